@@ -15,8 +15,8 @@ use hermes::engine::{Caller, DeferMode, Deferral, Engine, Limits, Snapshot};
 use hermes_checkpoints::{FileCheckpointer as FileKeeper, CheckpointStore as Checkpoints};
 use hermes_config::{ResolvedConfig, ConfigError, EnvSnapshot, HermesHome, RawConfig, HermesSettings, ToolSearchMode, save};
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
-use hermes_exec::output::Mask;
-use hermes_exec::{Jobs, Place};
+use hermes_exec::output::OutputMask;
+use hermes_exec::{JobRegistry, HostFacts};
 use hermes_files::JournalDir;
 use hermes_history::Summaries;
 use hermes_mcp::client::{Servers, names};
@@ -75,7 +75,7 @@ pub(crate) struct Ready {
     /// Where commands run and files are.
     pub(crate) ground: Ground,
     /// Commands that run.
-    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) jobs: Arc<JobRegistry>,
     /// What sessions are told of them.
     pub(crate) notices: Arc<NoticeQueue>,
     /// Who can be asked for a password.
@@ -166,9 +166,9 @@ impl App {
         let checkpoints = checkpoints.filter(|_| config.settings.terminal.backend == "local");
         let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let ground = Ground::new(place::backend(&config.settings, &home, &started_in)?, &home);
-        let jobs = Jobs::new(ground.backend(), home.cache_dir().join("jobs"));
-        let jobs = jobs.keeping(measures::keep(&config.settings));
-        let jobs = Arc::new(jobs.masked(Arc::clone(&secrets) as Arc<dyn Mask>));
+        let jobs = JobRegistry::new(ground.backend(), home.cache_dir().join("jobs"));
+        let jobs = jobs.with_retention(measures::keep(&config.settings));
+        let jobs = Arc::new(jobs.with_mask(Arc::clone(&secrets) as Arc<dyn OutputMask>));
         let notices = Arc::new(NoticeQueue::new());
         let keyboard = Arc::new(Keyboard::new(home.env_file(), Arc::clone(&secrets)));
         let models = Models::new(&home, &config);
@@ -177,7 +177,7 @@ impl App {
             .with(Arc::new(measures::times(&config.settings)))
             .with(Arc::new(measures::scripts(&config.settings)))
             .with(Arc::new(hermes_repl::Limits {
-                mask: Some(Arc::clone(&secrets) as Arc<dyn Mask>),
+                mask: Some(Arc::clone(&secrets) as Arc<dyn OutputMask>),
                 ..hermes_repl::Limits::default()
             }))
             .with::<dyn CheckpointReader>(kept)
@@ -300,7 +300,7 @@ impl App {
         ready: &Ready,
         options: &CallOptions,
         toolsets: &[String],
-        place: Option<&Place>,
+        place: Option<&HostFacts>,
     ) -> Result<Caller, Failure> {
         ready.secrets.check()?;
         let mut caller = Caller::new("/");
@@ -332,7 +332,7 @@ impl App {
         caller: &mut Caller,
         ready: &Ready,
         options: &CallOptions,
-        place: Option<&Place>,
+        place: Option<&HostFacts>,
     ) -> Result<(), Failure> {
         let named = options.cwd.as_deref();
         let (cwd, home) = match place {
@@ -352,7 +352,7 @@ impl App {
 }
 
 /// The folder that somebody begins in there, and the home.
-fn stands(place: &Place, named: Option<&Path>) -> (PathBuf, Option<PathBuf>) {
+fn stands(place: &HostFacts, named: Option<&Path>) -> (PathBuf, Option<PathBuf>) {
     let cwd = named.map_or_else(|| place.directory.clone(), |cwd| place.directory.join(cwd));
     let home = place.home().filter(|home| home.is_absolute());
     (cwd, home.map(Path::to_path_buf))

@@ -253,7 +253,7 @@ impl App {
 fn registries(home: &HermesHome) -> RegistryLookup {
     static KNOWN: OnceLock<UserRegistries> = OnceLock::new();
     let file = home.root().join("sandbox/registries.json");
-    Arc::new(move |manager| KNOWN.get_or_init(|| UserRegistries::new(file.clone())).of(manager))
+    Arc::new(move |manager| KNOWN.get_or_init(|| UserRegistries::new(file.clone())).hosts_for(manager))
 }
 
 /// The rules of the project that the workspace is in: the nearest file above,
@@ -365,7 +365,7 @@ impl std::fmt::Debug for Keeper {
     }
 }
 
-impl hermes_exec::output::Mask for Keeper {
+impl hermes_exec::output::OutputMask for Keeper {
     fn mask(&self, bytes: &mut [u8]) {
         self.redactor().mask(bytes);
     }

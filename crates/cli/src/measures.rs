@@ -5,7 +5,7 @@ use std::time::Duration;
 use hermes::core::OutputLimits;
 use hermes::engine::{Counts, GuardSettings, Limits, SearchLimits};
 use hermes_config::HermesSettings;
-use hermes_exec::{Keep, Times};
+use hermes_exec::{RetentionPolicy, CommandTimeouts};
 
 pub(crate) fn guard(settings: &HermesSettings) -> GuardSettings {
     let rails = &settings.tool_loop_guardrails;
@@ -38,20 +38,20 @@ pub(crate) fn bounds(settings: &HermesSettings) -> OutputLimits {
     }
 }
 
-pub(crate) fn times(settings: &HermesSettings) -> Times {
+pub(crate) fn times(settings: &HermesSettings) -> CommandTimeouts {
     let seconds = Duration::from_secs;
-    Times {
-        usual: seconds(settings.terminal.timeout),
-        longest: seconds(settings.terminal.max_foreground_timeout),
-        silence: settings.terminal.inactivity_timeout.map(seconds),
+    CommandTimeouts {
+        default_timeout: seconds(settings.terminal.timeout),
+        max_timeout: seconds(settings.terminal.max_foreground_timeout),
+        idle_timeout: settings.terminal.inactivity_timeout.map(seconds),
     }
 }
 
-pub(crate) fn keep(settings: &HermesSettings) -> Keep {
+pub(crate) fn keep(settings: &HermesSettings) -> RetentionPolicy {
     const DAY: u64 = 24 * 60 * 60;
-    Keep {
-        age: settings.terminal.output_days.map(|days| Duration::from_secs(days * DAY)),
-        bytes: settings.terminal.output_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
+    RetentionPolicy {
+        max_age: settings.terminal.output_days.map(|days| Duration::from_secs(days * DAY)),
+        max_bytes: settings.terminal.output_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
     }
 }
 

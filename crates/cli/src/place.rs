@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use hermes::core::{DynTool, ErrorKind};
 use hermes_config::{HermesHome, HermesSettings, TerminalConfig};
-use hermes_exec::docker::{self, Docker};
-use hermes_exec::singularity::{self, Singularity};
-use hermes_exec::ssh::{self, Host, HostKey, Synced};
-use hermes_exec::{Backend, Local, Patient, Place};
+use hermes_exec::docker::{self, DockerTransport};
+use hermes_exec::singularity::{self, SingularityTransport};
+use hermes_exec::ssh::{self, SshBackend, HostKeyPolicy, SyncMapping};
+use hermes_exec::{ExecBackend, LocalBackend, LazyBackend, HostFacts};
 use hermes_reach::{Hands, over_there};
 
 use crate::commands::runtime;
@@ -22,17 +22,17 @@ pub(crate) fn backend(
     settings: &HermesSettings,
     home: &HermesHome,
     started_in: &Path,
-) -> Result<Arc<dyn Backend>, Failure> {
+) -> Result<Arc<dyn ExecBackend>, Failure> {
     let terminal = &settings.terminal;
     Ok(match terminal.backend.as_str() {
-        "docker" => Arc::new(Docker::place(docker(terminal, home, started_in))),
-        "ssh" => Arc::new(Host::new(ssh(terminal, home)?)),
-        "singularity" => Arc::new(Singularity::place(singularity(terminal, home)?)),
-        _ => Arc::new(Local::default()),
+        "docker" => Arc::new(DockerTransport::backend(docker(terminal, home, started_in))),
+        "ssh" => Arc::new(SshBackend::new(ssh(terminal, home)?)),
+        "singularity" => Arc::new(SingularityTransport::backend(singularity(terminal, home)?)),
+        _ => Arc::new(LocalBackend::default()),
     })
 }
 
-fn docker(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> docker::Settings {
+fn docker(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> docker::DockerSettings {
     let given = &terminal.docker;
     let pair = |text: &String| {
         let (name, value) = text.split_once('=')?;
@@ -46,7 +46,7 @@ fn docker(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> do
         let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
         format!("{}:{}", user.as_raw(), group.as_raw())
     });
-    docker::Settings {
+    docker::DockerSettings {
         program: given.program.clone().map(Into::into),
         global_arguments: given.global_args.clone(),
         extra_arguments: given.extra_args.clone(),
@@ -62,28 +62,28 @@ fn docker(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> do
         memory_mb: Some(terminal.container.memory_mb).filter(|most| *most > 0),
         cpus: Some(terminal.container.cpu).filter(|most| *most > 0.0),
         disk_mb: Some(terminal.container.disk_mb).filter(|most| *most > 0),
-        ..docker::Settings::default()
+        ..docker::DockerSettings::default()
     }
 }
 
-fn ssh(terminal: &TerminalConfig, home: &HermesHome) -> Result<ssh::Settings, Failure> {
+fn ssh(terminal: &TerminalConfig, home: &HermesHome) -> Result<ssh::SshSettings, Failure> {
     let given = &terminal.ssh;
     let host = given.host.clone().ok_or_else(|| {
         Failure::usage("Commands are to run on another host, but terminal.ssh_host is not set")
             .hint("`hermes config set terminal.ssh_host HOST`, or set TERMINAL_SSH_HOST.")
     })?;
-    Ok(ssh::Settings {
+    Ok(ssh::SshSettings {
         host,
         user: given.user.clone(),
         port: given.port.and_then(|port| u16::try_from(port).ok()),
         key: given.key.clone().map(Into::into),
-        host_key: HostKey::from_name(&given.host_key).unwrap_or_default(),
+        host_key: HostKeyPolicy::from_name(&given.host_key).unwrap_or_default(),
         directory: terminal.cwd.clone(),
         sync: synced(&given.sync, "terminal.sync", |here, there| (here, there))?,
         sync_back: synced(&given.sync_back, "terminal.sync_back", |there, here| (here, there))?,
         storage: Some(home.root().join("sandboxes").join("ssh")),
         config: given.config.clone().map(Into::into),
-        ..ssh::Settings::default()
+        ..ssh::SshSettings::default()
     })
 }
 
@@ -91,25 +91,25 @@ fn synced(
     pairs: &[String],
     key: &str,
     order: impl Fn(String, String) -> (String, String),
-) -> Result<Vec<Synced>, Failure> {
+) -> Result<Vec<SyncMapping>, Failure> {
     let read = |pair: &String| {
         let (first, second) = pair.split_once(':').ok_or_else(|| {
             Failure::usage(format!("{key}: `{pair}` names one place, not two"))
                 .hint("Write it as LOCAL:REMOTE for terminal.sync, REMOTE:LOCAL for sync_back.")
         })?;
         let (local, remote) = order(first.to_owned(), second.to_owned());
-        Ok(Synced { local: local.into(), remote })
+        Ok(SyncMapping { local: local.into(), remote })
     };
     pairs.iter().map(read).collect()
 }
 
-fn singularity(terminal: &TerminalConfig, home: &HermesHome) -> Result<singularity::Settings, Failure> {
+fn singularity(terminal: &TerminalConfig, home: &HermesHome) -> Result<singularity::SingularitySettings, Failure> {
     let given = &terminal.singularity;
     let image = given.image.clone().ok_or_else(|| {
         Failure::usage("Commands are to run in Singularity, but there is no image")
             .hint("`hermes config set terminal.singularity_image IMAGE`: a .sif file, a folder, or docker://NAME.")
     })?;
-    Ok(singularity::Settings {
+    Ok(singularity::SingularitySettings {
         image,
         program: given.program.clone().map(Into::into),
         binds: given.binds.clone(),
@@ -118,9 +118,9 @@ fn singularity(terminal: &TerminalConfig, home: &HermesHome) -> Result<singulari
             .container
             .persistent
             .then(|| home.root().join("sandboxes").join("singularity")),
-        memory: Some(terminal.container.memory_mb).filter(|most| *most > 0),
+        memory_mb: Some(terminal.container.memory_mb).filter(|most| *most > 0),
         cpus: Some(terminal.container.cpu).filter(|most| *most > 0.0),
-        ..singularity::Settings::default()
+        ..singularity::SingularitySettings::default()
     })
 }
 
@@ -130,9 +130,9 @@ pub(crate) struct Ground(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn ExecBackend>,
     /// The same, if it is not this machine.
-    patient: Option<Arc<Patient>>,
+    patient: Option<Arc<LazyBackend>>,
     /// What the file tools work with elsewhere.
     hands: Option<Arc<Hands>>,
     /// Whether something may be kept going there.
@@ -140,19 +140,19 @@ struct Shared {
 }
 
 impl Ground {
-    pub(crate) fn new(backend: Arc<dyn Backend>, home: &HermesHome) -> Self {
+    pub(crate) fn new(backend: Arc<dyn ExecBackend>, home: &HermesHome) -> Self {
         let settings = hermes_reach::Settings {
             cache: Some(home.cache_dir().join("hands")),
             own: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),
             ..hermes_reach::Settings::default()
         };
-        let patient = (!backend.is_here()).then(|| Arc::new(Patient::new(Arc::clone(&backend))));
-        let backend = patient.clone().map_or(backend, |patient| patient as Arc<dyn Backend>);
+        let patient = (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));
+        let backend = patient.clone().map_or(backend, |patient| patient as Arc<dyn ExecBackend>);
         let hands = patient.is_some().then(|| Hands::new(Arc::clone(&backend), settings));
         Self(Arc::new(Shared { backend, patient, hands, is_open: AtomicBool::new(false) }))
     }
 
-    pub(crate) fn backend(&self) -> Arc<dyn Backend> {
+    pub(crate) fn backend(&self) -> Arc<dyn ExecBackend> {
         Arc::clone(&self.0.backend)
     }
 
@@ -169,12 +169,12 @@ impl Ground {
 
     /// Whether that is this machine.
     pub(crate) fn is_here(&self) -> bool {
-        self.0.backend.is_here()
+        self.0.backend.is_local()
     }
 
     /// What is found there; none if that is here. Whoever waits no longer than
     /// that finds it still being opened.
-    pub(crate) fn open(&self, limit: Option<Duration>) -> Result<Option<Arc<Place>>, Failure> {
+    pub(crate) fn open(&self, limit: Option<Duration>) -> Result<Option<Arc<HostFacts>>, Failure> {
         if self.is_here() {
             return Ok(None);
         }
@@ -193,22 +193,22 @@ impl Ground {
     }
 
     /// Has something done when the place is reached that could not be reached.
-    pub(crate) fn on_arrival(&self, arrival: impl FnOnce(&Place) + Send + 'static) {
+    pub(crate) fn on_arrival(&self, arrival: impl FnOnce(&HostFacts) + Send + 'static) {
         if let Some(patient) = &self.0.patient {
-            patient.on_arrival(arrival);
+            patient.on_ready(arrival);
         }
     }
 
     /// Whether somebody waits for the place who does not know it yet.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.0.patient.as_ref().is_some_and(|patient| patient.is_awaited())
+        self.0.patient.as_ref().is_some_and(|patient| patient.has_ready_callback())
     }
 
     /// What is found there.
-    pub(crate) async fn reach(&self) -> Result<Arc<Place>, Failure> {
+    pub(crate) async fn reach(&self) -> Result<Arc<HostFacts>, Failure> {
         self.0.is_open.store(true, Ordering::Relaxed);
         let opened = match &self.0.patient {
-            Some(patient) => patient.reach().await,
+            Some(patient) => patient.open_and_notify().await,
             None => self.0.backend.open().await,
         };
         opened.map_err(|error| {
@@ -234,7 +234,7 @@ impl Shared {
         }
         self.backend.cleanup().await;
         // No answer is to come any more that could tell it.
-        if let Some(news) = self.backend.news() {
+        if let Some(news) = self.backend.take_notice() {
             let _ = writeln!(std::io::stderr(), "warning: {news}");
         }
     }

@@ -10,7 +10,7 @@ use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
 use hermes_agent::{Gate, Guidance, Journal, Reminder, SessionJournal};
 use hermes_config::HermesHome;
 use hermes_delegation::{Child, Found, Supply};
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use hermes_history::{Beginning, History, Kinship, Parent};
 use hermes_llm::discovery::SETUP_HINT;
 
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) struct Stock {
     models: Models,
     history: History,
-    jobs: OnceLock<Arc<Jobs>>,
+    jobs: OnceLock<Arc<JobRegistry>>,
     notices: Arc<NoticeQueue>,
     /// Whether an agent has found a model.
     has_model: AtomicBool,
@@ -44,7 +44,7 @@ impl Stock {
     }
 
     /// Whose processes sub-agents leave behind.
-    pub(crate) fn look_after(&self, jobs: Arc<Jobs>) {
+    pub(crate) fn look_after(&self, jobs: Arc<JobRegistry>) {
         let _ = self.jobs.set(jobs);
     }
 
@@ -116,9 +116,9 @@ impl Supply for Stock {
             if let Ok(store) = self.history.store() {
                 let _ = store.end(child, status);
             }
-            for listed in self.jobs.get().map(|jobs| jobs.of(child)).unwrap_or_default() {
+            for listed in self.jobs.get().map(|jobs| jobs.session_jobs(child)).unwrap_or_default() {
                 if !listed.detached {
-                    listed.job.end(GRACE).await;
+                    listed.job.terminate(GRACE).await;
                 }
             }
             // Nobody is left whom it could be told to.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
-use hermes_exec::output::Source;
+use hermes_exec::output::OutputStream;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -59,7 +59,7 @@ impl Client {
     /// Speaks to an adapter by these streams; what it tells goes to `shared`.
     pub(crate) fn new(
         input: Stream,
-        output: Vec<(Source, Stream)>,
+        output: Vec<(OutputStream, Stream)>,
         shared: Arc<Shared>,
     ) -> Arc<Self> {
         let client = Arc::new(Self {
@@ -70,12 +70,12 @@ impl Client {
         });
         for (source, stream) in output {
             match source {
-                Source::Stdout => {
+                OutputStream::Stdout => {
                     // Whoever drops the client hangs up; the listener must not
                     // keep it.
                     tokio::spawn(listen(Arc::downgrade(&client), stream));
                 }
-                Source::Stderr => {
+                OutputStream::Stderr => {
                     tokio::spawn(hear(Arc::clone(&client.shared), stream));
                 }
             }

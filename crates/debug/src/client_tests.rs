@@ -37,7 +37,7 @@ fn pair() -> (Arc<Client>, Arc<Shared>, Other) {
     let shared = Arc::new(Shared::new(Table::default()));
     let input = Stream::new(input.into()).expect("a stream");
     let output = Stream::new(output.into()).expect("a stream");
-    let client = Client::new(input, vec![(Source::Stdout, output)], Arc::clone(&shared));
+    let client = Client::new(input, vec![(OutputStream::Stdout, output)], Arc::clone(&shared));
     (client, shared, Other { from, to, decoder: Decoder::default() })
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Confinement, ToolError};
-use hermes_exec::{Backend, Errand, Input, Order, Output};
+use hermes_exec::{ExecBackend, CapturedCommand, StdinSource, CommandSpec, StdioMode};
 
 use crate::adapter::Adapter;
 
@@ -58,7 +58,7 @@ pub struct Found {
 /// # Errors
 /// What is missing, with the next step.
 pub async fn look(
-    backend: &dyn Backend,
+    backend: &dyn ExecBackend,
     kind: Option<Kind>,
     program: Option<&Path>,
     folder: &Path,
@@ -70,16 +70,16 @@ pub async fn look(
     let first = ["-c", include_str!("assets/look.sh"), "sh", kind_word].map(OsString::from);
     let files = files.iter().map(|file| file.as_os_str().to_owned());
     let words = first.into_iter().chain([program_word, folder.into()]).chain(files);
-    let order = Order {
+    let order = CommandSpec {
         program: "sh".into(),
         arguments: words.collect(),
         environment: around.0.clone(),
         directory: "/".into(),
-        input: Input::Nothing,
-        output: Output::Apart,
+        input: StdinSource::Empty,
+        output: StdioMode::Separate,
         confinement: around.1,
     };
-    let errand = Errand { order, limit: LIMIT, most: MOST };
+    let errand = CapturedCommand { spec: order, timeout: LIMIT, max_output_bytes: MOST };
     let done = errand.run(backend, "look for a debugger").await?;
     read(&String::from_utf8_lossy(&done.output), program)
 }

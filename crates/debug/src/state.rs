@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hermes_exec::output::{Log, Source};
+use hermes_exec::output::{OutputLog, OutputStream};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -55,7 +55,7 @@ pub(crate) struct State {
     pub(crate) breakpoints: Table,
     /// Whether the stream of messages has ended.
     pub(crate) is_gone: bool,
-    output: Log,
+    output: OutputLog,
     told: u64,
     complaint: Vec<u8>,
 }
@@ -76,7 +76,7 @@ impl Shared {
             refused: None,
             breakpoints,
             is_gone: false,
-            output: Log::new(None),
+            output: OutputLog::new(None),
             told: 0,
             complaint: Vec::new(),
         };
@@ -153,8 +153,8 @@ impl State {
     fn print(&mut self, body: &Value) {
         let Some(text) = body.get("output").and_then(Value::as_str) else { return };
         match body.get("category").and_then(Value::as_str) {
-            Some("stderr" | "important") => self.output.push(Source::Stderr, text.as_bytes()),
-            Some("stdout") => self.output.push(Source::Stdout, text.as_bytes()),
+            Some("stderr" | "important") => self.output.push(OutputStream::Stderr, text.as_bytes()),
+            Some("stdout") => self.output.push(OutputStream::Stdout, text.as_bytes()),
             Some("telemetry") => {}
             // What the debugger itself has to say.
             _ => self.complain(text.as_bytes()),
@@ -175,7 +175,7 @@ impl State {
     /// What was printed since this was last asked, at most so many bytes.
     pub(crate) fn printed(&mut self, most: usize) -> Printed {
         let start = self.told.max(self.output.len().saturating_sub(most as u64));
-        let piece = self.output.since(start, most);
+        let piece = self.output.read_from(start, most);
         let skipped = piece.from.saturating_sub(self.told);
         self.told = piece.next.max(start);
         Printed { text: hermes_exec::output::clean(&piece.bytes), skipped }

@@ -42,7 +42,7 @@ impl Decoder {
             let header = window.get(..end).unwrap_or_default();
             let size = length(header).ok_or_else(|| shown(header))?;
             let Some(body) = rest.get(end + 4..end + 4 + size) else { return Ok(None) };
-            let message = hermes_exec::halves::read(body);
+            let message = hermes_exec::surrogates::from_slice_lossy(body);
             self.from += end + 4 + size;
             if let Ok(message) = message {
                 return Ok(Some(message));

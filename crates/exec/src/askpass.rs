@@ -19,11 +19,11 @@ use rustix::io::{Errno, write};
 use tokio::task::JoinHandle;
 
 /// How often it is looked whether somebody asks.
-const TICK: Duration = Duration::from_millis(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// `$PPID` is the program that asks. It is given the password once: if it asks
 /// again, the password was wrong, and a third time could lock the account.
-const HELPER: &str = r#"folder=${0%/*}
+const HELPER_SCRIPT: &str = r#"folder=${0%/*}
 if [ -e "$folder/$PPID" ]; then : > "$folder/wrong"; exit 1; fi
 : > "$folder/$PPID"
 IFS= read -r word < "$folder/pipe" || exit 1
@@ -32,13 +32,13 @@ printf '%s\n' "$word"
 
 /// A helper that gives a password, as long as this lives.
 #[derive(Debug)]
-pub struct Askpass {
-    folder: tempfile::TempDir,
-    is_lacking: Arc<AtomicBool>,
+pub struct AskpassHelper {
+    directory: tempfile::TempDir,
+    is_missing: Arc<AtomicBool>,
     server: JoinHandle<()>,
 }
 
-impl Askpass {
+impl AskpassHelper {
     /// Makes the helper in a folder below `scratch`. Whoever runs it gets what
     /// `find` finds.
     pub fn new<F, W>(scratch: &Path, find: F) -> io::Result<Self>
@@ -56,31 +56,31 @@ impl Askpass {
         let helper = folder.path().join("helper");
         let shell = ["/bin/sh", "/system/bin/sh"].into_iter().find(|path| Path::new(path).exists());
         let mut file = OpenOptions::new().write(true).create_new(true).open(&helper)?;
-        write!(file, "#!{}\n{HELPER}", shell.unwrap_or("/usr/bin/env sh"))?;
+        write!(file, "#!{}\n{HELPER_SCRIPT}", shell.unwrap_or("/usr/bin/env sh"))?;
         drop(file);
         fs::set_permissions(&helper, Permissions::from_mode(0o700))?;
         let is_lacking = Arc::new(AtomicBool::new(false));
         let server = tokio::spawn(serve(pipe, find, Arc::clone(&is_lacking)));
-        Ok(Self { folder, is_lacking, server })
+        Ok(Self { directory: folder, is_missing: is_lacking, server })
     }
 
     /// The helper's path.
-    pub fn helper(&self) -> PathBuf {
-        self.folder.path().join("helper")
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("helper")
     }
 
     /// Whether the password was not the right one.
-    pub fn is_wrong(&self) -> bool {
-        self.folder.path().join("wrong").exists()
+    pub fn was_rejected(&self) -> bool {
+        self.directory.path().join("wrong").exists()
     }
 
     /// Whether a password was asked for, and there was none.
-    pub fn is_lacking(&self) -> bool {
-        self.is_lacking.load(Ordering::Relaxed)
+    pub fn was_missing(&self) -> bool {
+        self.is_missing.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Askpass {
+impl Drop for AskpassHelper {
     fn drop(&mut self) {
         self.server.abort();
     }
@@ -103,7 +103,7 @@ where
             Err(Errno::NXIO | Errno::INTR) => {}
             Err(_) => return,
         }
-        tokio::time::sleep(TICK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

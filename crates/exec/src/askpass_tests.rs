@@ -3,7 +3,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Askpass;
+use super::AskpassHelper;
 
 /// Asks as `sudo` does: the helper is its child.
 async fn ask(helper: std::path::PathBuf, times: usize) -> String {
@@ -20,19 +20,19 @@ async fn whoever_asks_is_answered_once() {
     let scratch = tempfile::tempdir().unwrap();
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
-    let askpass = Askpass::new(scratch.path(), move || {
+    let askpass = AskpassHelper::new(scratch.path(), move || {
         counted.fetch_add(1, Ordering::SeqCst);
         async { Some("o'pen \"$sesame\\".to_owned()) }
     })
     .unwrap();
     assert_eq!(count.load(Ordering::SeqCst), 0, "nobody has asked");
-    assert_eq!(ask(askpass.helper(), 1).await, "o'pen \"$sesame\\\n");
-    assert!(!askpass.is_wrong());
-    assert_eq!(ask(askpass.helper(), 1).await, "o'pen \"$sesame\\\n", "another one may ask");
-    assert!(!askpass.is_wrong());
-    assert_eq!(ask(askpass.helper(), 2).await, "o'pen \"$sesame\\\n", "once is enough");
-    assert!(askpass.is_wrong() && !askpass.is_lacking());
-    let mode = askpass.helper().parent().unwrap().metadata().unwrap().permissions().mode();
+    assert_eq!(ask(askpass.path(), 1).await, "o'pen \"$sesame\\\n");
+    assert!(!askpass.was_rejected());
+    assert_eq!(ask(askpass.path(), 1).await, "o'pen \"$sesame\\\n", "another one may ask");
+    assert!(!askpass.was_rejected());
+    assert_eq!(ask(askpass.path(), 2).await, "o'pen \"$sesame\\\n", "once is enough");
+    assert!(askpass.was_rejected() && !askpass.was_missing());
+    let mode = askpass.path().parent().unwrap().metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0, "it is nobody else's");
     drop(askpass);
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
@@ -41,7 +41,7 @@ async fn whoever_asks_is_answered_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_password_nobody_waits() {
     let scratch = tempfile::tempdir().unwrap();
-    let askpass = Askpass::new(scratch.path(), || async { None }).unwrap();
-    assert_eq!(ask(askpass.helper(), 1).await, "");
-    assert!(askpass.is_lacking() && !askpass.is_wrong());
+    let askpass = AskpassHelper::new(scratch.path(), || async { None }).unwrap();
+    assert_eq!(ask(askpass.path(), 1).await, "");
+    assert!(askpass.was_missing() && !askpass.was_rejected());
 }

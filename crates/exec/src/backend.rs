@@ -13,34 +13,34 @@ use hermes_core::{BoxFuture, ToolError};
 
 use crate::containment::JobContainment;
 use crate::network::NetworkTable;
-use crate::order::{Order, Size};
-use crate::output::Source;
-use crate::tree::{Root, Signal};
+use crate::command_spec::{CommandSpec, TerminalSize};
+use crate::output::OutputStream;
+use crate::tree::{JobRoot, Signal};
 
 /// A place where programs run: this machine, a container, another host.
 ///
 /// A backend that cannot do what it is asked says so; it never does less in
 /// silence, and never runs a program a second time by itself.
-pub trait Backend: Debug + Send + Sync {
+pub trait ExecBackend: Debug + Send + Sync {
     /// Its name, as in the configuration.
     fn name(&self) -> &str;
 
     /// Which of the places of this name it is.
-    fn whereabouts(&self) -> String {
+    fn location(&self) -> String {
         self.name().to_owned()
     }
 
     /// Whether it is this machine, with its files.
-    fn is_here(&self) -> bool {
+    fn is_local(&self) -> bool {
         false
     }
 
     /// Opens it, if it is not open, and says what is found there.
-    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>>;
+    fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>>;
 
     /// Starts a program. The id of the job is known to all its processes.
-    fn start<'a>(&'a self, job: &'a str, order: Order)
-    -> BoxFuture<'a, Result<Started, ToolError>>;
+    fn start<'a>(&'a self, job: &'a str, order: CommandSpec)
+    -> BoxFuture<'a, Result<SpawnedProcess, ToolError>>;
 
     /// Ends what it keeps going between programs, and what they have left there.
     fn cleanup(&self) -> BoxFuture<'_, ()>;
@@ -52,34 +52,34 @@ pub trait Backend: Debug + Send + Sync {
 
     /// What nobody has heard yet of what has happened to the place, as when it
     /// was cleaned up; it is told once.
-    fn news(&self) -> Option<String> {
+    fn take_notice(&self) -> Option<String> {
         None
     }
 }
 
 /// What is found where programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct HostFacts {
     /// The folder that a session begins in.
     pub directory: PathBuf,
     /// What programs find in their environment there.
     pub environment: BTreeMap<OsString, OsString>,
     /// The shell that commands are for.
-    pub shell: Shell,
+    pub shell: ShellKind,
     /// The system and the machine, as `uname -sm` says them.
     pub system: String,
 }
 
 /// A shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shell {
+pub enum ShellKind {
     /// Bash.
     Bash,
     /// Some `sh`, of which no more is known.
     Posix,
 }
 
-impl Place {
+impl HostFacts {
     /// The user's home there.
     pub fn home(&self) -> Option<&Path> {
         self.environment.get(OsStr::new("HOME")).map(Path::new)
@@ -88,29 +88,29 @@ impl Place {
 
 /// A program that has been started.
 #[derive(Debug)]
-pub struct Started {
+pub struct SpawnedProcess {
     /// Its process, if it is one of this machine.
     pub pid: Option<u32>,
     /// What it writes; of a terminal, one.
-    pub output: Vec<(Source, OwnedFd)>,
+    pub output: Vec<(OutputStream, OwnedFd)>,
     /// What it reads, if that is open.
     pub input: Option<OwnedFd>,
     /// The means to steer it.
-    pub control: Box<dyn Control>,
+    pub control: Box<dyn ProcessControl>,
     /// What holds it; none if nothing does.
     pub containment: Option<Arc<JobContainment>>,
 }
 
 /// How a program has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     /// By itself, with this code.
     Code(i32),
     /// By this signal.
     Signal(i32),
 }
 
-impl Exit {
+impl ProcessExit {
     /// The code that a shell would give it.
     pub fn code(self) -> i32 {
         match self {
@@ -122,46 +122,46 @@ impl Exit {
 
 /// What a silent program waits for, as far as can be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Waiting {
+pub enum InputWait {
     /// Not for somebody who types.
-    Nothing,
+    NotWaiting,
     /// It looks for keys now and then, and goes on without them.
-    Glance,
+    Polling,
     /// For somebody to type.
-    Typing,
+    Blocked,
 }
 
 /// The means to steer a program that runs.
-pub trait Control: Debug + Send + Sync {
+pub trait ProcessControl: Debug + Send + Sync {
     /// The process that it began with, if it is one of this machine.
-    fn root(&self) -> Option<&Root> {
+    fn root(&self) -> Option<&JobRoot> {
         None
     }
 
     /// Waits for its end.
-    fn ended(&self) -> BoxFuture<'_, io::Result<Exit>>;
+    fn wait(&self) -> BoxFuture<'_, io::Result<ProcessExit>>;
 
     /// Ends it and all that it has started: asked first, forced after `grace`.
-    fn end(&self, grace: Duration) -> BoxFuture<'_, ()>;
+    fn terminate(&self, grace: Duration) -> BoxFuture<'_, ()>;
 
     /// Nobody waits for it any more: what stands for it on this machine is
     /// ended at once.
     fn abandon(&self) {}
 
     /// Whether it is known to have ended, although nobody has been told yet.
-    fn is_over(&self) -> bool {
+    fn has_exited(&self) -> bool {
         false
     }
 
     /// It has ended: whether something that it has started still runs. Where
     /// that costs more than a moment, it is looked for only if that `is_likely`.
-    fn leaves(&self, is_likely: bool) -> BoxFuture<'_, bool> {
+    fn has_descendants(&self, is_likely: bool) -> BoxFuture<'_, bool> {
         let _ = is_likely;
         Box::pin(async { false })
     }
 
     /// It has ended: waits until nothing that it has started runs any more.
-    fn deserted(&self) -> BoxFuture<'_, ()> {
+    fn wait_for_descendants(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 
@@ -169,8 +169,8 @@ pub trait Control: Debug + Send + Sync {
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize>;
 
     /// What it is known to wait for.
-    fn awaits_input(&self) -> BoxFuture<'_, Waiting>;
+    fn input_wait(&self) -> BoxFuture<'_, InputWait>;
 
     /// Its terminal has another size.
-    fn resize(&self, size: Size) -> io::Result<()>;
+    fn resize(&self, size: TerminalSize) -> io::Result<()>;
 }

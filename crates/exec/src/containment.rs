@@ -12,13 +12,13 @@ use serde::Serialize;
 use crate::network::{RefusedConnection, SessionNetwork};
 
 /// Stops that are told of one job.
-const MAX_STOPS: usize = 5;
+const MAX_REPORTED_STOPS: usize = 5;
 
 /// Bytes at the end of an output that are searched.
-const MAX_SEARCHED: usize = 64 * 1024;
+const MAX_SEARCHED_BYTES: usize = 64 * 1024;
 
 /// What a program says when the system refuses it something.
-const REFUSALS: &[&str] = &[
+const REFUSAL_MESSAGES: &[&str] = &[
     "read-only file system",
     "erofs",
     "permission denied",
@@ -30,7 +30,7 @@ const REFUSALS: &[&str] = &[
 ];
 
 /// What it says when nobody listens, or there is no way.
-const UNREACHED: &[&str] = &[
+const UNREACHABLE_MESSAGES: &[&str] = &[
     "connection refused",
     "econnrefused",
     "connectionrefused",
@@ -39,7 +39,7 @@ const UNREACHED: &[&str] = &[
 ];
 
 /// What it says when it has hit a limit.
-const EXHAUSTED: &[(&str, &str)] = &[
+const LIMIT_MESSAGES: &[(&str, &str)] = &[
     ("cannot allocate memory", "memory"),
     ("memoryerror", "memory"),
     ("enomem", "memory"),
@@ -54,7 +54,7 @@ const EXHAUSTED: &[(&str, &str)] = &[
 #[derive(Debug)]
 pub struct JobContainment {
     /// The mechanisms, in words.
-    pub held: String,
+    pub summary: String,
     /// The bounds; none where another place holds it.
     pub confinement: Option<Arc<Confinement>>,
     /// The network that it shares with its session.
@@ -77,8 +77,8 @@ pub struct SandboxStop {
 
 impl JobContainment {
     /// One of which nothing is known but how it is called.
-    pub fn named(held: String) -> Self {
-        Self { held, confinement: None, network: None }
+    pub fn from_summary(held: String) -> Self {
+        Self { summary: held, confinement: None, network: None }
     }
 
     /// What was stopped since then.
@@ -93,7 +93,7 @@ impl JobContainment {
         let refused = self.network.iter().flat_map(|network| network.refused_since(since));
         stops.extend(refused.map(|refused| network_stop(&refused)));
         if let Some(confinement) = self.confinement.as_ref().filter(|_| has_failed) {
-            let start = output.len().saturating_sub(MAX_SEARCHED);
+            let start = output.len().saturating_sub(MAX_SEARCHED_BYTES);
             let start = (start..output.len()).find(|at| output.is_char_boundary(*at));
             let output = output.get(start.unwrap_or_default()..).unwrap_or_default();
             for line in output.lines() {
@@ -104,7 +104,7 @@ impl JobContainment {
         }
         let mut told: Vec<SandboxStop> = Vec::new();
         for stop in stops {
-            if !told.iter().any(|known| known.what == stop.what) && told.len() < MAX_STOPS {
+            if !told.iter().any(|known| known.what == stop.what) && told.len() < MAX_REPORTED_STOPS {
                 told.push(stop);
             }
         }
@@ -114,7 +114,7 @@ impl JobContainment {
     /// A service of this machine that a program looked for on its loopback.
     fn port_stop(&self, line: &str, confinement: &Confinement) -> Option<SandboxStop> {
         let lower = line.to_lowercase();
-        if self.network.is_none() || !UNREACHED.iter().any(|word| lower.contains(word)) {
+        if self.network.is_none() || !UNREACHABLE_MESSAGES.iter().any(|word| lower.contains(word)) {
             return None;
         }
         let numbers = line.split(|sign: char| !sign.is_ascii_digit());
@@ -149,7 +149,7 @@ fn network_stop(refused: &RefusedConnection) -> SandboxStop {
 
 fn limit_stop(line: &str, confinement: &Confinement) -> Option<SandboxStop> {
     let lower = line.to_lowercase();
-    let (_, limit) = EXHAUSTED.iter().find(|(word, _)| lower.contains(word))?;
+    let (_, limit) = LIMIT_MESSAGES.iter().find(|(word, _)| lower.contains(word))?;
     let limits = &confinement.limits;
     let value = match *limit {
         "memory" => limits.memory.or(limits.private_memory),
@@ -167,10 +167,10 @@ fn limit_stop(line: &str, confinement: &Confinement) -> Option<SandboxStop> {
 /// The path that a line complains of, if the sandbox is why.
 fn file_stop(line: &str, confinement: &Confinement, directory: &Path) -> Option<SandboxStop> {
     let lower = line.to_lowercase();
-    if !REFUSALS.iter().any(|word| lower.contains(word)) {
+    if !REFUSAL_MESSAGES.iter().any(|word| lower.contains(word)) {
         return None;
     }
-    paths_in(line, directory).into_iter().find_map(|path| refused_path(&path, confinement))
+    mentioned_paths(line, directory).into_iter().find_map(|path| refused_path(&path, confinement))
 }
 
 fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
@@ -194,7 +194,7 @@ fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
         return stop(format!("writing {shown}"), "protected path", allow, None);
     }
     let overlaid = confinement.overlays.iter().any(|it| path.starts_with(&it.target));
-    if is_below(&confinement.write) || overlaid || is_system(path) {
+    if is_below(&confinement.write) || overlaid || is_system_path(path) {
         return None;
     }
     let folder = path.parent().unwrap_or(path);
@@ -209,10 +209,10 @@ fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
 
 /// Where nobody but the administrator writes, whatever the sandbox says; and
 /// what looks like a path and leads nowhere.
-fn is_system(path: &Path) -> bool {
-    const SYSTEM: &[&str] =
+fn is_system_path(path: &Path) -> bool {
+    const SYSTEM_DIRS: &[&str] =
         &["/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
-    if SYSTEM.iter().any(|place| path.starts_with(place)) {
+    if SYSTEM_DIRS.iter().any(|place| path.starts_with(place)) {
         return true;
     }
     let above = path.ancestors().find(|path| path.exists());
@@ -222,7 +222,7 @@ fn is_system(path: &Path) -> bool {
 }
 
 /// The paths that a line may be about, those in quotes first.
-fn paths_in(line: &str, directory: &Path) -> Vec<PathBuf> {
+fn mentioned_paths(line: &str, directory: &Path) -> Vec<PathBuf> {
     let mut words: Vec<&str> = Vec::new();
     for quote in ['\'', '"', '`', '‘', '“'] {
         let end = match quote {

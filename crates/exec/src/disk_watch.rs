@@ -6,23 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::Job;
-use crate::jobs::GRACE;
-use crate::room::Room;
+use crate::jobs::KILL_GRACE;
+use crate::disk_space::DiskSpace;
 
 /// How often the disk is looked at.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bytes that stay free: a hundredth of the disk, but neither less nor more
 /// than this.
-const MIN_FREE: u64 = 256 << 20;
-const MAX_FREE: u64 = 1 << 30;
+const MIN_FREE_BYTES: u64 = 256 << 20;
+const MAX_FREE_BYTES: u64 = 1 << 30;
 
 /// Watches the disks that a job writes to, as long as it runs.
 pub(crate) fn watch(job: &Arc<Job>, directory: &Path) {
     let disks: Vec<(PathBuf, u64)> = [directory.to_owned(), std::env::temp_dir()]
         .into_iter()
         .filter_map(|path| {
-            let floor = floor(Room::at(&path).ok()?);
+            let floor = min_free_bytes(DiskSpace::for_path(&path).ok()?);
             Some((path, floor))
         })
         .collect();
@@ -32,15 +32,15 @@ pub(crate) fn watch(job: &Arc<Job>, directory: &Path) {
             tokio::time::sleep(POLL_INTERVAL).await;
             let Some(job) = job.upgrade().filter(|job| job.ended().is_none()) else { return };
             let is_full = |(path, floor): &&(PathBuf, u64)| {
-                Room::at(path).is_ok_and(|room| room.free < *floor)
+                DiskSpace::for_path(path).is_ok_and(|room| room.free < *floor)
             };
             if let Some((path, floor)) = disks.iter().find(is_full) {
-                job.remark(format!(
+                job.add_remark(format!(
                     "It was ended: the disk of {} is nearly full, and the sandbox keeps {} MB free.",
                     path.display(),
                     floor >> 20
                 ));
-                job.end(GRACE).await;
+                job.terminate(KILL_GRACE).await;
                 return;
             }
         }
@@ -48,8 +48,8 @@ pub(crate) fn watch(job: &Arc<Job>, directory: &Path) {
 }
 
 /// What stays free. On a disk that has less already, half of that.
-fn floor(room: Room) -> u64 {
-    (room.total / 100).clamp(MIN_FREE, MAX_FREE).min(room.free / 2)
+fn min_free_bytes(room: DiskSpace) -> u64 {
+    (room.total / 100).clamp(MIN_FREE_BYTES, MAX_FREE_BYTES).min(room.free / 2)
 }
 
 #[cfg(test)]
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn a_share_of_the_disk_stays_free_within_bounds() {
-        let room = |free, total| Room { free, total };
-        assert_eq!(floor(room(50 << 30, 60 << 30)), (60 << 30) / 100);
-        assert_eq!(floor(room(500 << 30, 1000 << 30)), MAX_FREE);
-        assert_eq!(floor(room(5 << 30, 8 << 30)), MIN_FREE);
-        assert_eq!(floor(room(100 << 20, 8 << 30)), 50 << 20);
+        let room = |free, total| DiskSpace { free, total };
+        assert_eq!(min_free_bytes(room(50 << 30, 60 << 30)), (60 << 30) / 100);
+        assert_eq!(min_free_bytes(room(500 << 30, 1000 << 30)), MAX_FREE_BYTES);
+        assert_eq!(min_free_bytes(room(5 << 30, 8 << 30)), MIN_FREE_BYTES);
+        assert_eq!(min_free_bytes(room(100 << 20, 8 << 30)), 50 << 20);
     }
 }

@@ -17,82 +17,82 @@ use hermes_sandbox::{ProcessGroup, LaunchSpec, LaunchedChild, Sandbox, ProcessTa
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-const SHELL: &str = "/bin/sh";
+const SHELL_PATH: &str = "/bin/sh";
 /// What it is called among processes.
-const NAME: &str = "hermes-guardian";
-const SCRIPT: &str = include_str!("guardian.sh");
+const PROCESS_NAME: &str = "hermes-guardian";
+const GUARDIAN_SCRIPT: &str = include_str!("guardian.sh");
 
 /// Bytes of a line.
-const LINE: usize = 32;
+const LINE_BYTES: usize = 32;
 
 /// Jobs that have ended and are remembered, as something of them may still run.
-const ENDED: usize = 1000;
+const MAX_ENDED_JOBS: usize = 1000;
 
 /// The list of jobs. One that cannot be kept is no reason not to run a job: then
 /// a crash may leave it.
 #[derive(Debug)]
-struct Guardian {
-    list: File,
-    jobs: Vec<Line>,
+struct ProcessGuardian {
+    job_list: File,
+    jobs: Vec<GuardedJob>,
     /// Where the next line that has served is looked for.
     next: usize,
     /// Closed when this program ends, in whatever way.
-    _life: OwnedFd,
+    _liveness_pipe: OwnedFd,
     _shell: LaunchedChild,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Line {
+struct GuardedJob {
     /// Its first process, as long as it runs.
     pid: u32,
     /// What all of its processes bear; 0 where there is nothing to look for.
-    stamp: u64,
+    tag: u64,
 }
 
 /// A program has been started.
-pub(crate) fn watch(pid: u32) {
+pub(crate) fn register(pid: u32) {
     if let Some(mut guardian) = guardian() {
-        guardian.add(Line { pid, stamp: 0 });
+        guardian.add(GuardedJob { pid, tag: 0 });
     }
 }
 
 /// It is a job of somebody's: what it starts ends with us as well, wherever that
 /// goes. Programs that we run for ourselves may leave something behind on
 /// purpose: a connection to another host, the keeper of a container.
-pub(crate) fn claim(pid: u32, job: &str) {
+pub(crate) fn register_job(pid: u32, job: &str) {
     if let Some(mut guardian) = guardian() {
-        guardian.change(pid, |line| line.stamp = ProcessTag::for_job(job).number());
+        guardian.update(pid, |line| line.tag = ProcessTag::for_job(job).number());
     }
 }
 
 /// The first process of a job is about to be waited for, after which its number
 /// may be another's.
-pub(crate) fn see_end(pid: u32) {
+pub(crate) fn note_exit(pid: u32) {
     if let Some(mut guardian) = guardian() {
-        guardian.change(pid, |line| line.pid = 0);
+        guardian.update(pid, |line| line.pid = 0);
     }
 }
 
 /// The job of this process is to outlive us.
 pub(crate) fn release(pid: u32) {
     if let Some(mut guardian) = guardian() {
-        guardian.change(pid, |line| *line = Line::default());
+        guardian.update(pid, |line| *line = GuardedJob::default());
     }
 }
 
-fn guardian() -> Option<MutexGuard<'static, Guardian>> {
-    static ONE: OnceLock<Option<Mutex<Guardian>>> = OnceLock::new();
-    let one = ONE.get_or_init(|| Guardian::start().ok().map(Mutex::new)).as_ref()?;
+fn guardian() -> Option<MutexGuard<'static, ProcessGuardian>> {
+    static ONE: OnceLock<Option<Mutex<ProcessGuardian>>> = OnceLock::new();
+    let one = ONE.get_or_init(|| ProcessGuardian::start().ok().map(Mutex::new)).as_ref()?;
     Some(one.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl Guardian {
+impl ProcessGuardian {
     fn start() -> io::Result<Self> {
         let (theirs, life) = pipe_with(PipeFlags::CLOEXEC)?;
         let list = File::from(memfd_create("jobs", MemfdFlags::CLOEXEC)?);
         let launch = LaunchSpec {
-            program: SHELL.into(),
-            arguments: vec!["-c".into(), SCRIPT.into(), NAME.into()],
+            program: SHELL_PATH.into(),
+            arguments: vec!["-c".into(), GUARDIAN_SCRIPT.into(), PROCESS_NAME.into()],
             shortcut: None,
             environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
             directory: "/".into(),
@@ -103,22 +103,22 @@ impl Guardian {
             group: ProcessGroup::NewSession,
         };
         let shell = Sandbox::unconfined().launch(&launch)?;
-        Ok(Self { list, jobs: Vec::new(), next: 0, _life: life, _shell: shell })
+        Ok(Self { job_list: list, jobs: Vec::new(), next: 0, _liveness_pipe: life, _shell: shell })
     }
 
-    fn add(&mut self, line: Line) {
-        let at = self.room();
+    fn add(&mut self, line: GuardedJob) {
+        let at = self.free_slot();
         if at == self.jobs.len() {
             self.jobs.push(line);
         } else if let Some(old) = self.jobs.get_mut(at) {
             *old = line;
         }
-        self.write(at);
+        self.write_line(at);
     }
 
     /// The place for another line. The oldest of those that have ended goes.
-    fn room(&mut self) -> usize {
-        if self.jobs.len() < ENDED {
+    fn free_slot(&mut self) -> usize {
+        if self.jobs.len() < MAX_ENDED_JOBS {
             return self.jobs.len();
         }
         let count = self.jobs.len();
@@ -129,16 +129,16 @@ impl Guardian {
         at
     }
 
-    fn change(&mut self, pid: u32, how: impl FnOnce(&mut Line)) {
+    fn update(&mut self, pid: u32, how: impl FnOnce(&mut GuardedJob)) {
         let Some(at) = self.jobs.iter().position(|it| it.pid == pid) else { return };
         self.jobs.get_mut(at).map(how);
-        self.write(at);
+        self.write_line(at);
     }
 
-    fn write(&self, at: usize) {
-        let Some(Line { pid, stamp }) = self.jobs.get(at) else { return };
+    fn write_line(&self, at: usize) {
+        let Some(GuardedJob { pid, tag: stamp }) = self.jobs.get(at) else { return };
         let text = format!("{pid:<10} {stamp:<20}\n");
-        debug_assert_eq!(text.len(), LINE);
-        let _ = self.list.write_all_at(text.as_bytes(), (at * LINE) as u64);
+        debug_assert_eq!(text.len(), LINE_BYTES);
+        let _ = self.job_list.write_all_at(text.as_bytes(), (at * LINE_BYTES) as u64);
     }
 }

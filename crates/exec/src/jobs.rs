@@ -10,108 +10,108 @@ use std::time::{Duration, SystemTime};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 
-use crate::attend::{Attendant, Attention, Breakers};
-use crate::backend::Backend;
-use crate::closing;
+use crate::job_monitor::{JobMonitor, MonitorOptions, SessionBreakers};
+use crate::backend::ExecBackend;
+use crate::shutdown;
 use crate::disk_watch;
-use crate::elsewhere::remarks::{REMARKS, Remarks};
-use crate::job::{Job, Reports};
-use crate::keeping::{self, Keep, Passing};
-use crate::leftovers::{self, Entry, Leftovers};
-use crate::listed::Listed;
-use crate::local::Local;
-use crate::order::Order;
-use crate::output::{Mask, Spill};
-use crate::scratch::Scratch;
-use crate::state::Frame;
-use crate::tree::{self, Root, Table};
+use crate::remote::remarks::{CURRENT_REMARKS, BackendRemarks};
+use crate::job::{Job, JobOutputOptions};
+use crate::retention::{self, RetentionPolicy, OwnedTempDir};
+use crate::job_records::{self, JobRecord, JobRecords};
+use crate::job_handle::JobHandle;
+use crate::local::LocalBackend;
+use crate::command_spec::CommandSpec;
+use crate::output::{OutputMask, SpillTarget};
+use crate::scratch::ScratchDirs;
+use crate::state::ReportExtractor;
+use crate::tree::{self, JobRoot, ProcessTable};
 
 /// Jobs that have ended and are remembered; the oldest go first.
-const REMEMBERED: usize = 64;
+const MAX_ENDED_JOBS: usize = 64;
 
 /// How long they are remembered, from their end on.
-const MEMORY: Duration = Duration::from_secs(30 * 60);
+const ENDED_JOB_TTL: Duration = Duration::from_secs(30 * 60);
 
 /// Bytes of disk for what one job writes.
-const SPILL: u64 = 4 << 30;
+const MAX_SPILL_BYTES: u64 = 4 << 30;
 
 /// Commands that are remembered for what they may have left.
-const RAN: usize = 10_000;
+const MAX_REMEMBERED_ROOTS: usize = 10_000;
 
 /// How long what went its own way may take to end by itself.
-const STRAY: Duration = Duration::from_millis(300);
+const STRAY_GRACE: Duration = Duration::from_millis(300);
 
 /// How long a job that is told to stop may take to do so.
-pub const GRACE: Duration = Duration::from_secs(2);
+pub const KILL_GRACE: Duration = Duration::from_secs(2);
 
 /// All jobs of a program.
 #[derive(Debug)]
-pub struct Jobs {
-    backend: Arc<dyn Backend>,
-    folder: PathBuf,
+pub struct JobRegistry {
+    backend: Arc<dyn ExecBackend>,
+    directory: PathBuf,
     /// Opened when there is something to write down.
-    leftovers: OnceLock<Option<Leftovers>>,
+    records: OnceLock<Option<JobRecords>>,
     /// Goes when they are closed.
-    scratch: Mutex<Scratch>,
+    scratch: Mutex<ScratchDirs>,
     next: AtomicU64,
-    table: Mutex<BTreeMap<String, Arc<Listed>>>,
-    breakers: Arc<Breakers>,
-    mask: Option<Arc<dyn Mask>>,
+    table: Mutex<BTreeMap<String, Arc<JobHandle>>>,
+    breakers: Arc<SessionBreakers>,
+    mask: Option<Arc<dyn OutputMask>>,
     /// Those of this machine that were started.
-    ran: Mutex<VecDeque<Root>>,
+    started_roots: Mutex<VecDeque<JobRoot>>,
     /// What crashed programs have left elsewhere was looked for.
-    swept: AtomicBool,
-    keep: Keep,
+    orphans_reaped: AtomicBool,
+    retention: RetentionPolicy,
     /// What has grown old was looked for.
-    tidied: AtomicBool,
+    expiry_checked: AtomicBool,
     /// Whether the folder is nobody else's, and goes with them.
-    is_passing: bool,
+    owns_directory: bool,
     /// Such a folder, as long as it is there.
-    passing: Mutex<Option<Passing>>,
+    owned_dir: Mutex<Option<OwnedTempDir>>,
 }
 
-impl Jobs {
+impl JobRegistry {
     /// Those of a program that may write in `folder`.
-    pub fn new(backend: Arc<dyn Backend>, folder: PathBuf) -> Self {
+    pub fn new(backend: Arc<dyn ExecBackend>, folder: PathBuf) -> Self {
         Self {
             backend,
-            folder,
-            leftovers: OnceLock::new(),
+            directory: folder,
+            records: OnceLock::new(),
             scratch: Mutex::default(),
             next: AtomicU64::new(0),
             table: Mutex::default(),
             breakers: Arc::default(),
             mask: None,
-            ran: Mutex::default(),
-            swept: AtomicBool::new(false),
-            keep: Keep::default(),
-            tidied: AtomicBool::new(false),
-            is_passing: false,
-            passing: Mutex::default(),
+            started_roots: Mutex::default(),
+            orphans_reaped: AtomicBool::new(false),
+            retention: RetentionPolicy::default(),
+            expiry_checked: AtomicBool::new(false),
+            owns_directory: false,
+            owned_dir: Mutex::default(),
         }
     }
 
     /// Those of the program that makes a call. One that embeds tools and has
     /// not said where they may write gets a folder among the temporary files,
     /// which goes when they are closed, or when nobody has them any more.
-    pub fn port(cx: &ToolContext) -> Arc<Self> {
-        cx.ports.get::<Self>().unwrap_or_else(Self::own)
+    pub fn from_context(cx: &ToolContext) -> Arc<Self> {
+        cx.ports.get::<Self>().unwrap_or_else(Self::embedded)
     }
 
-    fn own() -> Arc<Self> {
-        static OWN: Mutex<Weak<Jobs>> = Mutex::new(Weak::new());
-        let mut own = lock(&OWN);
+    fn embedded() -> Arc<Self> {
+        static EMBEDDED_REGISTRY: Mutex<Weak<JobRegistry>> = Mutex::new(Weak::new());
+        let mut own = lock(&EMBEDDED_REGISTRY);
         let jobs = own.upgrade().unwrap_or_else(|| {
-            let mut jobs = Self::local(keeping::passing_folder());
-            jobs.is_passing = true;
+            let mut jobs = Self::local(retention::owned_temp_path());
+            jobs.owns_directory = true;
             let jobs = Arc::new(jobs);
             *own = Arc::downgrade(&jobs);
             jobs
         });
-        let mut passing = lock(&jobs.passing);
+        let mut passing = lock(&jobs.owned_dir);
         if passing.is_none() {
             // Where nothing can be written, whoever wants to write says so.
-            *passing = Passing::make(&jobs.folder).ok();
+            *passing = OwnedTempDir::create(&jobs.directory).ok();
         }
         drop(passing);
         jobs
@@ -119,20 +119,20 @@ impl Jobs {
 
     /// The same, which keep what was written for so long.
     #[must_use]
-    pub fn keeping(mut self, keep: Keep) -> Self {
-        self.keep = keep;
+    pub fn with_retention(mut self, keep: RetentionPolicy) -> Self {
+        self.retention = keep;
         self
     }
 
     /// The same, with somebody who takes secrets out of what lies on the disk.
     #[must_use]
-    pub fn masked(mut self, mask: Arc<dyn Mask>) -> Self {
+    pub fn with_mask(mut self, mask: Arc<dyn OutputMask>) -> Self {
         self.mask = Some(mask);
         self
     }
 
     /// Whether there is something in a text that must not lie open.
-    pub fn hides(&self, text: &str) -> bool {
+    pub fn contains_secret(&self, text: &str) -> bool {
         let Some(mask) = &self.mask else { return false };
         let mut masked = text.as_bytes().to_vec();
         mask.mask(&mut masked);
@@ -141,17 +141,17 @@ impl Jobs {
 
     /// Those of this machine.
     pub fn local(folder: PathBuf) -> Self {
-        Self::new(Arc::new(Local::default()), folder)
+        Self::new(Arc::new(LocalBackend::default()), folder)
     }
 
     /// Where they run.
-    pub fn backend(&self) -> &dyn Backend {
+    pub fn backend(&self) -> &dyn ExecBackend {
         &*self.backend
     }
 
     /// A folder of our own.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// A folder that the jobs of a session may write in, and nobody else: jobs
@@ -161,20 +161,20 @@ impl Jobs {
     /// If it cannot be made.
     pub fn scratch(&self, session: &str) -> Result<PathBuf, ToolError> {
         lock(&self.scratch)
-            .folder(session)
+            .session_dir(session)
             .map_err(|error| ToolError::io("A folder for temporary files", &error))
     }
 
     /// A folder for one job, which is there when this program has ended.
-    pub fn lasting_folder(&self) -> Result<PathBuf, ToolError> {
-        Ok(private_folder(keeping::DETACHED)?.keep())
+    pub fn detached_dir(&self) -> Result<PathBuf, ToolError> {
+        Ok(private_temp_dir(retention::DETACHED_PREFIX)?.keep())
     }
 
     /// Processes that an earlier program has left behind; none if they cannot
     /// be written down here.
-    pub fn leftovers(&self) -> Option<&Leftovers> {
-        let open = || Leftovers::open(self.folder.join("running")).ok();
-        self.leftovers.get_or_init(open).as_ref()
+    pub fn records(&self) -> Option<&JobRecords> {
+        let open = || JobRecords::open(self.directory.join("running")).ok();
+        self.records.get_or_init(open).as_ref()
     }
 
     /// Does what needs the place where they run, as long as somebody is ready
@@ -182,14 +182,14 @@ impl Jobs {
     ///
     /// # Errors
     /// Those of the work, or that the place does not answer.
-    pub async fn as_long_as<T>(
+    pub async fn with_timeout<T>(
         &self,
         limit: Duration,
-        stage: Stage,
+        stage: BackendPhase,
         cx: &ToolContext,
         work: impl Future<Output = Result<T, ToolError>>,
     ) -> Result<T, ToolError> {
-        if self.backend.is_here() {
+        if self.backend.is_local() {
             return work.await;
         }
         match tokio::time::timeout(limit, cx.run_until_cancelled(work)).await {
@@ -200,7 +200,7 @@ impl Jobs {
                     "{} has not answered within {} s; {}",
                     self.backend.name(),
                     limit.as_secs(),
-                    stage.standing()
+                    stage.consequence()
                 ),
             )
             .with_hint(
@@ -211,39 +211,39 @@ impl Jobs {
     }
 
     /// Starts a job, which is not yet listed.
-    pub async fn start(&self, command: String, order: Order) -> Result<Arc<Job>, ToolError> {
+    pub async fn start(&self, command: String, order: CommandSpec) -> Result<Arc<Job>, ToolError> {
         self.start_as(self.fresh_id(), command, order, None).await
     }
 
-    /// The same for an id that [`Jobs::fresh_id`] has given, and with something
+    /// The same for an id that [`JobRegistry::fresh_id`] has given, and with something
     /// to be taken out of its output.
     pub async fn start_as(
         &self,
         id: String,
         command: String,
-        order: Order,
-        frame: Option<Frame>,
+        order: CommandSpec,
+        frame: Option<ReportExtractor>,
     ) -> Result<Arc<Job>, ToolError> {
-        let spill = Spill {
-            folder: self.folder.join("output"),
+        let spill = SpillTarget {
+            directory: self.directory.join("output"),
             name: format!("{id}.log"),
-            most: SPILL,
+            max_bytes: MAX_SPILL_BYTES,
             mask: self.mask.clone(),
         };
-        let reports = Reports { spill: Some(spill), frame };
-        let remarks = Remarks::default();
-        self.tidy_up();
-        self.end_adrift(&remarks).await;
+        let reports = JobOutputOptions { spill: Some(spill), frame };
+        let remarks = BackendRemarks::default();
+        self.remove_expired();
+        self.reap_orphans(&remarks).await;
         let directory = order.directory.clone();
         let start = Job::start(&*self.backend, id, command, order, reports);
-        let job = REMARKS.scope(remarks, start).await?;
+        let job = CURRENT_REMARKS.scope(remarks, start).await?;
         if job.containment.as_ref().is_some_and(|held| held.confinement.is_some()) {
             disk_watch::watch(&job, &directory);
         }
         if let Some(root) = job.root().filter(|root| root.started > 0).cloned() {
-            let mut ran = lock(&self.ran);
+            let mut ran = lock(&self.started_roots);
             // Of a long session the last ones are enough.
-            if ran.len() >= RAN {
+            if ran.len() >= MAX_REMEMBERED_ROOTS {
                 ran.pop_front();
             }
             ran.push_back(root);
@@ -252,55 +252,55 @@ impl Jobs {
     }
 
     /// Throws away what has grown old, once and beside all else.
-    fn tidy_up(&self) {
-        if !self.tidied.swap(true, Ordering::Relaxed) {
-            let (folder, keep) = (self.folder.clone(), self.keep);
+    fn remove_expired(&self) {
+        if !self.expiry_checked.swap(true, Ordering::Relaxed) {
+            let (folder, keep) = (self.directory.clone(), self.retention);
             // Nobody waits for it: a program that ends lets it go.
             let _ = std::thread::Builder::new()
                 .name("hermes-tidy".to_owned())
-                .spawn(move || keeping::tidy(&folder, keep));
+                .spawn(move || retention::remove_expired(&folder, keep));
         }
     }
 
     /// Ends what commands have left that went their own way: those that closed
     /// their streams are known by nothing but what they bear.
-    async fn end_strays(&self) {
-        let ran = std::mem::take(&mut *lock(&self.ran));
+    async fn terminate_strays(&self) {
+        let ran = std::mem::take(&mut *lock(&self.started_roots));
         if ran.is_empty() {
             return;
         }
         let sweep = move || {
             let first = ran.iter().map(|root| root.started).min().unwrap_or_default();
-            let Ok(table) = Table::read_since(first) else { return };
+            let Ok(table) = ProcessTable::read_since(first) else { return };
             ran.iter().filter(|root| table.has_members(root)).for_each(|root| {
-                tree::end(root, STRAY);
+                tree::terminate(root, STRAY_GRACE);
             });
         };
         let _ = tokio::task::spawn_blocking(sweep).await;
     }
 
     /// Ends what a crashed program has left in this place, once.
-    async fn end_adrift(&self, remarks: &Remarks) {
-        if self.backend.is_here() || self.swept.swap(true, Ordering::Relaxed) {
+    async fn reap_orphans(&self, remarks: &BackendRemarks) {
+        if self.backend.is_local() || self.orphans_reaped.swap(true, Ordering::Relaxed) {
             return;
         }
-        let Some(leftovers) = self.leftovers() else { return };
-        match leftovers.end_adrift(&*self.backend, &self.fresh_id()).await {
+        let Some(leftovers) = self.records() else { return };
+        match job_records.reap_remote_orphans(&*self.backend, &self.fresh_id()).await {
             Ok(0) => {}
             Ok(ended) => remarks.add(format!(
                 "An earlier hermes that did not end well had left {ended} processes running \
                  there; they were ended."
             )),
             // What is wrong with the place is told by the program to be run.
-            Err(_) => self.swept.store(false, Ordering::Relaxed),
+            Err(_) => self.orphans_reaped.store(false, Ordering::Relaxed),
         }
     }
 
     /// Lists a job, so that it can be asked for.
-    pub fn list(&self, job: Arc<Job>, session: &str, directory: PathBuf) -> Arc<Listed> {
+    pub fn list(&self, job: Arc<Job>, session: &str, directory: PathBuf) -> Arc<JobHandle> {
         // Without it a crash leaves a process that nobody knows of.
-        let _: io::Result<()> = self.write_down(&job, session, &directory, None);
-        self.enter(Listed::new(job, session, directory, false))
+        let _: io::Result<()> = self.persist(&job, session, &directory, None);
+        self.insert(JobHandle::new(job, session, directory, false))
     }
 
     /// Lists a job that is to outlive this program, and writes to this file.
@@ -314,45 +314,45 @@ impl Jobs {
         session: &str,
         directory: PathBuf,
         output: PathBuf,
-    ) -> io::Result<Arc<Listed>> {
-        self.write_down(&job, session, &directory, Some(output))?;
-        lock(&self.ran).retain(|root| root.job != job.id);
+    ) -> io::Result<Arc<JobHandle>> {
+        self.persist(&job, session, &directory, Some(output))?;
+        lock(&self.started_roots).retain(|root| root.job != job.id);
         #[cfg(target_os = "linux")]
         if let Some(root) = job.root() {
             crate::guardian::release(root.pid);
         }
-        Ok(self.enter(Listed::new(job, session, directory, true)))
+        Ok(self.insert(JobHandle::new(job, session, directory, true)))
     }
 
-    fn enter(&self, listed: Listed) -> Arc<Listed> {
+    fn insert(&self, listed: JobHandle) -> Arc<JobHandle> {
         self.prune();
-        let listed = Arc::new(listed.masked(self.mask.clone()));
+        let listed = Arc::new(listed.with_mask(self.mask.clone()));
         lock(&self.table).insert(listed.job.id.clone(), Arc::clone(&listed));
         listed
     }
 
     /// Writes a job down that runs for longer, so that the next program finds
     /// it if this one crashes.
-    fn write_down(
+    fn persist(
         &self,
         job: &Job,
         session: &str,
         directory: &Path,
         output: Option<PathBuf>,
     ) -> io::Result<()> {
-        let elsewhere = (!self.backend.is_here()).then(|| self.backend.whereabouts());
+        let elsewhere = (!self.backend.is_local()).then(|| self.backend.location());
         if job.pid.is_none() && elsewhere.is_none() {
             return Ok(());
         }
         let unwritable = || io::Error::other("the folder for that cannot be made");
-        let leftovers = self.leftovers().ok_or_else(unwritable)?;
+        let leftovers = self.records().ok_or_else(unwritable)?;
         let pid = job.pid.unwrap_or_default();
-        let (owner_pid, owner_started) = leftovers::owner();
+        let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let entry = Entry {
+        let entry = JobRecord {
             id: job.id.clone(),
             pid,
-            started: tree::started(pid).unwrap_or_default(),
+            started: tree::start_time(pid).unwrap_or_default(),
             command: job.command.clone(),
             cwd: directory.to_path_buf(),
             session: session.to_owned(),
@@ -363,39 +363,39 @@ impl Jobs {
             output,
             elsewhere,
         };
-        leftovers.record(&entry)
+        job_records.record(&entry)
     }
 
     /// Keeps a job that is not listed written down, as long as what is given
     /// back lives.
-    pub fn vouch(&self, job: &Job, session: &str, directory: &Path) -> Vouched<'_> {
-        let _: io::Result<()> = self.write_down(job, session, directory, None);
-        Vouched { jobs: self, id: job.id.clone() }
+    pub fn guard_record(&self, job: &Job, session: &str, directory: &Path) -> JobRecordGuard<'_> {
+        let _: io::Result<()> = self.persist(job, session, directory, None);
+        JobRecordGuard { jobs: self, id: job.id.clone() }
     }
 
     /// Looks after a listed job from now on.
-    pub fn attend(&self, listed: &Arc<Listed>, what: Attention) {
-        if !what.is_needed() {
+    pub fn monitor(&self, listed: &Arc<JobHandle>, what: MonitorOptions) {
+        if !what.has_work() {
             return;
         }
         if let Some(notices) = &what.notices {
-            listed.tell(Arc::clone(notices));
+            listed.set_notices(Arc::clone(notices));
         }
         let breakers = Arc::clone(&self.breakers);
-        tokio::spawn(Attendant::new(Arc::clone(listed), what, breakers).serve());
+        tokio::spawn(JobMonitor::new(Arc::clone(listed), what, breakers).run());
     }
 
     /// Jobs that an earlier program has left, the oldest first; behind them
     /// those that it may have left in other places. Looks at all processes if
     /// there may be some.
-    pub fn left_over(&self) -> Vec<Entry> {
+    pub fn orphans(&self) -> Vec<JobRecord> {
         // Nobody makes a folder to see that there is nothing in it.
-        if !self.folder.join("running").is_dir() {
+        if !self.directory.join("running").is_dir() {
             return Vec::new();
         }
-        let Some(leftovers) = self.leftovers() else { return Vec::new() };
-        let mut left = leftovers.orphans();
-        left.extend(leftovers.astray());
+        let Some(leftovers) = self.records() else { return Vec::new() };
+        let mut left = job_records.orphans();
+        left.extend(job_records.remote_orphans());
         left
     }
 
@@ -403,9 +403,9 @@ impl Jobs {
     /// The first one of its job may have ended long ago, and its number may be
     /// that of a stranger by now.
     pub fn survivor(&self, session: &str) -> Option<u32> {
-        let mut left = self.left_over();
+        let mut left = self.orphans();
         left.retain(|it| it.elsewhere.is_none() && it.session == session);
-        let table = if left.is_empty() { return None } else { Table::read().ok()? };
+        let table = if left.is_empty() { return None } else { ProcessTable::read().ok()? };
         left.iter().flat_map(|it| table.members(&it.root())).map(|member| member.pid).next()
     }
 
@@ -413,26 +413,26 @@ impl Jobs {
     ///
     /// # Errors
     /// If that is not the place of these, or cannot be reached.
-    pub async fn end_elsewhere(&self, entry: &Entry) -> Result<(), ToolError> {
+    pub async fn terminate_remote_orphan(&self, entry: &JobRecord) -> Result<(), ToolError> {
         let place = entry.elsewhere.as_deref().unwrap_or("this machine");
-        if self.backend.is_here() || place != self.backend.whereabouts() {
+        if self.backend.is_local() || place != self.backend.location() {
             let message = format!("{} was started in another place: {place}", entry.id);
             return Err(ToolError::conflict(message)
                 .with_hint("Choose that place in the settings, and end it there."));
         }
-        let Some(leftovers) = self.leftovers() else { return Ok(()) };
-        leftovers.end_there(vec![entry.clone()], &*self.backend, &self.fresh_id()).await?;
+        let Some(leftovers) = self.records() else { return Ok(()) };
+        job_records.terminate_remote(vec![entry.clone()], &*self.backend, &self.fresh_id()).await?;
         Ok(())
     }
 
     /// Ends a job that an earlier program has left; whether nothing of it is
     /// left now. Blocks until then.
-    pub fn end_left_over(&self, entry: &Entry) -> bool {
-        self.leftovers().is_some_and(|leftovers| leftovers.end(entry, GRACE).survivors.is_empty())
+    pub fn terminate_orphan(&self, entry: &JobRecord) -> bool {
+        self.records().is_some_and(|leftovers| job_records.terminate(entry, KILL_GRACE).survivors.is_empty())
     }
 
     /// A job of a session.
-    pub fn get(&self, session: &str, id: &str) -> Option<Arc<Listed>> {
+    pub fn get(&self, session: &str, id: &str) -> Option<Arc<JobHandle>> {
         lock(&self.table).get(id).filter(|listed| listed.session == session).cloned()
     }
 
@@ -442,7 +442,7 @@ impl Jobs {
     }
 
     /// The jobs of a session, the oldest first.
-    pub fn of(&self, session: &str) -> Vec<Arc<Listed>> {
+    pub fn session_jobs(&self, session: &str) -> Vec<Arc<JobHandle>> {
         let table = lock(&self.table);
         let mut jobs: Vec<_> =
             table.values().filter(|listed| listed.session == session).cloned().collect();
@@ -455,36 +455,36 @@ impl Jobs {
     pub async fn close(&self) {
         let jobs: Vec<_> = lock(&self.table).values().cloned().collect();
         let ours: Vec<_> = jobs.iter().filter(|listed| !listed.detached).collect();
-        ours.iter().for_each(|listed| listed.see_end());
+        ours.iter().for_each(|listed| listed.acknowledge_end());
         let open: Vec<Arc<Job>> =
-            ours.iter().map(|listed| Arc::clone(&listed.job)).filter(|job| !is_over(job)).collect();
+            ours.iter().map(|listed| Arc::clone(&listed.job)).filter(|job| !has_finished(job)).collect();
         if !open.is_empty() {
-            closing::end(open).await;
+            shutdown::terminate_all(open).await;
         }
-        for listed in jobs.iter().filter(|listed| !listed.detached || is_over(&listed.job)) {
+        for listed in jobs.iter().filter(|listed| !listed.detached || has_finished(&listed.job)) {
             self.forget(&listed.job.id);
         }
-        lock(&self.table).retain(|_, listed| listed.detached && !is_over(&listed.job));
-        self.end_strays().await;
-        *lock(&self.scratch) = Scratch::default();
+        lock(&self.table).retain(|_, listed| listed.detached && !has_finished(&listed.job));
+        self.terminate_strays().await;
+        *lock(&self.scratch) = ScratchDirs::default();
         // What was detached is written down there.
         let is_empty = lock(&self.table).is_empty();
         if is_empty {
-            lock(&self.passing).take();
+            lock(&self.owned_dir).take();
         }
     }
 
     fn forget(&self, id: &str) {
-        if let Some(leftovers) = self.leftovers() {
-            let _ = leftovers.forget(id);
+        if let Some(leftovers) = self.records() {
+            let _ = job_records.remove(id);
         }
     }
 
     /// Forgets what has ended long ago.
     fn prune(&self) {
         let mut table = lock(&self.table);
-        let age = |listed: &Listed| {
-            listed.job.ended().filter(|ended| !ended.lingers)?;
+        let age = |listed: &JobHandle| {
+            listed.job.ended().filter(|ended| !ended.has_descendants)?;
             listed.job.started_at.elapsed().ok()?.checked_sub(listed.job.age())
         };
         let mut ended: Vec<(Duration, String)> =
@@ -492,7 +492,7 @@ impl Jobs {
         ended.sort();
         for (at, (age, id)) in ended.into_iter().enumerate() {
             self.forget(&id);
-            if at >= REMEMBERED || age > MEMORY {
+            if at >= MAX_ENDED_JOBS || age > ENDED_JOB_TTL {
                 table.remove(&id);
             }
         }
@@ -507,47 +507,47 @@ impl Jobs {
     }
 }
 
-impl Drop for Jobs {
+impl Drop for JobRegistry {
     /// Nobody has closed them: what is not to outlive this program is ended
     /// without being asked.
     fn drop(&mut self) {
         let table = std::mem::take(&mut *lock(&self.table));
-        let is_left = |listed: &&Arc<Listed>| listed.detached && !is_over(&listed.job);
+        let is_left = |listed: &&Arc<JobHandle>| listed.detached && !has_finished(&listed.job);
         let detached: Vec<&str> =
             table.values().filter(is_left).map(|listed| listed.job.id.as_str()).collect();
-        let mut ran = std::mem::take(&mut *lock(&self.ran));
+        let mut ran = std::mem::take(&mut *lock(&self.started_roots));
         ran.retain(|root| !detached.contains(&root.job.as_str()));
         if let Some(found) = ran
             .iter()
             .map(|root| root.started)
             .min()
-            .and_then(|first| Table::read_since(first).ok())
+            .and_then(|first| ProcessTable::read_since(first).ok())
         {
             for root in ran.iter().filter(|root| found.has_members(root)) {
-                tree::end(root, Duration::ZERO);
+                tree::terminate(root, Duration::ZERO);
             }
         }
         for listed in table.values().filter(|listed| !listed.detached) {
             self.forget(&listed.job.id);
         }
         if !detached.is_empty()
-            && let Some(passing) = lock(&self.passing).take()
+            && let Some(passing) = lock(&self.owned_dir).take()
         {
-            passing.leave();
+            passing.persist();
         }
     }
 }
 
 /// What is done in a place that may not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum BackendPhase {
     /// It is looked at.
     Opening,
     /// A program is sent there.
     Starting,
 }
 
-impl Stage {
+impl BackendPhase {
     fn kind(self) -> ErrorKind {
         match self {
             Self::Opening => ErrorKind::Unavailable,
@@ -556,7 +556,7 @@ impl Stage {
         }
     }
 
-    fn standing(self) -> &'static str {
+    fn consequence(self) -> &'static str {
         match self {
             Self::Opening => "nothing was run",
             Self::Starting => {
@@ -568,12 +568,12 @@ impl Stage {
 
 /// A job that is written down for as long as this lives.
 #[derive(Debug)]
-pub struct Vouched<'a> {
-    jobs: &'a Jobs,
+pub struct JobRecordGuard<'a> {
+    jobs: &'a JobRegistry,
     id: String,
 }
 
-impl Drop for Vouched<'_> {
+impl Drop for JobRecordGuard<'_> {
     fn drop(&mut self) {
         // One that was listed meanwhile is still to be found.
         if !lock(&self.jobs.table).contains_key(&self.id) {
@@ -582,7 +582,7 @@ impl Drop for Vouched<'_> {
     }
 }
 
-fn private_folder(prefix: &str) -> Result<tempfile::TempDir, ToolError> {
+fn private_temp_dir(prefix: &str) -> Result<tempfile::TempDir, ToolError> {
     tempfile::Builder::new()
         .prefix(prefix)
         .permissions(std::fs::Permissions::from_mode(0o700))
@@ -590,8 +590,8 @@ fn private_folder(prefix: &str) -> Result<tempfile::TempDir, ToolError> {
         .map_err(|error| ToolError::io("A folder for temporary files", &error))
 }
 
-pub(crate) fn is_over(job: &Job) -> bool {
-    job.ended().is_some_and(|ended| !ended.lingers)
+pub(crate) fn has_finished(job: &Job) -> bool {
+    job.ended().is_some_and(|ended| !ended.has_descendants)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,63 +1,63 @@
 //! Commands that run: each is a job, whether somebody waits for it or not.
 //!
-//! A [`Backend`] starts programs; a [`Job`] is one of them, with its
-//! [`output::Log`] and perhaps a [`screen::Screen`]; [`Jobs`] are all of a
+//! A [`ExecBackend`] starts programs; a [`Job`] is one of them, with its
+//! [`output::OutputLog`] and perhaps a [`screen::TerminalScreen`]; [`JobRegistry`] are all of a
 //! program. A [`state::ShellState`] is what a session's shell carries from one
 //! command to the next.
 
 mod askpass;
-mod attend;
+mod job_monitor;
 mod backend;
-mod closing;
+mod shutdown;
 mod containment;
 mod disk_watch;
 pub mod docker;
-pub mod elsewhere;
-mod errand;
-mod fleeting;
+pub mod remote;
+mod captured_command;
+mod run_dir;
 #[cfg(target_os = "linux")]
 mod guardian;
-pub mod halves;
+pub mod surrogates;
 mod job;
 mod jobs;
-mod keeping;
-pub mod leftovers;
-mod listed;
+mod retention;
+pub mod job_records;
+mod job_handle;
 mod local;
 pub mod network;
-mod order;
+mod command_spec;
 pub mod output;
-mod patient;
-mod ready;
-mod room;
+mod lazy_backend;
+mod async_streams;
+mod disk_space;
 mod scratch;
 pub mod screen;
-mod shortcut;
+mod direct_exec;
 pub mod singularity;
 pub mod ssh;
 pub mod state;
-mod strays;
-pub mod surroundings;
-mod times;
-pub mod transfer;
+mod background_processes;
+pub mod shell_env;
+mod command_timeouts;
+pub mod file_transfer;
 pub mod tree;
 pub mod watch;
 
-pub use askpass::Askpass;
-pub use attend::Attention;
-pub use backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
+pub use askpass::AskpassHelper;
+pub use job_monitor::MonitorOptions;
+pub use backend::{ExecBackend, ProcessControl, ProcessExit, HostFacts, ShellKind, SpawnedProcess, InputWait};
 pub use containment::{JobContainment, SandboxStop};
-pub use elsewhere::{Carriage, Carrier, Elsewhere, Way};
-pub use errand::{Done, Errand};
-pub use fleeting::Fleeting;
+pub use remote::{TransportIo, TransportProcess, RemoteBackend, Transport};
+pub use captured_command::{CaptureResult, CapturedCommand};
+pub use run_dir::RunDir;
 pub use hermes_sandbox::den;
-pub use job::{Ended, Job, Patience, Pause, Reports};
-pub use jobs::{GRACE, Jobs, Stage, Vouched};
-pub use keeping::Keep;
-pub use listed::{Listed, News};
-pub use local::Local;
+pub use job::{JobExit, Job, WaitLimits, WaitOutcome, JobOutputOptions};
+pub use jobs::{KILL_GRACE, JobRegistry, BackendPhase, JobRecordGuard};
+pub use retention::RetentionPolicy;
+pub use job_handle::{JobHandle, NewOutput};
+pub use local::LocalBackend;
 pub use network::{ListeningPort, NetworkTable, SessionNetwork};
-pub use order::{Input, Order, Output, Size};
-pub use patient::Patient;
-pub use room::Room;
-pub use times::Times;
+pub use command_spec::{StdinSource, CommandSpec, StdioMode, TerminalSize};
+pub use lazy_backend::LazyBackend;
+pub use disk_space::DiskSpace;
+pub use command_timeouts::CommandTimeouts;

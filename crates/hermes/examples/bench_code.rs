@@ -17,7 +17,7 @@ use hermes::core::{
     ToolError, ToolSpec, Verdict, WorkingDir, erase,
 };
 use hermes::engine::{Caller, Engine};
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use hermes_scripts::Limits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ fn engine(folder: &Path) -> Engine {
         write: vec![folder.to_owned()],
         ..Confinement::default()
     };
-    let jobs = Jobs::local(folder.join(".jobs"));
+    let jobs = JobRegistry::local(folder.join(".jobs"));
     let mut tools = hermes_tools_code::tools();
     tools.extend(hermes_tools_file::tools());
     tools.push(erase(Echo));

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use hermes::core::{Ports, ToolCall};
 use hermes::engine::{Caller, Engine};
 use hermes::policy::{Places, SavedRules, Settings, Sources, Tickets};
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use serde_json::{Value, json};
 
 // As the command has it.
@@ -130,7 +130,7 @@ fn main() {
     let saved = SavedRules::load(state.join("approvals.json")).unwrap();
     let tickets = Tickets::new(state.join("tickets"));
     let permissions = sources.permissions("default", Settings::default(), saved, tickets).unwrap();
-    let jobs = Arc::new(Jobs::local(state.join("jobs")));
+    let jobs = Arc::new(JobRegistry::local(state.join("jobs")));
     let engine = Engine::builder()
         .tools(hermes_tools_system::tools())
         .policy(Arc::new(permissions))

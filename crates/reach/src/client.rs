@@ -15,8 +15,8 @@ use hermes_core::{
     Attachment, BoundCall, Effect, ErrorKind, OutputLimits, Scope, ToolContext, ToolError,
     ToolOutput,
 };
-use hermes_exec::elsewhere::quote;
-use hermes_exec::{Backend, Done, Errand, Input, Order, Output, Place};
+use hermes_exec::remote::quote;
+use hermes_exec::{ExecBackend, CaptureResult, CapturedCommand, StdinSource, CommandSpec, StdioMode, HostFacts};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
@@ -72,7 +72,7 @@ impl Default for Settings {
 /// The tools' server in another place: started when it is first needed, and
 /// kept.
 pub struct Hands {
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn ExecBackend>,
     settings: Settings,
     link: Mutex<Option<Arc<Link>>>,
     /// Those who open it.
@@ -91,7 +91,7 @@ impl fmt::Debug for Hands {
 
 impl Hands {
     /// The server in the place of this backend. Nothing is started yet.
-    pub fn new(backend: Arc<dyn Backend>, settings: Settings) -> Arc<Self> {
+    pub fn new(backend: Arc<dyn ExecBackend>, settings: Settings) -> Arc<Self> {
         Arc::new(Self {
             backend,
             settings,
@@ -104,7 +104,7 @@ impl Hands {
     }
 
     /// Where it is.
-    pub fn backend(&self) -> &Arc<dyn Backend> {
+    pub fn backend(&self) -> &Arc<dyn ExecBackend> {
         &self.backend
     }
 
@@ -332,9 +332,9 @@ impl Hands {
         }
     }
 
-    async fn begin(&self, place: &Place, script: String) -> Result<Begun, ToolError> {
+    async fn begin(&self, place: &HostFacts, script: String) -> Result<Begun, ToolError> {
         let mut order = order(place, script);
-        order.input = Input::Open;
+        order.input = StdinSource::Pipe;
         let started = self.backend.start(&fresh_word(), order).await?;
         Link::begin(started, self.backend.name()).await
     }
@@ -353,7 +353,7 @@ impl Hands {
     /// Puts the program there.
     async fn carry(
         &self,
-        place: &Place,
+        place: &HostFacts,
         bundle: &Bundle,
         placing: &Placing,
     ) -> Result<(), ToolError> {
@@ -376,12 +376,12 @@ impl Hands {
         self.run(place, placing.ending(&word, bundle), Vec::new()).await.map(drop)
     }
 
-    async fn run(&self, place: &Place, script: String, input: Vec<u8>) -> Result<Done, ToolError> {
+    async fn run(&self, place: &HostFacts, script: String, input: Vec<u8>) -> Result<CaptureResult, ToolError> {
         let mut order = order(place, script);
-        order.input = Input::Given(input);
-        let errand = Errand { order, limit: CARRIAGE, most: MOST };
+        order.input = StdinSource::Bytes(input);
+        let errand = CapturedCommand { spec: order, timeout: CARRIAGE, max_output_bytes: MOST };
         let done = errand.run(&*self.backend, &fresh_word()).await?;
-        if done.is_well() {
+        if done.succeeded() {
             return Ok(done);
         }
         let said = done.errors.trim().lines().next_back().unwrap_or("no reason is given");
@@ -438,14 +438,14 @@ fn message(arguments: &Value, cx: &ToolContext) -> Result<Call, ToolError> {
     })
 }
 
-fn order(place: &Place, script: String) -> Order {
-    Order {
+fn order(place: &HostFacts, script: String) -> CommandSpec {
+    CommandSpec {
         program: "sh".into(),
         arguments: vec!["-c".into(), script.into()],
         environment: place.environment.clone(),
         directory: "/".into(),
-        input: Input::Nothing,
-        output: Output::Apart,
+        input: StdinSource::Empty,
+        output: StdioMode::Separate,
         confinement: None,
     }
 }
@@ -471,6 +471,6 @@ fn here() -> String {
 }
 
 /// Whether this program can run there.
-fn is_like_here(place: &Place) -> bool {
+fn is_like_here(place: &HostFacts) -> bool {
     place.system == here()
 }

@@ -14,8 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hermes_core::{Grants, ProgressUpdate, ProgressSink, Scope, ToolError};
-use hermes_exec::output::Source;
-use hermes_exec::{Control, Started};
+use hermes_exec::output::OutputStream;
+use hermes_exec::{ProcessControl, SpawnedProcess};
 use tokio::sync::oneshot;
 
 use crate::wire::{self, Call, Outcome, Reply, Request};
@@ -61,7 +61,7 @@ pub(crate) struct Lost {
 /// A line to a server.
 pub(crate) struct Link {
     line: Arc<Line>,
-    control: Box<dyn Control>,
+    control: Box<dyn ProcessControl>,
     complaints: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -106,13 +106,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Link {
     /// Listens to a server that has been started, until it has greeted.
-    pub(crate) async fn begin(started: Started, place: &str) -> Result<Begun, ToolError> {
-        let Started { output, input, control, .. } = started;
+    pub(crate) async fn begin(started: SpawnedProcess, place: &str) -> Result<Begun, ToolError> {
+        let SpawnedProcess { output, input, control, .. } = started;
         let failed = |error: io::Error| ToolError::io(format!("{place} cannot be heard"), &error);
         let (mut stdout, mut stderr) = (None, None);
         for (source, fd) in output {
             let file = blocking(fd).map_err(failed)?;
-            let slot = if source == Source::Stdout { &mut stdout } else { &mut stderr };
+            let slot = if source == OutputStream::Stdout { &mut stdout } else { &mut stderr };
             *slot = Some(file);
         }
         let complaints: Arc<Mutex<Vec<u8>>> = Arc::default();
@@ -239,15 +239,15 @@ impl Link {
     pub(crate) async fn close(&self) {
         lock(&self.line.state).out = None;
         // Without a line it goes by itself.
-        if tokio::time::timeout(GRACE, self.control.ended()).await.is_err() {
-            self.control.end(GRACE).await;
+        if tokio::time::timeout(GRACE, self.control.wait()).await.is_err() {
+            self.control.terminate(GRACE).await;
         }
     }
 
     /// Clears away what is left of one that is gone.
     pub(crate) async fn bury(&self) {
-        self.control.end(Duration::ZERO).await;
-        let _ = tokio::time::timeout(GRACE, self.control.ended()).await;
+        self.control.terminate(Duration::ZERO).await;
+        let _ = tokio::time::timeout(GRACE, self.control.wait()).await;
     }
 }
 

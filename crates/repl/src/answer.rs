@@ -1,6 +1,6 @@
 //! What came of a piece of code.
 
-use hermes_exec::output::Summary;
+use hermes_exec::output::LogSummary;
 use serde::{Deserialize, Serialize};
 
 use crate::pictures::Picture;
@@ -88,8 +88,8 @@ pub struct Written {
     pub omitted: u64,
 }
 
-impl From<Summary> for Written {
-    fn from(summary: Summary) -> Self {
+impl From<LogSummary> for Written {
+    fn from(summary: LogSummary) -> Self {
         Self { text: summary.text, omitted: summary.omitted_bytes }
     }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{Confinement, ToolError};
-use hermes_exec::halves;
-use hermes_exec::leftovers::Entry;
-use hermes_exec::output::{Log, Mask, Source, Spill};
+use hermes_exec::surrogates;
+use hermes_exec::job_records::JobRecord;
+use hermes_exec::output::{OutputLog, OutputMask, OutputStream, SpillTarget};
 use hermes_exec::tree::Signal;
-use hermes_exec::{Control, Exit, Jobs, Started};
+use hermes_exec::{ProcessControl, ProcessExit, JobRegistry, SpawnedProcess};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 
@@ -43,8 +43,8 @@ pub(crate) struct Made {
     pub(crate) language: Language,
     pub(crate) database: Option<PathBuf>,
     pub(crate) confinement: Option<Arc<Confinement>>,
-    pub(crate) jobs: Arc<Jobs>,
-    pub(crate) mask: Option<Arc<dyn Mask>>,
+    pub(crate) jobs: Arc<JobRegistry>,
+    pub(crate) mask: Option<Arc<dyn OutputMask>>,
     /// When its walls were made.
     pub(crate) since: SystemTime,
 }
@@ -58,10 +58,10 @@ pub(crate) struct Interpreter {
     /// What it calls itself.
     pub(crate) version: OnceLock<String>,
     pub(crate) events: tokio::sync::Mutex<mpsc::Receiver<Event>>,
-    ended: watch::Receiver<Option<Exit>>,
-    control: Arc<dyn Control>,
+    ended: watch::Receiver<Option<ProcessExit>>,
+    control: Arc<dyn ProcessControl>,
     pub(crate) input: tokio::sync::Mutex<pipe::Sender>,
-    log: Arc<Mutex<Log>>,
+    log: Arc<Mutex<OutputLog>>,
     used: Mutex<Instant>,
 }
 
@@ -76,13 +76,13 @@ pub(crate) enum Event {
 
 impl Interpreter {
     /// Listens to it from now on.
-    pub(crate) fn attend(started: Started, made: Made) -> Result<Arc<Self>, ToolError> {
+    pub(crate) fn attend(started: SpawnedProcess, made: Made) -> Result<Arc<Self>, ToolError> {
         let failed = |error: io::Error| ToolError::io("The interpreter's streams", &error);
-        let Started { pid, output, input, control, containment } = started;
-        let held = containment.map(|containment| containment.held.clone());
+        let SpawnedProcess { pid, output, input, control, containment } = started;
+        let held = containment.map(|containment| containment.summary.clone());
         let input = input.ok_or_else(|| ToolError::internal("The interpreter reads nothing"))?;
         let input = pipe::Sender::from_owned_fd(input).map_err(failed)?;
-        let control: Arc<dyn Control> = control.into();
+        let control: Arc<dyn ProcessControl> = control.into();
         let log = Arc::new(Mutex::new(made.fresh_log()));
         let (sender, events) = mpsc::channel(WAITING);
         for (source, stream) in output {
@@ -95,10 +95,10 @@ impl Interpreter {
         let (end, ended) = watch::channel(None);
         let (watched, jobs, id) = (Arc::clone(&control), Arc::clone(&made.jobs), made.id.clone());
         tokio::spawn(async move {
-            let exit = watched.ended().await.unwrap_or(Exit::Code(-1));
+            let exit = watched.wait().await.unwrap_or(ProcessExit::Code(-1));
             end.send_replace(Some(exit));
             // What it has started would be nobody's.
-            watched.end(GRACE).await;
+            watched.terminate(GRACE).await;
             forget(&jobs, &id);
         });
         Ok(Arc::new(Self {
@@ -117,15 +117,15 @@ impl Interpreter {
 
     /// Writes it down if it stays for longer: one that is idle ends by itself
     /// when nobody is there any more, one that is busy does not.
-    pub(crate) async fn write_down(self: Arc<Self>, entry: Entry) {
+    pub(crate) async fn write_down(self: Arc<Self>, entry: JobRecord) {
         if tokio::time::timeout(STAYS, self.exit()).await.is_ok() {
             return;
         }
-        let Some(leftovers) = self.made.jobs.leftovers() else { return };
+        let Some(leftovers) = self.made.jobs.records() else { return };
         // Without it a crash leaves a process that nobody knows of.
         let _ = leftovers.record(&entry);
         if self.ended().is_some() {
-            let _ = leftovers.forget(&entry.id);
+            let _ = leftovers.remove(&entry.id);
         }
     }
 
@@ -137,15 +137,15 @@ impl Interpreter {
     }
 
     /// How it has ended; none as long as it runs.
-    pub(crate) fn ended(&self) -> Option<Exit> {
+    pub(crate) fn ended(&self) -> Option<ProcessExit> {
         *self.ended.borrow()
     }
 
     /// Waits for its end.
-    pub(crate) async fn exit(&self) -> Exit {
+    pub(crate) async fn exit(&self) -> ProcessExit {
         let mut ended = self.ended.clone();
         let exit = ended.wait_for(Option::is_some).await;
-        exit.ok().and_then(|exit| *exit).unwrap_or(Exit::Code(-1))
+        exit.ok().and_then(|exit| *exit).unwrap_or(ProcessExit::Code(-1))
     }
 
     /// Sends it something.
@@ -169,14 +169,14 @@ impl Interpreter {
 
     /// Ends it and all that it has started.
     pub(crate) async fn end(&self, grace: Duration) {
-        self.control.end(grace).await;
+        self.control.terminate(grace).await;
         // Its end has yet to be noticed.
         let _ = tokio::time::timeout(GRACE, self.exit()).await;
         forget(&self.made.jobs, &self.made.id);
     }
 
     /// What was written since this was last asked.
-    pub(crate) fn take_log(&self) -> Log {
+    pub(crate) fn take_log(&self) -> OutputLog {
         std::mem::replace(&mut *lock(&self.log), self.made.fresh_log())
     }
 
@@ -199,22 +199,22 @@ impl Interpreter {
 impl Made {
     /// A log for one piece of code. It goes to a file only if somebody takes
     /// secrets out of it.
-    fn fresh_log(&self) -> Log {
-        let spill = self.mask.clone().map(|mask| Spill {
-            folder: self.jobs.folder().join("output"),
+    fn fresh_log(&self) -> OutputLog {
+        let spill = self.mask.clone().map(|mask| SpillTarget {
+            directory: self.jobs.directory().join("output"),
             name: format!("repl-{}.log", self.id),
-            most: SPILL,
+            max_bytes: SPILL,
             mask: Some(mask),
         });
-        Log::new(spill)
+        OutputLog::new(spill)
     }
 }
 
 /// It need not be looked for any more.
-fn forget(jobs: &Jobs, id: &str) {
+fn forget(jobs: &JobRegistry, id: &str) {
     // Nobody makes a folder to take nothing out of it.
-    if let Some(leftovers) = jobs.folder().join("running").is_dir().then(|| jobs.leftovers()) {
-        let _ = leftovers.map(|leftovers| leftovers.forget(id));
+    if let Some(leftovers) = jobs.directory().join("running").is_dir().then(|| jobs.records()) {
+        let _ = leftovers.map(|leftovers| leftovers.remove(id));
     }
 }
 
@@ -225,7 +225,7 @@ fn receiver(stream: OwnedFd) -> io::Result<pipe::Receiver> {
 /// Where what is heard goes.
 #[derive(Debug)]
 struct Heard {
-    log: Arc<Mutex<Log>>,
+    log: Arc<Mutex<OutputLog>>,
     sender: mpsc::Sender<Event>,
 }
 
@@ -239,7 +239,7 @@ struct Kept {
 /// Listens to one stream.
 #[derive(Debug)]
 struct Ear {
-    source: Source,
+    source: OutputStream,
     frames: Frames,
     heard: Heard,
     kept: Kept,
@@ -272,7 +272,7 @@ impl Ear {
         let mut events = Vec::new();
         frames.feed(bytes, |piece| match piece {
             Piece::Raw(raw) => lock(&heard.log).push(*source, raw),
-            Piece::Part(_, _) if *source == Source::Stderr => events.push(Event::Marked),
+            Piece::Part(_, _) if *source == OutputStream::Stderr => events.push(Event::Marked),
             Piece::Part(b'f', part) => extend(&mut kept.picture, part, LARGEST_PICTURE),
             Piece::Part(kind, part) => {
                 extend(&mut kept.message, part, LONGEST_MESSAGE);
@@ -289,7 +289,7 @@ impl Kept {
     fn finish(&mut self) -> Option<Event> {
         let message = std::mem::take(&mut self.message);
         // Whoever waits for it must not wait for ever.
-        let told: Told = halves::read(&message).unwrap_or_else(|_| Told::garbled());
+        let told: Told = surrogates::from_slice_lossy(&message).unwrap_or_else(|_| Told::garbled());
         let Some(kind) = told.file else { return Some(Event::Told(Box::new(told))) };
         let bytes = std::mem::take(&mut self.picture);
         let extension = told.extension.unwrap_or_default();

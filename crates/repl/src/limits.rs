@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_exec::output::Mask;
+use hermes_exec::output::OutputMask;
 
 /// How much an interpreter may use.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub struct Limits {
     pub value: usize,
     /// Takes secrets out of long output that goes to a file. Without it none
     /// does, and the middle of such output is lost.
-    pub mask: Option<Arc<dyn Mask>>,
+    pub mask: Option<Arc<dyn OutputMask>>,
 }
 
 impl Default for Limits {

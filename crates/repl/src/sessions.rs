@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_exec::{Exit, GRACE, Jobs};
+use hermes_exec::{ProcessExit, KILL_GRACE, JobRegistry};
 use serde::Serialize;
 
 use crate::answer::Answer;
@@ -96,7 +96,7 @@ pub struct Ask {
     /// The file of an SQL session; none is memory.
     pub database: Option<PathBuf>,
     /// Where it runs.
-    pub jobs: Arc<Jobs>,
+    pub jobs: Arc<JobRegistry>,
     /// How much it may use.
     pub limits: Arc<Limits>,
     /// What of the environment of this program may be passed on.
@@ -237,7 +237,7 @@ impl Interpreters {
         let slot = self.known(session, language, name)?;
         let living = slot.living();
         if let Some(interpreter) = &living {
-            interpreter.end(GRACE).await;
+            interpreter.end(KILL_GRACE).await;
         }
         let mut state = lock(&slot.state);
         (state.living, state.farewell) = (None, None);
@@ -249,7 +249,7 @@ impl Interpreters {
         let slots: Vec<_> = std::mem::take(&mut *lock(&self.table)).into_values().collect();
         let living = slots.iter().filter_map(|slot| slot.living());
         let ends =
-            living.map(|interpreter| tokio::spawn(async move { interpreter.end(GRACE).await }));
+            living.map(|interpreter| tokio::spawn(async move { interpreter.end(KILL_GRACE).await }));
         for end in ends.collect::<Vec<_>>() {
             let _ = end.await;
         }
@@ -322,7 +322,7 @@ impl Slot {
         };
         let mut answer = interpreter.ask(&question, cx).await;
         notes.append(&mut answer.notes);
-        if !answer.pictures.is_empty() && !ask.jobs.backend().is_here() {
+        if !answer.pictures.is_empty() && !ask.jobs.backend().is_local() {
             notes.push(AWAY.to_owned());
         }
         answer.notes = notes;
@@ -351,7 +351,7 @@ impl Slot {
                     interpreter.precedes(path)
                 })
             {
-                interpreter.end(GRACE).await;
+                interpreter.end(KILL_GRACE).await;
                 notes.push(breach.told());
             } else {
                 refuse_other_database(&interpreter, ask)?;
@@ -397,7 +397,7 @@ impl Slot {
             if interpreter.idle() < most {
                 continue;
             }
-            interpreter.end(GRACE).await;
+            interpreter.end(KILL_GRACE).await;
             let mut state = lock(&self.state);
             state.living = None;
             state.farewell = Some(format!(
@@ -409,7 +409,7 @@ impl Slot {
     }
 }
 
-fn gone(exit: Exit) -> String {
+fn gone(exit: ProcessExit) -> String {
     format!(
         "The interpreter {} since the last call; this is a new one, without the earlier state.",
         describe(exit)
@@ -437,9 +437,9 @@ fn refuse_other_database(interpreter: &Interpreter, ask: &Ask) -> Result<(), Too
 }
 
 /// Where the pictures of an interpreter go.
-fn picture_folder(jobs: &Jobs, key: &Key) -> PathBuf {
+fn picture_folder(jobs: &JobRegistry, key: &Key) -> PathBuf {
     let own = format!("{}-{}", key.language.name(), as_name(&key.name));
-    jobs.folder().join("repl").join(as_name(&key.session)).join(own)
+    jobs.directory().join("repl").join(as_name(&key.session)).join(own)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

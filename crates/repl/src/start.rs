@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{Confinement, ErrorKind, ToolContext, ToolError};
-use hermes_exec::leftovers::{self, Entry};
-use hermes_exec::surroundings::Surroundings;
-use hermes_exec::{Input, Jobs, Order, Output, tree};
+use hermes_exec::job_records::{self, JobRecord};
+use hermes_exec::shell_env::ShellEnv;
+use hermes_exec::{StdinSource, JobRegistry, CommandSpec, StdioMode, tree};
 
 use crate::interpreter::{Interpreter, Made};
 use crate::language::Language;
@@ -25,7 +25,7 @@ const FIRST: Duration = Duration::from_secs(60);
 pub(crate) struct Start<'a> {
     pub(crate) language: Language,
     pub(crate) database: Option<PathBuf>,
-    pub(crate) jobs: &'a Arc<Jobs>,
+    pub(crate) jobs: &'a Arc<JobRegistry>,
     pub(crate) limits: &'a Limits,
     pub(crate) own: Own,
     pub(crate) name: &'a str,
@@ -91,9 +91,9 @@ impl Start<'_> {
             .with_hint(self.language.advice())
     }
 
-    async fn order(&self, word: &str, cx: &ToolContext) -> Result<Order, ToolError> {
-        let around = Surroundings::of(self.jobs, Output::Apart, cx, self.own).await?;
-        let is_here = around.place.is_none();
+    async fn order(&self, word: &str, cx: &ToolContext) -> Result<CommandSpec, ToolError> {
+        let around = ShellEnv::for_call(self.jobs, StdioMode::Separate, cx, self.own).await?;
+        let is_here = around.host.is_none();
         let mut environment = around.environment();
         let mut set = |name: &str, value: OsString| environment.insert(name.into(), value);
         set("HERMES_REPL_WORD", word.into());
@@ -114,13 +114,13 @@ impl Start<'_> {
             environment.insert("MPLCONFIGDIR".into(), folder.into());
         }
         let memory = self.limits.memory.unwrap_or_default() / 1024;
-        Ok(Order {
+        Ok(CommandSpec {
             program: "/bin/sh".into(),
             arguments: self.language.arguments(memory).into_iter().map(OsString::from).collect(),
             environment,
             directory: cx.working_dir.cwd().to_owned(),
-            input: Input::Open,
-            output: Output::Apart,
+            input: StdinSource::Pipe,
+            output: StdioMode::Separate,
             confinement,
         })
     }
@@ -133,13 +133,13 @@ impl Start<'_> {
 
     /// What is written down of it, so that the next program finds it if this
     /// one crashes.
-    fn entry(&self, id: &str, pid: u32, cx: &ToolContext) -> Entry {
-        let (owner_pid, owner_started) = leftovers::owner();
+    fn entry(&self, id: &str, pid: u32, cx: &ToolContext) -> JobRecord {
+        let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        Entry {
+        JobRecord {
             id: id.to_owned(),
             pid,
-            started: tree::started(pid).unwrap_or_default(),
+            started: tree::start_time(pid).unwrap_or_default(),
             command: format!("repl: {} {}", self.language.name(), self.name),
             cwd: cx.working_dir.cwd().to_owned(),
             session: cx.session.id().to_owned(),

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
-use hermes_exec::Exit;
-use hermes_exec::output::Source;
+use hermes_exec::ProcessExit;
+use hermes_exec::output::OutputStream;
 use tokio::sync::mpsc;
 
 use crate::answer::{Answer, Status, Told};
@@ -49,7 +49,7 @@ enum Stop {
 enum End {
     Told(Box<Told>),
     /// It has ended by itself, or somebody else has ended it.
-    Gone(Exit),
+    Gone(ProcessExit),
     /// It had to be ended.
     Killed,
 }
@@ -96,7 +96,7 @@ impl Interpreter {
 
     fn last_words(&self) -> String {
         let log = self.take_log();
-        let said = log.of(Source::Stderr, 2_000).text;
+        let said = log.stream_summary(OutputStream::Stderr, 2_000).text;
         said.trim().lines().next_back().unwrap_or("it ended at once").to_owned()
     }
 
@@ -115,8 +115,8 @@ impl Interpreter {
             rows: None,
             exit_code: None,
             error: None,
-            stdout: log.of(Source::Stdout, stdout).into(),
-            stderr: log.of(Source::Stderr, stderr).into(),
+            stdout: log.stream_summary(OutputStream::Stdout, stdout).into(),
+            stderr: log.stream_summary(OutputStream::Stderr, stderr).into(),
             pictures: gathered.pictures,
             notes: gathered.notes,
             seconds: began.elapsed().as_secs_f64(),
@@ -350,10 +350,10 @@ fn without_noise(text: &str, code: &str) -> String {
     lines.filter(|line| !is_noise(line)).collect()
 }
 
-pub(crate) fn describe(exit: Exit) -> String {
+pub(crate) fn describe(exit: ProcessExit) -> String {
     match exit {
-        Exit::Code(code) => format!("has ended by itself with exit code {code}"),
-        Exit::Signal(signal) => {
+        ProcessExit::Code(code) => format!("has ended by itself with exit code {code}"),
+        ProcessExit::Signal(signal) => {
             let name = match signal {
                 4 => " (illegal instruction)",
                 6 => " (aborted)",

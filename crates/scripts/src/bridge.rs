@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
-use hermes_exec::output::Source as Stream;
-use hermes_exec::{Backend, Control, Input, Order, Output, Started};
+use hermes_exec::output::OutputStream as Stream;
+use hermes_exec::{ExecBackend, ProcessControl, StdinSource, CommandSpec, StdioMode, SpawnedProcess};
 use serde::Deserialize;
 use tokio::net::unix::pipe;
 use tokio::sync::Semaphore;
@@ -49,7 +49,7 @@ pub(crate) struct Bridge {
     pub(crate) folder: PathBuf,
     /// The interpreter there.
     pub(crate) program: OsString,
-    control: Arc<dyn Control>,
+    control: Arc<dyn ProcessControl>,
     carrier: JoinHandle<()>,
 }
 
@@ -62,7 +62,7 @@ struct Hello {
 impl Bridge {
     /// Builds one.
     pub(crate) async fn open(
-        backend: &dyn Backend,
+        backend: &dyn ExecBackend,
         job: &str,
         plan: Plan<'_>,
         desk: Arc<Desk>,
@@ -83,21 +83,21 @@ impl Bridge {
             .collect();
         let files = serde_json::to_string(&files)
             .map_err(|error| ToolError::internal(format!("The script cannot be sent: {error}")))?;
-        let order = Order {
+        let order = CommandSpec {
             program: "sh".into(),
             arguments: ["-c", find, "sh", bridge, mode].map(OsString::from).to_vec(),
             environment: plan.environment,
             directory: plan.directory.to_owned(),
-            input: Input::Open,
-            output: Output::Apart,
+            input: StdinSource::Pipe,
+            output: StdioMode::Separate,
             confinement: None,
         };
-        let Started { output, input, control, .. } = backend.start(job, order).await?;
-        let control: Arc<dyn Control> = Arc::from(control);
+        let SpawnedProcess { output, input, control, .. } = backend.start(job, order).await?;
+        let control: Arc<dyn ProcessControl> = Arc::from(control);
         match Self::greet(output, input, &files, Arc::clone(&control), desk).await {
             Ok(bridge) => Ok(bridge),
             Err(error) => {
-                control.end(Duration::from_millis(500)).await;
+                control.terminate(Duration::from_millis(500)).await;
                 Err(error)
             }
         }
@@ -107,7 +107,7 @@ impl Bridge {
         output: Vec<(Stream, OwnedFd)>,
         input: Option<OwnedFd>,
         files: &str,
-        control: Arc<dyn Control>,
+        control: Arc<dyn ProcessControl>,
         desk: Arc<Desk>,
     ) -> Result<Self, ToolError> {
         let failed = |error: std::io::Error| ToolError::io("The way to the script", &error);
@@ -151,8 +151,8 @@ impl Bridge {
     pub(crate) async fn close(self) {
         // It goes when nobody speaks to it any more.
         self.carrier.abort();
-        if tokio::time::timeout(LAST, self.control.ended()).await.is_err() {
-            self.control.end(Duration::from_millis(500)).await;
+        if tokio::time::timeout(LAST, self.control.wait()).await.is_err() {
+            self.control.terminate(Duration::from_millis(500)).await;
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hermes_exec::output::Source;
-use hermes_exec::{Ended, Exit, Job, SandboxStop, tree};
+use hermes_exec::output::OutputStream;
+use hermes_exec::{JobExit, ProcessExit, Job, SandboxStop, tree};
 use serde::Serialize;
 
 use crate::desk::Desk;
@@ -75,7 +75,7 @@ pub enum Status {
 /// Why nobody waits for it any more.
 #[derive(Debug)]
 pub(crate) enum End {
-    Itself(Ended),
+    Itself(JobExit),
     Timeout,
     Cancelled,
     /// It had more processes than this.
@@ -102,19 +102,19 @@ impl Telling<'_> {
     pub(crate) fn of(self, job: &Job) -> Outcome {
         let (printed, errors, unshown) = {
             let log = job.log();
-            let printed = log.of(Source::Stdout, self.limits.stdout);
+            let printed = log.stream_summary(OutputStream::Stdout, self.limits.stdout);
             // Three fifths of it are the end.
-            let errors = log.of(Source::Stderr, self.limits.stderr.saturating_mul(2));
+            let errors = log.stream_summary(OutputStream::Stderr, self.limits.stderr.saturating_mul(2));
             let end = tail(&errors.text, self.limits.stderr).to_owned();
             let is_cut = errors.is_cut || end.len() < errors.text.len();
             let unshown = errors.total_bytes.saturating_sub(end.len() as u64);
             // A long message has its begin before that.
-            let whole = log.of(Source::Stderr, WHOLE.max(self.limits.stderr)).text;
+            let whole = log.stream_summary(OutputStream::Stderr, WHOLE.max(self.limits.stderr)).text;
             (printed, (end, whole), unshown * u64::from(is_cut))
         };
         let (errors, whole) = errors;
         let (status, exit_code) = match &self.end {
-            End::Itself(ended) if ended.exit == Exit::Code(0) => (Status::Success, 0),
+            End::Itself(ended) if ended.exit == ProcessExit::Code(0) => (Status::Success, 0),
             End::Itself(ended) => (Status::Error, ended.exit.code()),
             End::Timeout => (Status::Timeout, 124),
             End::Cancelled => (Status::Interrupted, 130),
@@ -141,7 +141,7 @@ impl Telling<'_> {
             stdout_bytes_captured: printed.total_bytes - printed.omitted_bytes,
             stdout_bytes_total: printed.total_bytes,
             stdout_bytes_omitted: printed.omitted_bytes,
-            sandbox: job.held(),
+            sandbox: job.containment_summary(),
             blocked: job.stops(&whole, &self.directory),
             error: self.error(&whole),
             warning: self.warnings(&errors),
@@ -151,16 +151,16 @@ impl Telling<'_> {
     fn error(&self, errors: &str) -> Option<String> {
         match &self.end {
             End::Itself(ended) => match ended.exit {
-                Exit::Code(0) => None,
-                Exit::Code(UNSETTLED) if self.language == Language::JavaScript => Some(
+                ProcessExit::Code(0) => None,
+                ProcessExit::Code(UNSETTLED) if self.language == Language::JavaScript => Some(
                     "The script ended with code 13: it awaits something at its top level that \
                      nothing can settle any more"
                         .to_owned(),
                 ),
-                Exit::Code(code) => Some(
+                ProcessExit::Code(code) => Some(
                     cause(errors).unwrap_or_else(|| format!("The script ended with code {code}")),
                 ),
-                Exit::Signal(signal) => Some(format!("The script was killed by signal {signal}")),
+                ProcessExit::Signal(signal) => Some(format!("The script was killed by signal {signal}")),
             },
             End::Timeout => Some(format!(
                 "The script was ended after {} s, with all that it had started; this is its output so far",
@@ -266,7 +266,7 @@ pub(crate) async fn is_crowded(job: &Job, most: u64) -> bool {
     };
     let id = job.id.clone();
     let count = tokio::task::spawn_blocking(move || {
-        tree::Root::of(pid, id).map_or(0, |root| tree::usage(&root).processes)
+        tree::JobRoot::for_pid(pid, id).map_or(0, |root| tree::usage(&root).processes)
     });
     count.await.is_ok_and(|count| count as u64 > most)
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::ToolError;
-use hermes_exec::Fleeting;
+use hermes_exec::RunDir;
 
 /// A socket's name may have about a hundred bytes, all in all.
 const LONGEST: usize = 60;
@@ -24,7 +24,7 @@ pub(crate) struct Rooms {
 
 #[derive(Debug, Default)]
 struct Shared {
-    top: Option<Fleeting>,
+    top: Option<RunDir>,
     free: BTreeSet<usize>,
     next: usize,
 }
@@ -64,13 +64,13 @@ impl Rooms {
 
 /// In the place of which a script sees nothing but its own folder, if there is
 /// one.
-fn top() -> io::Result<Fleeting> {
+fn top() -> io::Result<RunDir> {
     if let Ok(den) = hermes_exec::private_dir() {
-        return Fleeting::make(&den);
+        return RunDir::create(&den);
     }
     let usual = std::env::temp_dir();
     let folder = if usual.as_os_str().len() > LONGEST { Path::new("/tmp") } else { &usual };
-    Fleeting::make(folder)
+    RunDir::create(folder)
 }
 
 /// A folder for one script.

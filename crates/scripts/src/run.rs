@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_exec::surroundings::Surroundings;
-use hermes_exec::{GRACE, Input, Job, Jobs, Order, Output, Patience, Pause, Reports};
+use hermes_exec::shell_env::ShellEnv;
+use hermes_exec::{KILL_GRACE, StdinSource, Job, JobRegistry, CommandSpec, StdioMode, WaitLimits, WaitOutcome, JobOutputOptions};
 
 use crate::bridge::{Bridge, Plan};
 use crate::desk::Desk;
@@ -57,7 +57,7 @@ pub struct Scripts {
 
 /// A script that is about to run.
 struct Ready {
-    order: Order,
+    order: CommandSpec,
     guard: Guard,
     warning: Option<String>,
 }
@@ -88,20 +88,20 @@ impl Scripts {
     pub async fn run(
         &self,
         script: &Script,
-        jobs: &Jobs,
+        jobs: &JobRegistry,
         own: impl FnOnce() -> Vec<(String, String)>,
         cx: &ToolContext,
     ) -> Result<Outcome, ToolError> {
         cx.check_cancelled()?;
         let limits = cx.ports.get::<Limits>().unwrap_or_default();
-        let around = Surroundings::of(jobs, Output::Apart, cx, own).await?;
+        let around = ShellEnv::for_call(jobs, StdioMode::Separate, cx, own).await?;
         let tools = Arc::new(offered(cx.engine.as_deref(), &limits.tools));
         let files = self.stubs.of(script.language, &tools);
         let call_id = Arc::clone(&cx.call_id);
         let desk = Desk::new(cx.engine.clone(), call_id, Arc::clone(&tools), limits.tool_calls)?;
         let mode = script.mode.unwrap_or(limits.mode);
         let run = Run { script, mode, tools, files, desk: Arc::new(desk), cx };
-        let ready = match around.place {
+        let ready = match around.host {
             None => run.here(&self.rooms, &around)?,
             Some(_) => run.elsewhere(jobs, &around).await?,
         };
@@ -115,7 +115,7 @@ impl Scripts {
 }
 
 impl Run<'_> {
-    fn here(&self, rooms: &Rooms, around: &Surroundings) -> Result<Ready, ToolError> {
+    fn here(&self, rooms: &Rooms, around: &ShellEnv) -> Result<Ready, ToolError> {
         let failed = |error: io::Error| ToolError::io("The script's folder", &error);
         let room = rooms.take()?;
         for (name, text) in &*self.files {
@@ -149,7 +149,7 @@ impl Run<'_> {
         activate(&mut environment, &found);
         let environment = self.settled(environment, &room.path, work.as_deref());
         let door = Door::open(&room.path.join("door"), Arc::clone(&self.desk)).map_err(failed)?;
-        let order = Order {
+        let order = CommandSpec {
             confinement,
             directory: work.unwrap_or_else(|| cwd.to_owned()),
             ..self.order(found.program.into(), environment, &room.path)
@@ -158,7 +158,7 @@ impl Run<'_> {
     }
 
     /// The walls of that place hold the script.
-    async fn elsewhere(&self, jobs: &Jobs, around: &Surroundings) -> Result<Ready, ToolError> {
+    async fn elsewhere(&self, jobs: &JobRegistry, around: &ShellEnv) -> Result<Ready, ToolError> {
         let cwd = self.cx.working_dir.cwd();
         let environment = around.environment();
         let plan = Plan {
@@ -175,7 +175,7 @@ impl Run<'_> {
         let bridge = self.cx.run_until_cancelled(opening).await??;
         let work = (self.mode == Mode::Strict).then(|| bridge.folder.clone());
         let environment = self.settled(environment, &bridge.folder, work.as_deref());
-        let order = Order {
+        let order = CommandSpec {
             directory: work.unwrap_or_else(|| cwd.to_owned()),
             ..self.order(bridge.program.clone(), environment, &bridge.folder)
         };
@@ -192,7 +192,7 @@ impl Run<'_> {
         program: OsString,
         environment: BTreeMap<OsString, OsString>,
         folder: &Path,
-    ) -> Order {
+    ) -> CommandSpec {
         let at = |name: &str| folder.join(name).into_os_string();
         let code = &self.script.code;
         let (arguments, input) = match self.script.language {
@@ -202,7 +202,7 @@ impl Run<'_> {
                     Mode::Project => &[],
                 };
                 let words = strict.iter().chain(&["-c", BOOT]).map(OsString::from);
-                (words.chain([at("script.py"), at("lib")]).collect(), Input::Nothing)
+                (words.chain([at("script.py"), at("lib")]).collect(), StdinSource::Empty)
             }
             Language::JavaScript => {
                 let is_module = syntax::is_module(code);
@@ -210,16 +210,16 @@ impl Run<'_> {
                 let words = [format!("--input-type={kind}").into(), "-r".into(), at("prelude.cjs")];
                 let place = url(&folder.join("node_modules/hermes_tools/index.mjs"));
                 let code = interpreter::located(code, &place).into_bytes();
-                (words.into_iter().chain(["-".into()]).collect(), Input::Given(code))
+                (words.into_iter().chain(["-".into()]).collect(), StdinSource::Bytes(code))
             }
         };
-        Order {
+        CommandSpec {
             program,
             arguments,
             environment,
             directory: folder.to_owned(),
             input,
-            output: Output::Apart,
+            output: StdioMode::Separate,
             confinement: None,
         }
     }
@@ -255,7 +255,7 @@ impl Run<'_> {
     async fn carry_out(
         &self,
         ready: Ready,
-        jobs: &Jobs,
+        jobs: &JobRegistry,
         limits: &Limits,
     ) -> Result<Outcome, ToolError> {
         let Ready { order, guard, mut warning } = ready;
@@ -271,7 +271,7 @@ impl Run<'_> {
         let directory = order.directory.clone();
         let id = jobs.fresh_id();
         // Both ends of its output stay in memory, and that is all that is told.
-        let reports = Reports::default();
+        let reports = JobOutputOptions::default();
         let job = Job::start(jobs.backend(), id, "execute_code".to_owned(), order, reports).await?;
         let leash = Leash(Arc::clone(&job));
         let end = self.wait(&job, Instant::now() + limit, jobs, &directory, most).await;
@@ -282,7 +282,7 @@ impl Run<'_> {
             self.cx.cancel.cancel();
             let _ = tokio::time::timeout(SETTLE, self.desk.quiet()).await;
         }
-        let within = jobs.end_within(self.cx.session.id(), &self.cx.call_id).await;
+        let within = jobs.terminate_started_by(self.cx.session.id(), &self.cx.call_id).await;
         if !within.is_empty() {
             let commands: Vec<String> = within.iter().map(|it| finish::shortened(it)).collect();
             let said = format!("What terminal had left running was ended: {}", commands.join("; "));
@@ -314,20 +314,20 @@ impl Run<'_> {
         &self,
         job: &Job,
         until: Instant,
-        jobs: &Jobs,
+        jobs: &JobRegistry,
         directory: &Path,
         most: Option<u64>,
     ) -> End {
         let mut vouched = None;
         loop {
             let next = until.min(Instant::now() + TICK);
-            let patience = Patience { until: Some(next), silence: None, cancel: &self.cx.cancel };
+            let patience = WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
             match job.wait(&patience).await {
-                Pause::Ended(ended) => return End::Itself(ended),
-                Pause::Cancelled => return End::Cancelled,
-                Pause::Deadline if next == until => return End::Timeout,
+                WaitOutcome::Ended(ended) => return End::Itself(ended),
+                WaitOutcome::Cancelled => return End::Cancelled,
+                WaitOutcome::Deadline if next == until => return End::Timeout,
                 // Nobody is there to type; it gets what it was given.
-                Pause::Question => tokio::time::sleep(Duration::from_millis(200)).await,
+                WaitOutcome::AwaitingInput => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
             }
             if let Some(most) = most
@@ -336,7 +336,7 @@ impl Run<'_> {
                 return End::Crowded(most);
             }
             if vouched.is_none() {
-                vouched = Some(jobs.vouch(job, self.cx.session.id(), directory));
+                vouched = Some(jobs.guard_record(job, self.cx.session.id(), directory));
             }
             let (seconds, calls) = (job.age().as_secs(), self.desk.made());
             self.cx.report_progress(None, format!("script: {seconds} s, {calls} tool calls"));
@@ -346,19 +346,19 @@ impl Run<'_> {
     /// Ends what is left; whether it was more than the script itself.
     async fn end_all(&self, job: &Job, end: &End, is_elsewhere: bool) -> bool {
         let lingers = match end {
-            End::Itself(ended) => ended.lingers,
+            End::Itself(ended) => ended.has_descendants,
             End::Timeout => {
-                job.end(GRACE).await;
+                job.terminate(KILL_GRACE).await;
                 return false;
             }
             End::Cancelled | End::Crowded(_) => {
-                job.end(SHORT).await;
+                job.terminate(SHORT).await;
                 return false;
             }
         };
         let left = lingers || (!is_elsewhere && finish::has_left(job));
         if left || is_elsewhere {
-            job.end(GRACE).await;
+            job.terminate(KILL_GRACE).await;
         }
         left
     }
@@ -373,7 +373,7 @@ impl Drop for Leash {
         if job.ended().is_none()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(async move { job.end(SHORT).await });
+            runtime.spawn(async move { job.terminate(SHORT).await });
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ToolError};
-use hermes_exec::{Backend, Carriage, Carrier, Exit, Local, Order, Place, Shell, Started, Way};
+use hermes_exec::{ExecBackend, TransportIo, TransportProcess, ProcessExit, LocalBackend, CommandSpec, HostFacts, ShellKind, SpawnedProcess, Transport};
 
 /// The way to a shell of this machine.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +17,7 @@ pub struct NextDoor {
     pub greeting: &'static str,
 }
 
-impl Way for NextDoor {
+impl Transport for NextDoor {
     fn name(&self) -> &str {
         "next door"
     }
@@ -26,29 +26,29 @@ impl Way for NextDoor {
         Box::pin(async { Ok(()) })
     }
 
-    fn carrier(&self, script: &str, _carriage: Carriage) -> Carrier {
+    fn transport_process(&self, script: &str, _carriage: TransportIo) -> TransportProcess {
         let own = |name: &str| std::env::var_os(name).unwrap_or_default();
         let home = self.home.clone().unwrap_or_else(|| own("HOME"));
         let script = match self.greeting {
             "" => script.to_owned(),
             greeting => format!("echo '{greeting}'; echo '{greeting}' >&2; {script}"),
         };
-        Carrier {
+        TransportProcess {
             program: "sh".into(),
             arguments: vec!["-c".into(), script.into()],
             environment: BTreeMap::from([("PATH".into(), own("PATH")), ("HOME".into(), home)]),
         }
     }
 
-    fn greets(&self) -> bool {
+    fn may_print_greeting(&self) -> bool {
         !self.greeting.is_empty()
     }
 
-    fn held(&self) -> Option<String> {
+    fn containment_summary(&self) -> Option<String> {
         None
     }
 
-    fn failure(&self, _exit: Exit, _errors: &str) -> Option<ToolError> {
+    fn explain_failure(&self, _exit: ProcessExit, _errors: &str) -> Option<ToolError> {
         None
     }
 
@@ -60,20 +60,20 @@ impl Way for NextDoor {
 /// This machine, as if it were another: its files are reached by programs
 /// alone, and little of the environment is there.
 #[derive(Debug, Default)]
-pub struct Afar(Local);
+pub struct Afar(LocalBackend);
 
-impl Backend for Afar {
+impl ExecBackend for Afar {
     fn name(&self) -> &str {
         "afar"
     }
 
-    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>> {
         let keep = ["PATH", "HOME", "RUSTUP_HOME", "CARGO_HOME"];
         let environment = std::env::vars_os().filter(|(name, _)| keep.iter().any(|k| name == k));
-        let place = Place {
+        let place = HostFacts {
             directory: "/".into(),
             environment: environment.collect(),
-            shell: Shell::Posix,
+            shell: ShellKind::Posix,
             system: "Linux x86_64".to_owned(),
         };
         Box::pin(async { Ok(Arc::new(place)) })
@@ -82,8 +82,8 @@ impl Backend for Afar {
     fn start<'a>(
         &'a self,
         job: &'a str,
-        order: Order,
-    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        order: CommandSpec,
+    ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         self.0.start(job, order)
     }
 
@@ -96,14 +96,14 @@ impl Backend for Afar {
 /// here, and for all other files, which are not there.
 #[derive(Debug)]
 pub struct Behind {
-    local: Local,
+    local: LocalBackend,
     folder: PathBuf,
 }
 
 impl Behind {
     /// With this folder as `/behind`.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { local: Local::default(), folder: folder.into() }
+        Self { local: LocalBackend::default(), folder: folder.into() }
     }
 
     fn word(&self, word: OsString) -> OsString {
@@ -115,20 +115,20 @@ impl Behind {
     }
 }
 
-impl Backend for Behind {
+impl ExecBackend for Behind {
     fn name(&self) -> &str {
         "behind"
     }
 
-    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>> {
         self.local.open()
     }
 
     fn start<'a>(
         &'a self,
         job: &'a str,
-        mut order: Order,
-    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        mut order: CommandSpec,
+    ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         order.arguments = order.arguments.into_iter().map(|word| self.word(word)).collect();
         self.local.start(job, order)
     }

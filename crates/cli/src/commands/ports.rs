@@ -8,9 +8,9 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use hermes::core::{CancellationToken, ErrorKind};
 use hermes::sandbox::NetworkNamespace;
-use hermes_exec::Jobs;
-use hermes_exec::network::{ListeningPort, PublishedPort, on_this_machine, spaces_with};
-use hermes_exec::tree::Table as ProcessTable;
+use hermes_exec::JobRegistry;
+use hermes_exec::network::{ListeningPort, PublishedPort, listening_on_host, namespaces_with_port};
+use hermes_exec::tree::ProcessTable as ProcessTable;
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -69,11 +69,11 @@ struct SessionsByProcess(BTreeMap<u32, (String, String)>);
 
 impl SessionsByProcess {
     fn read(app: &App) -> Result<Self, Failure> {
-        let jobs = Jobs::local(app.home()?.cache_dir().join("jobs"));
+        let jobs = JobRegistry::local(app.home()?.cache_dir().join("jobs"));
         let mut known = BTreeMap::new();
         // Looking for entries makes no directory for them.
-        let is_there = jobs.folder().join("running").is_dir();
-        let entries = is_there.then(|| jobs.leftovers()).flatten().map(|it| it.list());
+        let is_there = jobs.directory().join("running").is_dir();
+        let entries = is_there.then(|| jobs.records()).flatten().map(|it| it.running());
         if let (Some(entries), Ok(table)) = (entries, ProcessTable::read()) {
             for entry in entries {
                 let owner = (entry.id.clone(), entry.session.clone());
@@ -113,7 +113,7 @@ impl SessionsByProcess {
 }
 
 fn list(app: &App, sessions: &SessionsByProcess, meant: Option<&str>) -> Outcome {
-    let mut ports = on_this_machine();
+    let mut ports = listening_on_host();
     ports.retain(|port| sessions.is_meant(port, meant));
     if app.json {
         let rows: Vec<Value> = ports.iter().map(|port| sessions.row(port)).collect();
@@ -200,7 +200,7 @@ fn find_listening(
     meant: Option<&str>,
     port: u16,
 ) -> Result<(NetworkNamespace, ListeningPort), Failure> {
-    let mut found = spaces_with(port);
+    let mut found = namespaces_with_port(port);
     found.retain(|(_, listening)| sessions.is_meant(listening, meant));
     if found.len() > 1 {
         let name = |(_, listening): &(NetworkNamespace, ListeningPort)| {

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use clap::Subcommand;
 use hermes::core::ErrorKind;
 use hermes::engine::Secrets as _;
-use hermes_exec::Jobs;
-use hermes_exec::leftovers::Entry;
+use hermes_exec::JobRegistry;
+use hermes_exec::job_records::JobRecord;
 use serde_json::{Value, json};
 
 use crate::app::{App, Ready};
@@ -32,8 +32,8 @@ pub(crate) enum Processes {
 
 pub(crate) fn run(app: &App, command: &Processes) -> Outcome {
     let home = app.home()?;
-    let jobs = Jobs::local(home.cache_dir().join("jobs"));
-    let mut left = jobs.left_over();
+    let jobs = JobRegistry::local(home.cache_dir().join("jobs"));
+    let mut left = jobs.orphans();
     let redactor = Keeper::new(&home).redactor();
     for entry in &mut left {
         entry.command = redactor.redact(&entry.command).into_owned();
@@ -41,7 +41,7 @@ pub(crate) fn run(app: &App, command: &Processes) -> Outcome {
     match command {
         Processes::List => list(app, &left)?,
         Processes::Kill { id } => {
-            let meant: Vec<&Entry> = match id.as_str() {
+            let meant: Vec<&JobRecord> = match id.as_str() {
                 "all" => left.iter().filter(|entry| !entry.detached).collect(),
                 id => left.iter().filter(|entry| entry.id == id).collect(),
             };
@@ -64,11 +64,11 @@ pub(crate) fn run(app: &App, command: &Processes) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn end(app: &App, jobs: &Jobs, entry: &Entry) -> Result<(), Failure> {
+fn end(app: &App, jobs: &JobRegistry, entry: &JobRecord) -> Result<(), Failure> {
     if entry.elsewhere.is_some() {
         return end_elsewhere(app, entry);
     }
-    if jobs.end_left_over(entry) {
+    if jobs.terminate_orphan(entry) {
         return Ok(());
     }
     let message = format!("Some processes of {} could not be ended", entry.id);
@@ -76,14 +76,14 @@ fn end(app: &App, jobs: &Jobs, entry: &Entry) -> Result<(), Failure> {
 }
 
 /// Ends what was left in the place of the settings.
-fn end_elsewhere(app: &App, entry: &Entry) -> Result<(), Failure> {
+fn end_elsewhere(app: &App, entry: &JobRecord) -> Result<(), Failure> {
     let ready = app.ready()?;
     runtime::early(async {
         // A place that is not the one that is meant need not be opened.
-        let is_there = entry.elsewhere.as_ref() == Some(&ready.ground.backend().whereabouts());
+        let is_there = entry.elsewhere.as_ref() == Some(&ready.ground.backend().location());
         let reached = if is_there { ready.ground.reach().await.map(drop) } else { Ok(()) };
         let ended = match reached {
-            Ok(()) => ready.jobs.end_elsewhere(entry).await.map_err(Failure::from),
+            Ok(()) => ready.jobs.terminate_remote_orphan(entry).await.map_err(Failure::from),
             Err(failure) => Err(failure),
         };
         ready.ground.leave().await;
@@ -91,7 +91,7 @@ fn end_elsewhere(app: &App, entry: &Entry) -> Result<(), Failure> {
     })?
 }
 
-fn list(app: &App, left: &[Entry]) -> Result<(), Failure> {
+fn list(app: &App, left: &[JobRecord]) -> Result<(), Failure> {
     if app.json {
         let entries: Vec<Value> = left.iter().map(line).collect();
         let answer = json!({ "schema_version": 1, "processes": entries });
@@ -122,7 +122,7 @@ fn list(app: &App, left: &[Entry]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn line(entry: &Entry) -> Value {
+fn line(entry: &JobRecord) -> Value {
     json!({
         "session_id": entry.id,
         "pid": Some(entry.pid).filter(|_| entry.elsewhere.is_none()),
@@ -136,7 +136,7 @@ fn line(entry: &Entry) -> Value {
     })
 }
 
-fn age(entry: &Entry) -> Duration {
+fn age(entry: &JobRecord) -> Duration {
     let began = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.at);
     began.elapsed().unwrap_or_default()
 }
@@ -144,7 +144,7 @@ fn age(entry: &Entry) -> Duration {
 impl Ready {
     /// Tells of what a crash has left, in a line.
     pub(crate) fn warn_of_leftovers(&self, app: &App) {
-        let left = self.jobs.left_over();
+        let left = self.jobs.orphans();
         let mut left = left.iter().filter(|entry| !entry.detached);
         let Some(first) = left.next() else { return };
         let others = match left.count() {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::ToolError;
-use hermes_exec::leftovers::{self, Entry, Leftovers};
-use hermes_exec::{Control, Input, Order, Output, Started, tree};
+use hermes_exec::job_records::{self, JobRecord, JobRecords};
+use hermes_exec::{ProcessControl, StdinSource, CommandSpec, StdioMode, SpawnedProcess, tree};
 use serde_json::{Value, json};
 
 use super::{ANSWER, Context, Session};
@@ -31,17 +31,17 @@ impl Session {
         wanted: Vec<Wanted>,
         cx: Context<'_>,
     ) -> Result<Arc<Self>, ToolError> {
-        let order = Order {
+        let order = CommandSpec {
             program: found.tool.clone().into(),
             arguments: found.adapter.words(&launch),
             environment: launch.environment.clone(),
             directory: launch.folder.clone(),
-            input: Input::Open,
-            output: Output::Apart,
+            input: StdinSource::Pipe,
+            output: StdioMode::Separate,
             confinement: cx.confinement.clone(),
         };
         let job = cx.jobs.fresh_id();
-        let Started { pid, output, input, control, .. } =
+        let SpawnedProcess { pid, output, input, control, .. } =
             cx.jobs.backend().start(&job, order).await?;
         let failed = |error: std::io::Error| ToolError::io("The debugger's streams", &error);
         let input = input.ok_or_else(|| ToolError::internal("The debugger cannot be spoken to"))?;
@@ -53,7 +53,7 @@ impl Session {
         });
         let shared = Arc::new(Shared::new(table));
         let client = Client::new(Stream::new(input).map_err(failed)?, output, Arc::clone(&shared));
-        let control: Arc<dyn Control> = Arc::from(control);
+        let control: Arc<dyn ProcessControl> = Arc::from(control);
         let written = write_down(&job, pid, &launch, &cx);
         tokio::spawn(attend(Arc::clone(&control), Arc::clone(&shared), written));
         let session = Arc::new(Self {
@@ -207,19 +207,19 @@ fn write_down(
     pid: Option<u32>,
     launch: &Launch,
     cx: &Context<'_>,
-) -> Option<(Leftovers, String)> {
+) -> Option<(JobRecords, String)> {
     let backend = cx.jobs.backend();
-    let elsewhere = (!backend.is_here()).then(|| backend.name().to_owned());
+    let elsewhere = (!backend.is_local()).then(|| backend.name().to_owned());
     if pid.is_none() && elsewhere.is_none() {
         return None;
     }
-    let (leftovers, pid) = (cx.jobs.leftovers()?, pid.unwrap_or_default());
-    let (owner_pid, owner_started) = leftovers::owner();
+    let (leftovers, pid) = (cx.jobs.records()?, pid.unwrap_or_default());
+    let (owner_pid, owner_started) = job_records::current_process();
     let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let entry = Entry {
+    let entry = JobRecord {
         id: job.to_owned(),
         pid,
-        started: tree::started(pid).unwrap_or_default(),
+        started: tree::start_time(pid).unwrap_or_default(),
         command: format!("debug {}", launch.target.name()),
         cwd: launch.folder.clone(),
         session: cx.owner.to_owned(),
@@ -236,13 +236,13 @@ fn write_down(
 
 /// Waits for the end of an adapter.
 async fn attend(
-    control: Arc<dyn Control>,
+    control: Arc<dyn ProcessControl>,
     shared: Arc<Shared>,
-    written: Option<(Leftovers, String)>,
+    written: Option<(JobRecords, String)>,
 ) {
-    let _ = control.ended().await;
+    let _ = control.wait().await;
     if let Some((leftovers, job)) = written {
-        let _ = leftovers.forget(&job);
+        let _ = leftovers.remove(&job);
     }
     // Its last words are on their way; what it left may hold the line open.
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, Confinement, ToolError};
-use hermes_exec::{Control, Jobs};
+use hermes_exec::{ProcessControl, JobRegistry};
 use serde_json::{Value, json};
 
 use crate::adapter::{Adapter, Launch};
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
     /// What starts it.
-    pub jobs: &'a Jobs,
+    pub jobs: &'a JobRegistry,
     /// What holds it.
     pub confinement: Option<Arc<Confinement>>,
     /// The session that it belongs to.
@@ -72,7 +72,7 @@ pub struct Session {
     pub gate: tokio::sync::Mutex<()>,
     client: Arc<Client>,
     shared: Arc<Shared>,
-    control: Arc<dyn Control>,
+    control: Arc<dyn ProcessControl>,
     frames: Mutex<Vec<Frame>>,
     used: Mutex<Instant>,
     reason: OnceLock<&'static str>,
@@ -218,7 +218,7 @@ impl Session {
             let _ = self.client.ask("disconnect", asked, GRACE).await;
         }
         self.client.close().await;
-        self.control.end(GRACE).await;
+        self.control.terminate(GRACE).await;
         self.shared.change(|state| state.phase = Phase::Ended);
     }
 
@@ -231,7 +231,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let control = Arc::clone(&self.control);
-            runtime.spawn(async move { control.end(GRACE).await });
+            runtime.spawn(async move { control.terminate(GRACE).await });
         }
     }
 }

@@ -7,18 +7,18 @@ use std::time::Duration;
 use hermes_core::{CancellationToken, ErrorKind};
 
 use super::*;
-use crate::backend::Backend;
-use crate::job::{Job, Patience, Pause, Reports};
-use crate::order::{Input, Order, Output};
+use crate::backend::ExecBackend;
+use crate::job::{Job, WaitLimits, WaitOutcome, JobOutputOptions};
+use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
 
-fn settings(task: &str) -> Option<Settings> {
+fn settings(task: &str) -> Option<DockerSettings> {
     let host = std::env::var("HERMES_TEST_DOCKER_HOST").ok();
     let images = std::env::var("HERMES_TEST_DOCKER_IMAGES").ok();
     let (Some(host), Some(images)) = (host, images) else {
         eprintln!("skipped: no Docker engine (scripts/components/docker.sh starts one)");
         return None;
     };
-    Some(Settings {
+    Some(DockerSettings {
         program: Some("docker".into()),
         global_arguments: vec!["--host".into(), host],
         image: images.split_whitespace().next().unwrap().to_owned(),
@@ -27,32 +27,32 @@ fn settings(task: &str) -> Option<Settings> {
         profile: "tests".into(),
         network: false,
         memory_mb: Some(512),
-        ..Settings::default()
+        ..DockerSettings::default()
     })
 }
 
-fn say(settings: &Settings, words: &[&str]) -> String {
+fn say(settings: &DockerSettings, words: &[&str]) -> String {
     let said = Command::new("docker").args(&settings.global_arguments).args(words).output();
     String::from_utf8_lossy(&said.unwrap().stdout).trim().to_owned()
 }
 
-fn order(script: &str) -> Order {
-    Order {
+fn order(script: &str) -> CommandSpec {
+    CommandSpec {
         program: "sh".into(),
         arguments: vec!["-c".into(), script.into()],
         environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
         directory: "/".into(),
-        input: Input::Nothing,
-        output: Output::Together,
+        input: StdinSource::Empty,
+        output: StdioMode::Merged,
         confinement: None,
     }
 }
 
-async fn run(backend: &dyn Backend, id: &str, script: &str) -> (Arc<Job>, Pause) {
-    let started = Job::start(backend, id.into(), script.into(), order(script), Reports::default());
+async fn run(backend: &dyn ExecBackend, id: &str, script: &str) -> (Arc<Job>, WaitOutcome) {
+    let started = Job::start(backend, id.into(), script.into(), order(script), JobOutputOptions::default());
     let job = started.await.unwrap();
     let cancel = CancellationToken::new();
-    let pause = job.wait(&Patience { until: None, silence: None, cancel: &cancel }).await;
+    let pause = job.wait(&WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel }).await;
     (job, pause)
 }
 
@@ -62,13 +62,13 @@ async fn two_homes_leave_each_other_alone() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let of = |folder: &tempfile::TempDir, pids| {
         let storage = Some(folder.path().to_owned());
-        Docker::place(Settings { storage, pids: Some(pids), ..base.clone() })
+        DockerTransport::backend(DockerSettings { storage, pids: Some(pids), ..base.clone() })
     };
     let (first, second) = (of(&one, 90), of(&other, 91));
     let (opened, also) = tokio::join!(first.open(), second.open());
     opened.unwrap();
     also.unwrap();
-    let ids = [&first, &second].map(|it| it.way().container().unwrap());
+    let ids = [&first, &second].map(|it| it.transport().container_id().unwrap());
     assert_ne!(ids[0], ids[1]);
     for id in &ids {
         assert_eq!(say(&base, &["inspect", "--format", "{{.State.Running}}", id]), "true");
@@ -80,15 +80,15 @@ async fn two_homes_leave_each_other_alone() {
     let (opened, also) = tokio::join!(left.open(), right.open());
     opened.unwrap();
     also.unwrap();
-    let shared = left.way().container().unwrap();
-    assert_eq!(right.way().container().unwrap(), shared);
+    let shared = left.transport().container_id().unwrap();
+    assert_eq!(right.transport().container_id().unwrap(), shared);
 
     // Somebody else holds it: other settings do not take it away.
-    let hold = format!("export {}=x-1.999999.7; exec sleep 60", lifeline::HOLD);
+    let hold = format!("export {}=x-1.999999.7; exec sleep 60", lifeline::HOLDER_VARIABLE);
     say(&base, &["exec", "--detach", &shared, "sh", "-c", &hold]);
     let changed = of(&one, 92);
     let held = async {
-        while !changed.way().engine.holders(&shared).await.iter().any(|it| it == "x-1.999999.7") {
+        while !changed.transport().engine.holders(&shared).await.iter().any(|it| it == "x-1.999999.7") {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -105,51 +105,51 @@ async fn two_homes_leave_each_other_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_is_left_behind_holds_up_nobody() {
     let Some(base) = settings("behind") else { return };
-    let place = Docker::place(Settings { persistent: false, ..base });
+    let place = DockerTransport::backend(DockerSettings { persistent: false, ..base });
     place.open().await.unwrap();
     let (job, pause) = run(&place, "behind", "sleep 337 & echo bg; exit 3").await;
-    let Pause::Ended(ended) = pause else { panic!("{pause:?}") };
-    assert_eq!((ended.exit, ended.lingers), (Exit::Code(3), true));
-    assert_eq!(job.log().since(0, 100).bytes, b"bg\n");
-    job.end(Duration::from_secs(1)).await;
+    let WaitOutcome::Ended(ended) = pause else { panic!("{pause:?}") };
+    assert_eq!((ended.exit, ended.has_descendants), (ProcessExit::Code(3), true));
+    assert_eq!(job.log().read_from(0, 100).bytes, b"bg\n");
+    job.terminate(Duration::from_secs(1)).await;
     let (job, _) = run(&place, "look", "ps | grep -c '[s]leep 337'").await;
-    assert_eq!(job.log().since(0, 100).bytes, b"0\n");
+    assert_eq!(job.log().read_from(0, 100).bytes, b"0\n");
     place.cleanup().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_crash_left_there_is_ended_and_told_apart() {
     let Some(base) = settings("crash") else { return };
-    let place: Arc<dyn Backend> = Arc::new(Docker::place(Settings { persistent: false, ..base }));
+    let place: Arc<dyn ExecBackend> = Arc::new(DockerTransport::backend(DockerSettings { persistent: false, ..base }));
     let folder = tempfile::tempdir().unwrap();
-    let jobs = crate::Jobs::new(Arc::clone(&place), folder.path().to_owned());
+    let jobs = crate::JobRegistry::new(Arc::clone(&place), folder.path().to_owned());
     let job = jobs.start("it".into(), order("echo up; exec sleep 338")).await.unwrap();
     assert_eq!(job.remarks(), Vec::<String>::new());
     let up = async {
-        while !job.log().since(0, 100).bytes.starts_with(b"up") {
+        while !job.log().read_from(0, 100).bytes.starts_with(b"up") {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), up).await.unwrap();
-    let vouched = jobs.vouch(&job, "main", "/".as_ref());
-    let list = jobs.leftovers().unwrap();
+    let vouched = jobs.guard_record(&job, "main", "/".as_ref());
+    let list = jobs.records().unwrap();
     // Its owner lives, so it is nobody's to end.
-    assert_eq!(list.adrift("docker"), []);
+    assert_eq!(list.remote_orphans_at("docker"), []);
     let file = folder.path().join("running").join(format!("{}.json", job.id));
     let text = std::fs::read_to_string(&file).unwrap();
-    let started = format!("\"owner_started\":{}", crate::leftovers::owner().1);
+    let started = format!("\"owner_started\":{}", crate::job_records::current_process().1);
     std::fs::write(&file, text.replace(&started, "\"owner_started\":1")).unwrap();
-    assert_eq!(list.adrift("ssh"), []);
-    assert_eq!(list.adrift("docker").len(), 1);
+    assert_eq!(list.remote_orphans_at("ssh"), []);
+    assert_eq!(list.remote_orphans_at("docker").len(), 1);
     assert_eq!(list.orphans(), []);
 
-    let next = crate::Jobs::new(Arc::clone(&place), folder.path().to_owned());
+    let next = crate::JobRegistry::new(Arc::clone(&place), folder.path().to_owned());
     let look = next.start("look".into(), order("ps | grep -c '[s]leep 338'")).await.unwrap();
     let cancel = CancellationToken::new();
-    look.wait(&Patience { until: None, silence: None, cancel: &cancel }).await;
-    assert_eq!(look.log().since(0, 100).bytes, b"0\n");
+    look.wait(&WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel }).await;
+    assert_eq!(look.log().read_from(0, 100).bytes, b"0\n");
     assert!(look.remarks().concat().contains("left 1 processes"), "{:?}", look.remarks());
-    assert_eq!(list.adrift("docker"), []);
+    assert_eq!(list.remote_orphans_at("docker"), []);
     drop(vouched);
     place.cleanup().await;
 }
@@ -158,7 +158,7 @@ async fn what_a_crash_left_there_is_ended_and_told_apart() {
 async fn a_folder_that_is_not_there_is_not_made() {
     let Some(base) = settings("folder") else { return };
     let with = |cwd: &str| {
-        Docker::place(Settings { cwd: Some(cwd.into()), persistent: false, ..base.clone() })
+        DockerTransport::backend(DockerSettings { cwd: Some(cwd.into()), persistent: false, ..base.clone() })
     };
     let error = with("/no/such").open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);

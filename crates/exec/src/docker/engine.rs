@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 
-use super::lifeline::HOLD;
-use super::settings::Settings;
-use crate::elsewhere::{Carrier, fresh_word};
-use crate::errand::{Done, Errand};
-use crate::local::Local;
-use crate::order::{Input, Order, Output};
+use super::lifeline::HOLDER_VARIABLE;
+use super::settings::DockerSettings;
+use crate::remote::{TransportProcess, fresh_marker};
+use crate::captured_command::{CaptureResult, CapturedCommand};
+use crate::local::LocalBackend;
+use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
 
 /// How long a small question may take.
-const QUESTION: Duration = Duration::from_secs(30);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often an engine is asked about a container that may have died.
-const NOTICE: usize = 20;
+const MAX_DEATH_CHECKS: usize = 20;
 /// Bytes of an answer.
-const MOST: usize = 4 * 1024 * 1024;
+const MAX_OUTPUT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Variables that an engine's program looks at.
-const KNOWN: [&str; 12] = [
+const FORWARDED_VARIABLES: [&str; 12] = [
     "HOME",
     "LANG",
     "LOGNAME",
@@ -37,20 +37,20 @@ const KNOWN: [&str; 12] = [
     "http_proxy",
 ];
 /// What the names of others begin with.
-const FAMILIES: [&str; 5] = ["DOCKER_", "CONTAINER_", "CONTAINERS_", "XDG_", "LC_"];
+const FORWARDED_PREFIXES: [&str; 5] = ["DOCKER_", "CONTAINER_", "CONTAINERS_", "XDG_", "LC_"];
 
 /// The engine's own program.
 #[derive(Debug)]
-pub(super) struct Engine {
+pub(super) struct ContainerEngine {
     program: OsString,
-    first: Vec<OsString>,
+    global_arguments: Vec<OsString>,
     environment: BTreeMap<OsString, OsString>,
-    local: Local,
+    local: LocalBackend,
 }
 
 /// What a container is found to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundContainer {
     pub(super) id: String,
     pub(super) is_running: bool,
     pub(super) fingerprint: String,
@@ -60,17 +60,17 @@ pub(super) struct Found {
     pub(super) persistent: bool,
     pub(super) owner: String,
     /// When it was made, in seconds of the Unix time.
-    pub(super) made: u64,
+    pub(super) created_at: u64,
     /// Whether the engine was told to bound its disk.
-    pub(super) holds_disk: bool,
+    pub(super) has_disk_limit: bool,
 }
 
-impl Engine {
-    pub(super) fn new(settings: &Settings) -> Self {
+impl ContainerEngine {
+    pub(super) fn new(settings: &DockerSettings) -> Self {
         let environment: BTreeMap<OsString, OsString> = std::env::vars_os()
             .filter(|(name, _)| {
                 name.to_str().is_some_and(|name| {
-                    KNOWN.contains(&name) || FAMILIES.iter().any(|it| name.starts_with(it))
+                    FORWARDED_VARIABLES.contains(&name) || FORWARDED_PREFIXES.iter().any(|it| name.starts_with(it))
                 })
             })
             .collect();
@@ -82,7 +82,7 @@ impl Engine {
             if !has("docker") && has("podman") { "podman".into() } else { "docker".into() }
         });
         let first = settings.global_arguments.iter().map(OsString::from).collect();
-        Self { program, first, environment, local: Local::default() }
+        Self { program, global_arguments: first, environment, local: LocalBackend::default() }
     }
 
     /// Its name, without folders.
@@ -91,42 +91,42 @@ impl Engine {
     }
 
     /// The words that make it do something.
-    pub(super) fn carrier<S: Into<OsString>>(&self, words: impl IntoIterator<Item = S>) -> Carrier {
+    pub(super) fn engine_process<S: Into<OsString>>(&self, words: impl IntoIterator<Item = S>) -> TransportProcess {
         let words = words.into_iter().map(Into::into);
-        Carrier {
+        TransportProcess {
             program: self.program.clone(),
-            arguments: self.first.iter().cloned().chain(words).collect(),
+            arguments: self.global_arguments.iter().cloned().chain(words).collect(),
             environment: self.environment.clone(),
         }
     }
 
     /// The machine that it runs on: this one.
-    pub(super) fn local(&self) -> &Local {
+    pub(super) fn local(&self) -> &LocalBackend {
         &self.local
     }
 
     /// Makes it do something small, to the end.
-    pub(super) async fn ask(&self, words: &[&str]) -> Result<Done, ToolError> {
-        self.run(words, QUESTION).await
+    pub(super) async fn query(&self, words: &[&str]) -> Result<CaptureResult, ToolError> {
+        self.run(words, QUERY_TIMEOUT).await
     }
 
     /// Makes it do something, to the end.
-    pub(super) async fn run(&self, words: &[&str], limit: Duration) -> Result<Done, ToolError> {
-        let order = self.order(words);
-        let done = Errand { order, limit, most: MOST }.run(&self.local, &fresh_word()).await;
+    pub(super) async fn run(&self, words: &[&str], limit: Duration) -> Result<CaptureResult, ToolError> {
+        let order = self.command_spec(words);
+        let done = CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }.run(&self.local, &fresh_marker()).await;
         done.map_err(|error| self.explain_start(error))
     }
 
     /// The order for it.
-    pub(super) fn order(&self, words: &[&str]) -> Order {
-        let Carrier { program, arguments, environment } = self.carrier(words);
-        Order {
+    pub(super) fn command_spec(&self, words: &[&str]) -> CommandSpec {
+        let TransportProcess { program, arguments, environment } = self.engine_process(words);
+        CommandSpec {
             program,
             arguments,
             environment,
             directory: "/".into(),
-            input: Input::Nothing,
-            output: Output::Apart,
+            input: StdinSource::Empty,
+            output: StdioMode::Separate,
             confinement: None,
         }
     }
@@ -154,7 +154,7 @@ impl Engine {
     /// What it means that it failed.
     pub(super) fn explain(&self, doing: &str, image: &str, errors: &str) -> ToolError {
         let name = self.name();
-        let said = last_line(errors);
+        let said = error_line(errors);
         let has = |text: &str| errors.to_lowercase().contains(text);
         if has("permission denied") && (has("connect") || has("socket")) {
             return ToolError::unavailable(format!(
@@ -164,7 +164,7 @@ impl Engine {
                 "Add the user to the group `docker` and log in again, or use rootless Docker or Podman.",
             );
         }
-        if is_engine_away(errors) {
+        if is_engine_unreachable(errors) {
             return ToolError::unavailable(format!("docker: the engine does not run: {said}"))
                 .with_hint(
                     "Start it (`systemctl start docker`), or set DOCKER_HOST to where it runs.",
@@ -193,9 +193,9 @@ impl Engine {
     }
 
     /// All containers of ours that the engine has.
-    pub(super) async fn ours(&self, image: &str) -> Result<Vec<Found>, ToolError> {
-        let listed = self.ask(&["ps", "-aq", "--no-trunc", "--filter", "label=hermes=1"]).await?;
-        if !listed.is_well() {
+    pub(super) async fn list_own(&self, image: &str) -> Result<Vec<FoundContainer>, ToolError> {
+        let listed = self.query(&["ps", "-aq", "--no-trunc", "--filter", "label=hermes=1"]).await?;
+        if !listed.succeeded() {
             return Err(self.explain("asking for containers", image, &listed.errors));
         }
         let listed = String::from_utf8_lossy(&listed.output).into_owned();
@@ -208,23 +208,23 @@ impl Engine {
         let format = format!("{{{{.Id}}}}\t{{{{.State.Running}}}}\t{}", labels.join("\t"));
         let words = ["inspect", "--type", "container", "--format", &format];
         // One that has just gone is an error beside the others.
-        let seen = self.ask(&[&words[..], &ids[..]].concat()).await?;
-        Ok(String::from_utf8_lossy(&seen.output).lines().filter_map(found).collect())
+        let seen = self.query(&[&words[..], &ids[..]].concat()).await?;
+        Ok(String::from_utf8_lossy(&seen.output).lines().filter_map(parse_container).collect())
     }
 
     /// Whether a container is known to be dead. The engine may take a moment
     /// to notice itself.
     pub(super) async fn is_dead(&self, id: &str) -> bool {
-        if self.can_start(id).await {
+        if self.can_run_shell(id).await {
             return false;
         }
         let words = ["inspect", "--type", "container", "--format", "{{.State.Running}}", id];
-        for _ in 0..NOTICE {
-            let Ok(done) = self.ask(&words).await else { return false };
+        for _ in 0..MAX_DEATH_CHECKS {
+            let Ok(done) = self.query(&words).await else { return false };
             match String::from_utf8_lossy(&done.output).trim() {
                 "false" => return true,
                 "true" => tokio::time::sleep(Duration::from_millis(100)).await,
-                _ => return !is_engine_away(&done.errors),
+                _ => return !is_engine_unreachable(&done.errors),
             }
         }
         false
@@ -233,29 +233,29 @@ impl Engine {
     /// Whether somebody has halted a container.
     pub(super) async fn is_paused(&self, id: &str) -> bool {
         let words = ["inspect", "--type", "container", "--format", "{{.State.Paused}}", id];
-        self.ask(&words).await.is_ok_and(|done| done.output.starts_with(b"true"))
+        self.query(&words).await.is_ok_and(|done| done.output.starts_with(b"true"))
     }
 
     /// Whether a shell with a few helpers can be started in a container.
-    pub(super) async fn can_start(&self, id: &str) -> bool {
+    pub(super) async fn can_run_shell(&self, id: &str) -> bool {
         let words = ["exec", id, "sh", "-c", "echo a | cat | cat | grep -q a"];
-        self.ask(&words).await.is_ok_and(|done| done.is_well())
+        self.query(&words).await.is_ok_and(|done| done.succeeded())
     }
 
     /// The owners that hold on to a container that runs.
     pub(super) async fn holders(&self, id: &str) -> Vec<String> {
         let script = format!(
-            "for f in /proc/[0-9]*/environ; do tr '\\0' '\\n' <$f | sed -n 's/^{HOLD}=//p'; \
+            "for f in /proc/[0-9]*/environ; do tr '\\0' '\\n' <$f | sed -n 's/^{HOLDER_VARIABLE}=//p'; \
              done 2>/dev/null; :"
         );
-        let done = self.ask(&["exec", id, "sh", "-c", &script]).await;
+        let done = self.query(&["exec", id, "sh", "-c", &script]).await;
         let said = done.map(|done| String::from_utf8_lossy(&done.output).into_owned());
         said.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
     }
 
     /// Removes a container; one that is gone is removed.
     pub(super) async fn remove(&self, id: &str) {
-        self.remove_within(id, QUESTION).await;
+        self.remove_within(id, QUERY_TIMEOUT).await;
     }
 
     /// The same for somebody who has little time.
@@ -264,9 +264,9 @@ impl Engine {
     }
 }
 
-fn found(line: &str) -> Option<Found> {
+fn parse_container(line: &str) -> Option<FoundContainer> {
     let mut fields = line.split('\t').map(str::to_owned);
-    Some(Found {
+    Some(FoundContainer {
         id: fields.next()?,
         is_running: fields.next()? == "true",
         fingerprint: fields.next()?,
@@ -275,13 +275,13 @@ fn found(line: &str) -> Option<Found> {
         home: fields.next()?,
         persistent: fields.next()? == "1",
         owner: fields.next()?,
-        made: fields.next()?.parse().ok()?,
-        holds_disk: fields.next()? == "1",
+        created_at: fields.next()?.parse().ok()?,
+        has_disk_limit: fields.next()? == "1",
     })
 }
 
 /// Whether nobody answered for the engine.
-pub(super) fn is_engine_away(errors: &str) -> bool {
+pub(super) fn is_engine_unreachable(errors: &str) -> bool {
     let errors = errors.to_lowercase();
     [
         "cannot connect to the docker daemon",
@@ -300,7 +300,7 @@ pub(super) fn is_name_taken(errors: &str) -> bool {
 }
 
 /// Whether the engine said that the container is not there to run anything.
-pub(super) fn is_container_away(errors: &str) -> bool {
+pub(super) fn is_container_gone(errors: &str) -> bool {
     let errors = errors.to_lowercase();
     let is_its_word = errors.contains("error response from daemon") || errors.contains("error: ");
     is_its_word
@@ -316,7 +316,7 @@ pub(super) fn is_container_away(errors: &str) -> bool {
 }
 
 /// The line that says it: programs of engines go on to speak of their help.
-pub(super) fn last_line(errors: &str) -> String {
+pub(super) fn error_line(errors: &str) -> String {
     let lines = || errors.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_help =
         |line: &&str| ["Run '", "See '", "Usage:"].iter().any(|help| line.starts_with(help));

@@ -6,10 +6,10 @@
 
 mod engine;
 mod lifeline;
-mod making;
+mod create;
 mod owner;
 mod settings;
-mod shape;
+mod container_spec;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,127 +18,127 @@ use std::time::{Duration, SystemTime};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 
-use crate::backend::Exit;
-use crate::elsewhere::{Carriage, Carrier, Elsewhere, Way};
-use engine::{Engine, Found};
-use lifeline::Lifeline;
-use making::{MAKE, Made, Maker};
-pub use settings::Settings;
-use shape::Limit;
+use crate::backend::ProcessExit;
+use crate::remote::{TransportIo, TransportProcess, RemoteBackend, Transport};
+use engine::{ContainerEngine, FoundContainer};
+use lifeline::ContainerLifeline;
+use create::{CREATE_TIMEOUT, ConnectedContainer, ContainerFactory};
+pub use settings::DockerSettings;
+use container_spec::ResourceLimit;
 
 /// Processes that are let in beyond the bound, to end others.
-const ROOM: u64 = 64;
+const EXTRA_PIDS: u64 = 64;
 /// How long an engine has to remove the container when this program ends. One
 /// that does not answer finds the thread cut when it goes on, and removes it.
-const PARTING: Duration = Duration::from_secs(10);
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys that let go of a container; nobody types these five.
-const DETACH: &str = "--detach-keys=ctrl-@,ctrl-],ctrl-@,ctrl-],ctrl-@";
+const DETACH_KEYS_OPTION: &str = "--detach-keys=ctrl-@,ctrl-],ctrl-@,ctrl-],ctrl-@";
 
 /// The way into a container.
 #[derive(Debug)]
-pub struct Docker {
-    settings: Settings,
-    engine: Engine,
+pub struct DockerTransport {
+    settings: DockerSettings,
+    engine: ContainerEngine,
     /// Held while it is opened or closed.
-    opening: tokio::sync::Mutex<Opening>,
-    open: Mutex<Option<Open>>,
-    news: Mutex<Option<String>>,
+    opening: tokio::sync::Mutex<ContainerOpening>,
+    open: Mutex<Option<OpenContainer>>,
+    notice: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
-struct Opening {
-    lifeline: Option<Lifeline>,
+struct ContainerOpening {
+    lifeline: Option<ContainerLifeline>,
     /// The container that was open last.
-    last: Option<String>,
+    last_container: Option<String>,
     /// Containers that nobody owns were looked for.
-    swept: bool,
+    has_swept: bool,
 }
 
 /// A container that is open.
 #[derive(Debug)]
-struct Open {
+struct OpenContainer {
     id: String,
-    held: String,
+    containment: String,
 }
 
-impl Docker {
+impl DockerTransport {
     /// The way into a container like this.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: DockerSettings) -> Self {
         Self {
-            engine: Engine::new(&settings),
+            engine: ContainerEngine::new(&settings),
             settings,
             opening: tokio::sync::Mutex::default(),
             open: Mutex::default(),
-            news: Mutex::default(),
+            notice: Mutex::default(),
         }
     }
 
     /// The place in such a container.
-    pub fn place(settings: Settings) -> Elsewhere<Self> {
-        Elsewhere::new(Self::new(settings))
+    pub fn backend(settings: DockerSettings) -> RemoteBackend<Self> {
+        RemoteBackend::new(Self::new(settings))
     }
 
     /// The id of the container, if it is open.
-    pub fn container(&self) -> Option<String> {
+    pub fn container_id(&self) -> Option<String> {
         lock(&self.open).as_ref().map(|open| open.id.clone())
     }
 
-    async fn make_ready(&self) -> Result<(), ToolError> {
+    async fn ensure_open(&self) -> Result<(), ToolError> {
         let mut opening = self.opening.lock().await;
         let opening = &mut *opening;
         let known = lock(&self.open).is_some();
-        if known && opening.lifeline.as_ref().is_some_and(|line| !line.is_cut()) {
+        if known && opening.lifeline.as_ref().is_some_and(|line| !line.is_closed()) {
             return Ok(());
         }
         lock(&self.open).take();
         if let Some(lifeline) = opening.lifeline.take() {
-            lifeline.cut().await;
+            lifeline.close().await;
         }
-        shape::check_image(&self.settings)?;
-        shape::check_volumes(&self.settings)?;
-        let ours = self.engine.ours(&self.settings.image).await?;
-        if !std::mem::replace(&mut opening.swept, true) {
-            self.sweep(&ours).await;
+        container_spec::check_image(&self.settings)?;
+        container_spec::check_volumes(&self.settings)?;
+        let ours = self.engine.list_own(&self.settings.image).await?;
+        if !std::mem::replace(&mut opening.has_swept, true) {
+            self.remove_abandoned(&ours).await;
         }
-        let image = self.maker().image().await?;
-        let fingerprint = shape::fingerprint(&self.settings, &image);
+        let image = self.factory().ensure_image().await?;
+        let fingerprint = container_spec::fingerprint(&self.settings, &image);
         let made = if self.settings.persistent {
-            match self.find_or_make(&ours, &fingerprint).await {
+            match self.find_or_create(&ours, &fingerprint).await {
                 // Somebody else has just made it.
                 Err(error) if error.kind() == ErrorKind::Conflict => {
-                    let ours = self.engine.ours(&self.settings.image).await?;
-                    self.find_or_make(&ours, &fingerprint).await?
+                    let ours = self.engine.list_own(&self.settings.image).await?;
+                    self.find_or_create(&ours, &fingerprint).await?
                 }
                 made => made?,
             }
         } else {
-            self.maker().make(&fingerprint).await?
+            self.factory().create(&fingerprint).await?
         };
-        match opening.last.replace(made.id.clone()) {
+        match opening.last_container.replace(made.id.clone()) {
             Some(last) if last == made.id => self
-                .tell("the container had stopped and was started again: what ran in it has ended"),
-            Some(_) => self.tell(
+                .set_notice("the container had stopped and was started again: what ran in it has ended"),
+            Some(_) => self.set_notice(
                 "the container was gone, so this ran in a new one: what the old one held outside \
                  of its volumes is lost, and what ran in it has ended",
             ),
             None => {}
         }
-        let held = self.describe(&made);
-        *lock(&self.open) = Some(Open { id: made.id, held });
+        let held = self.describe_containment(&made);
+        *lock(&self.open) = Some(OpenContainer { id: made.id, containment: held });
         opening.lifeline = Some(made.lifeline);
         Ok(())
     }
 
-    fn tell(&self, news: &str) {
-        *lock(&self.news) = Some(news.to_owned());
+    fn set_notice(&self, news: &str) {
+        *lock(&self.notice) = Some(news.to_owned());
     }
 
     /// Removes containers whose owner is gone.
-    async fn sweep(&self, ours: &[Found]) {
+    async fn remove_abandoned(&self, ours: &[FoundContainer]) {
         let old = self.settings.orphan_hours.saturating_mul(3600);
-        let home = self.settings.home();
+        let home = self.settings.home_id();
         for found in ours {
-            let is_old = now().saturating_sub(found.made) > old;
+            let is_old = unix_seconds().saturating_sub(found.created_at) > old;
             // Those of another home are kept for it.
             let is_orphan = if found.persistent {
                 found.home == home
@@ -156,37 +156,37 @@ impl Docker {
 
     /// A container that stays: the one that is there, if it is the same in
     /// everything.
-    async fn find_or_make(&self, ours: &[Found], fingerprint: &str) -> Result<Made, ToolError> {
-        let home = self.settings.home();
-        let mine = |found: &&Found| {
+    async fn find_or_create(&self, ours: &[FoundContainer], fingerprint: &str) -> Result<ConnectedContainer, ToolError> {
+        let home = self.settings.home_id();
+        let mine = |found: &&FoundContainer| {
             found.persistent && found.task == self.settings.task && found.home == home
         };
         for found in ours.iter().filter(mine) {
             if found.fingerprint == fingerprint {
                 if !found.is_running {
-                    let done = self.engine.run(&["start", &found.id], MAKE).await?;
-                    if !done.is_well() {
+                    let done = self.engine.run(&["start", &found.id], CREATE_TIMEOUT).await?;
+                    if !done.succeeded() {
                         self.check_unused(found).await?;
                         self.engine.remove(&found.id).await;
                         continue;
                     }
                 }
-                return self.tie(found).await;
+                return self.attach(found).await;
             }
             self.check_unused(found).await?;
-            self.tell(
+            self.set_notice(
                 "the settings of the container have changed, so it was made anew: what the old \
                  one held outside of its volumes is lost",
             );
             self.engine.remove(&found.id).await;
         }
-        self.maker().make(fingerprint).await
+        self.factory().create(fingerprint).await
     }
 
     /// A container that another program works in is not taken from it.
-    async fn check_unused(&self, found: &Found) -> Result<(), ToolError> {
-        let us = owner::us();
-        let is_used = owner::is_another(&found.owner)
+    async fn check_unused(&self, found: &FoundContainer) -> Result<(), ToolError> {
+        let us = owner::current_owner();
+        let is_used = owner::is_other_live(&found.owner)
             || (found.is_running
                 && self.engine.holders(&found.id).await.iter().any(|it| *it != us));
         if !is_used {
@@ -206,22 +206,22 @@ impl Docker {
     }
 
     /// Holds on to a container that stays.
-    async fn tie(&self, found: &Found) -> Result<Made, ToolError> {
-        let made = self.maker().tie(found.id.clone(), found.holds_disk).await;
-        made.map_err(|cut| self.maker().explain(cut))
+    async fn attach(&self, found: &FoundContainer) -> Result<ConnectedContainer, ToolError> {
+        let made = self.factory().attach(found.id.clone(), found.has_disk_limit).await;
+        made.map_err(|cut| self.factory().explain(cut))
     }
 
-    fn maker(&self) -> Maker<'_> {
-        Maker { settings: &self.settings, engine: &self.engine }
+    fn factory(&self) -> ContainerFactory<'_> {
+        ContainerFactory { settings: &self.settings, engine: &self.engine }
     }
 
     /// What holds its programs.
-    fn describe(&self, made: &Made) -> String {
-        let Settings { image, network, persistent, .. } = &self.settings;
-        let unheld = made.lifeline.unheld(&self.settings, made.holds_disk);
-        let (loose, tight): (Vec<Limit>, Vec<Limit>) =
-            Limit::ALL.into_iter().partition(|limit| unheld.contains(limit));
-        let words = |limits: Vec<Limit>| -> Vec<String> {
+    fn describe_containment(&self, made: &ConnectedContainer) -> String {
+        let DockerSettings { image, network, persistent, .. } = &self.settings;
+        let unheld = made.lifeline.unenforced_limits(&self.settings, made.has_disk_limit);
+        let (loose, tight): (Vec<ResourceLimit>, Vec<ResourceLimit>) =
+            ResourceLimit::ALL.into_iter().partition(|limit| unheld.contains(limit));
+        let words = |limits: Vec<ResourceLimit>| -> Vec<String> {
             limits.into_iter().filter_map(|limit| limit.describe(&self.settings)).collect()
         };
         let id: String = made.id.chars().take(12).collect();
@@ -238,11 +238,11 @@ impl Docker {
         held
     }
 
-    fn is_cut(&self) -> bool {
+    fn is_disconnected(&self) -> bool {
         // While it is opened, nobody knows.
         self.opening
             .try_lock()
-            .is_ok_and(|opening| opening.lifeline.as_ref().is_none_or(Lifeline::is_cut))
+            .is_ok_and(|opening| opening.lifeline.as_ref().is_none_or(ContainerLifeline::is_closed))
     }
 
     /// Nobody is to come this way again.
@@ -250,7 +250,7 @@ impl Docker {
         lock(&self.open).take_if(|open| open.id == id);
     }
 
-    fn paused(&self, id: &str) -> ToolError {
+    fn paused_error(&self, id: &str) -> ToolError {
         let id: String = id.chars().take(12).collect();
         let message = format!("docker: the container {id} is paused");
         ToolError::new(ErrorKind::Conflict, message).with_hint(format!(
@@ -259,7 +259,7 @@ impl Docker {
         ))
     }
 
-    fn gone(&self) -> ToolError {
+    fn gone_error(&self) -> ToolError {
         let message = "docker: the container was stopped or removed while the command ran";
         ToolError::new(ErrorKind::Conflict, message).with_hint(
             "The command is not run again by itself. The next one gets a new container: see \
@@ -268,85 +268,85 @@ impl Docker {
     }
 }
 
-impl Way for Docker {
+impl Transport for DockerTransport {
     fn name(&self) -> &str {
         "docker"
     }
 
     fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
-        Box::pin(self.make_ready())
+        Box::pin(self.ensure_open())
     }
 
-    fn carrier(&self, script: &str, carriage: Carriage) -> Carrier {
-        let id = self.container().unwrap_or_default();
+    fn transport_process(&self, script: &str, carriage: TransportIo) -> TransportProcess {
+        let id = self.container_id().unwrap_or_default();
         let mut words = vec!["exec", "--interactive"];
         if carriage.terminal {
-            words.extend(["--tty", DETACH]);
+            words.extend(["--tty", DETACH_KEYS_OPTION]);
         }
         words.extend([&id, "sh", "-c", script]);
-        self.engine.carrier(words)
+        self.engine.engine_process(words)
     }
 
-    fn outlasts(&self) -> bool {
+    fn may_outlive_program(&self) -> bool {
         true
     }
 
     fn directory(&self) -> Option<OsString> {
-        Some(self.settings.folder().into())
+        Some(self.settings.start_dir().into())
     }
 
-    fn held(&self) -> Option<String> {
-        lock(&self.open).as_ref().map(|open| open.held.clone())
+    fn containment_summary(&self) -> Option<String> {
+        lock(&self.open).as_ref().map(|open| open.containment.clone())
     }
 
-    fn failure(&self, exit: Exit, errors: &str) -> Option<ToolError> {
-        if exit == Exit::Code(0) {
+    fn explain_failure(&self, exit: ProcessExit, errors: &str) -> Option<ToolError> {
+        if exit == ProcessExit::Code(0) {
             return None;
         }
-        if engine::is_container_away(errors) {
-            if let Some(id) = self.container() {
+        if engine::is_container_gone(errors) {
+            if let Some(id) = self.container_id() {
                 self.forget(&id);
             }
-            return Some(self.gone());
+            return Some(self.gone_error());
         }
-        let is_away = engine::is_engine_away(errors);
+        let is_away = engine::is_engine_unreachable(errors);
         is_away.then(|| self.engine.explain("the command", &self.settings.image, errors))
     }
 
-    fn lost(&self, exit: Exit) -> BoxFuture<'_, Option<ToolError>> {
+    fn diagnose_loss(&self, exit: ProcessExit) -> BoxFuture<'_, Option<ToolError>> {
         Box::pin(async move {
-            if exit == Exit::Code(0) {
+            if exit == ProcessExit::Code(0) {
                 return None;
             }
-            let Some(id) = self.container() else { return Some(self.gone()) };
+            let Some(id) = self.container_id() else { return Some(self.gone_error()) };
             if self.engine.is_paused(&id).await {
-                return Some(self.paused(&id));
+                return Some(self.paused_error(&id));
             }
-            if self.is_cut() || self.engine.is_dead(&id).await {
+            if self.is_disconnected() || self.engine.is_dead(&id).await {
                 self.forget(&id);
-                return Some(self.gone());
+                return Some(self.gone_error());
             }
             None
         })
     }
 
-    fn force<'a>(&'a self, script: &'a str) -> BoxFuture<'a, ()> {
+    fn force_kill<'a>(&'a self, script: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let Some(id) = self.container() else { return };
+            let Some(id) = self.container_id() else { return };
             let limit = async |more: u64| {
                 if let Some(most) = self.settings.pids {
                     let most = (most + more).to_string();
-                    let _ = self.engine.ask(&["update", "--pids-limit", &most, &id]).await;
+                    let _ = self.engine.query(&["update", "--pids-limit", &most, &id]).await;
                 }
             };
-            limit(ROOM).await;
-            let done = self.engine.ask(&["exec", &id, "sh", "-c", script]).await;
+            limit(EXTRA_PIDS).await;
+            let done = self.engine.query(&["exec", &id, "sh", "-c", script]).await;
             limit(0).await;
-            let is_done = done.is_ok_and(|done| done.is_well());
+            let is_done = done.is_ok_and(|done| done.succeeded());
             // One that is halted is somebody's doing, and not for us to end.
             if !is_done && !self.engine.is_paused(&id).await && !self.engine.is_dead(&id).await {
                 // One that fills every gap ends with all that there is.
-                let _ = self.engine.ask(&["kill", &id]).await;
+                let _ = self.engine.query(&["kill", &id]).await;
                 self.forget(&id);
             }
         })
@@ -356,11 +356,11 @@ impl Way for Docker {
         self.settings.variables()
     }
 
-    fn news(&self) -> Option<String> {
-        lock(&self.news).take()
+    fn take_notice(&self) -> Option<String> {
+        lock(&self.notice).take()
     }
 
-    fn lasts(&self) -> bool {
+    fn keeps_programs_on_close(&self) -> bool {
         self.settings.persistent
     }
 
@@ -368,12 +368,12 @@ impl Way for Docker {
         Box::pin(async move {
             let mut opening = self.opening.lock().await;
             let open = lock(&self.open).take();
-            opening.last = None;
+            opening.last_container = None;
             if let Some(lifeline) = opening.lifeline.take() {
-                lifeline.cut().await;
+                lifeline.close().await;
             }
             if let Some(open) = open.filter(|_| !self.settings.persistent) {
-                self.engine.remove_within(&open.id, PARTING).await;
+                self.engine.remove_within(&open.id, REMOVE_TIMEOUT).await;
             }
         })
     }
@@ -383,7 +383,7 @@ impl Way for Docker {
 #[path = "docker_tests.rs"]
 mod tests;
 
-fn now() -> u64 {
+fn unix_seconds() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default().as_secs()
 }

@@ -1,12 +1,12 @@
 //! Whose a container is: a process of this machine, which may be gone.
 
-use crate::leftovers;
+use crate::job_records;
 use crate::tree;
 
 /// This process, in words that are true nowhere else.
-pub(super) fn us() -> String {
-    let (pid, started) = leftovers::owner();
-    format!("{}.{pid}.{started}", home())
+pub(super) fn current_owner() -> String {
+    let (pid, started) = job_records::current_process();
+    format!("{}.{pid}.{started}", pid_namespace())
 }
 
 /// Whether an owner is known to be gone.
@@ -15,7 +15,7 @@ pub(super) fn is_gone(owner: &str) -> bool {
     let (started, pid, place) = (parts.next(), parts.next(), parts.next());
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
     match (number(pid), number(started)) {
-        (Some(pid), Some(started)) if place == Some(&home()) => {
+        (Some(pid), Some(started)) if place == Some(&pid_namespace()) => {
             !tree::is_alive(u32::try_from(pid).unwrap_or_default(), started)
         }
         // Processes of another machine, or of another container, are not seen.
@@ -24,13 +24,13 @@ pub(super) fn is_gone(owner: &str) -> bool {
 }
 
 /// Whether an owner is another process that is known to live.
-pub(super) fn is_another(owner: &str) -> bool {
-    let is_near = owner.rsplitn(3, '.').nth(2) == Some(&home());
-    owner != us() && is_near && !is_gone(owner)
+pub(super) fn is_other_live(owner: &str) -> bool {
+    let is_near = owner.rsplitn(3, '.').nth(2) == Some(&pid_namespace());
+    owner != current_owner() && is_near && !is_gone(owner)
 }
 
 /// Where process ids mean what they mean here.
-fn home() -> String {
+fn pid_namespace() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let names = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let names: String = names.to_string_lossy().chars().filter(char::is_ascii_digit).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// What a container is like, and how it is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct DockerSettings {
     /// The program: `docker`, `podman`, or a path to one; if none, the first
     /// of the two that is installed.
     pub program: Option<OsString>,
@@ -59,7 +59,7 @@ pub struct Settings {
     pub orphan_hours: u64,
 }
 
-impl Default for Settings {
+impl Default for DockerSettings {
     fn default() -> Self {
         Self {
             program: None,
@@ -88,9 +88,9 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl DockerSettings {
     /// The folder that a session begins in.
-    pub(super) fn folder(&self) -> &str {
+    pub(super) fn start_dir(&self) -> &str {
         match &self.cwd {
             Some(cwd) if cwd.starts_with('/') => match cwd.trim_end_matches('/') {
                 "" => "/",
@@ -104,7 +104,7 @@ impl Settings {
 
     /// Whose it is beside its profile: two homes of this program on one
     /// machine share nothing.
-    pub(super) fn home(&self) -> String {
+    pub(super) fn home_id(&self) -> String {
         let storage = self.storage.as_deref().unwrap_or_else(|| Path::new(""));
         let storage = std::path::absolute(storage).unwrap_or_else(|_| storage.to_owned());
         let mut hasher = blake3::Hasher::new();
@@ -115,7 +115,7 @@ impl Settings {
     }
 
     /// What its root user may do.
-    pub(super) fn allowed(&self) -> Vec<String> {
+    pub(super) fn granted_capabilities(&self) -> Vec<String> {
         if let Some(capabilities) = &self.capabilities {
             return capabilities.clone();
         }
@@ -133,7 +133,7 @@ impl Settings {
         let mut all: BTreeMap<OsString, OsString> =
             forwarded.map(|(name, value)| (name.into(), value)).collect();
         if self.user.is_some() {
-            all.insert("HOME".into(), self.folder().into());
+            all.insert("HOME".into(), self.start_dir().into());
         }
         all.extend(self.environment.iter().map(|(name, value)| (name.into(), value.into())));
         all

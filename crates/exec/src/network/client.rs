@@ -13,13 +13,13 @@ use hermes_sandbox::{NetworkNamespace, overlay_directory, process_sockets};
 use crate::tree;
 
 /// Processes that are looked at first.
-const MAX_RECENT: usize = 32;
+const MAX_RECENT_PROCESSES: usize = 32;
 
 /// How many of the processes that started a client are told.
 const MAX_CALLERS: usize = 6;
 
 /// Bytes of a command line that are read.
-const MAX_ARGUMENTS: usize = 64 * 1024;
+const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
 /// Finds the clients in the network of a session.
 pub(super) struct ClientFinder {
@@ -41,12 +41,12 @@ struct WritablePlaces {
 impl ClientFinder {
     pub(super) fn new(space: Arc<NetworkNamespace>, confinement: &Confinement) -> Self {
         let finder = Self { space, recent: Mutex::default(), writable: RwLock::default() };
-        finder.confine(confinement);
+        finder.add_writable_places(confinement);
         finder
     }
 
     /// Takes in where the children of another confinement can write.
-    pub(super) fn confine(&self, confinement: &Confinement) {
+    pub(super) fn add_writable_places(&self, confinement: &Confinement) {
         let mut known = self.writable.write().unwrap_or_else(PoisonError::into_inner);
         for tree in &confinement.write {
             if !known.trees.contains(tree) {
@@ -67,11 +67,11 @@ impl ClientFinder {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.retain(|known| *known != process);
         recent.push_front(process);
-        recent.truncate(MAX_RECENT);
+        recent.truncate(MAX_RECENT_PROCESSES);
     }
 
     /// The process that holds the socket with this local address.
-    fn holder(&self, address: SocketAddr) -> Option<u32> {
+    fn socket_owner(&self, address: SocketAddr) -> Option<u32> {
         let recent: Vec<u32> =
             self.recent.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         let recent = recent.into_iter().filter(|process| self.space.has_process(*process));
@@ -96,7 +96,7 @@ impl ClientFinder {
     }
 
     /// Whether no child can have changed a file.
-    fn is_untouched(&self, path: &Path) -> bool {
+    fn is_unwritable(&self, path: &Path) -> bool {
         let known = self.writable.read().unwrap_or_else(PoisonError::into_inner);
         if known.trees.iter().any(|tree| path.starts_with(tree)) {
             return false;
@@ -110,15 +110,15 @@ impl ClientFinder {
 
     /// Whether all code of a process comes from files that no child can write,
     /// the libraries that it was made to load among them.
-    fn is_installed(&self, process: u32, executable: &Path) -> bool {
-        if !self.is_untouched(executable) {
+    fn runs_installed_code(&self, process: u32, executable: &Path) -> bool {
+        if !self.is_unwritable(executable) {
             return false;
         }
         code_mappings(process).is_some_and(|files| {
             files.iter().filter(|file| file.starts_with('/')).all(|file| {
                 !file.ends_with("(deleted)")
                     && !file.starts_with("/memfd:")
-                    && self.is_untouched(Path::new(file))
+                    && self.is_unwritable(Path::new(file))
             })
         }) && is_configured_by_user(process)
     }
@@ -126,25 +126,25 @@ impl ClientFinder {
 
 impl ClientLookup for ClientFinder {
     fn client(&self, peer: SocketAddr, _local: SocketAddr) -> Option<ClientProcess> {
-        let pid = self.holder(peer)?;
+        let pid = self.socket_owner(peer)?;
         self.note_process(pid);
         let executable = executable(pid)?;
-        let is_installed = self.is_installed(pid, &executable);
+        let is_installed = self.runs_installed_code(pid, &executable);
         let mut callers = Vec::new();
-        let mut above = tree::parent(pid);
+        let mut above = tree::parent_pid(pid);
         while let Some(caller) = above.filter(|caller| self.space.has_process(*caller)) {
             // What a process calls itself is its own choice.
-            let file = self::executable(caller).filter(|file| self.is_installed(caller, file));
+            let file = self::executable(caller).filter(|file| self.runs_installed_code(caller, file));
             if let Some(file) = file {
-                let mut line = arguments(caller);
+                let mut line = command_line(caller);
                 line.splice(..1.min(line.len()), [file.to_string_lossy().into_owned()]);
                 callers.push(line);
             }
-            above = tree::parent(caller).filter(|_| callers.len() < MAX_CALLERS);
+            above = tree::parent_pid(caller).filter(|_| callers.len() < MAX_CALLERS);
         }
         let has_generated_code = code_mappings(pid)
             .is_none_or(|files| files.iter().any(|file| !file.starts_with(['/', '['])));
-        let (arguments, job) = (arguments(pid), job(pid));
+        let (arguments, job) = (command_line(pid), process_job(pid));
         Some(ClientProcess {
             pid,
             executable,
@@ -211,18 +211,18 @@ pub(super) fn short_name(executable: &Path) -> String {
 }
 
 /// The job that a process belongs to, by the mark in its environment.
-pub(super) fn job(process: u32) -> Option<String> {
+pub(super) fn process_job(process: u32) -> Option<String> {
     let variables = fs::read(format!("/proc/{process}/environ")).ok()?;
-    let mark = format!("{}=", tree::MARK);
+    let mark = format!("{}=", tree::JOB_VARIABLE);
     let mut lines = variables.split(|byte| *byte == 0);
     let line = lines.find_map(|line| line.strip_prefix(mark.as_bytes()))?;
     let text = std::str::from_utf8(line).ok()?;
     Some(text.rsplit('/').next().unwrap_or(text).to_owned())
 }
 
-fn arguments(process: u32) -> Vec<String> {
+fn command_line(process: u32) -> Vec<String> {
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    let line = line.get(..MAX_ARGUMENTS).unwrap_or(&line);
+    let line = line.get(..MAX_ARGUMENT_BYTES).unwrap_or(&line);
     let line = line.strip_suffix(&[0]).unwrap_or(line);
     let words = line.split(|byte| *byte == 0);
     words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{client, foreign_space, published};
-use crate::tree::Table;
+use crate::tree::ProcessTable;
 
 /// A port that a process of a session listens on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct ListeningPort {
 
 /// What processes of a namespace listen on; what this program listens on there
 /// is not among it.
-pub(super) fn in_space(space: &NetworkNamespace) -> Vec<ListeningPort> {
+pub(super) fn listening_in(space: &NetworkNamespace) -> Vec<ListeningPort> {
     let processes = space.processes();
     let Some(first) = processes.first() else { return Vec::new() };
     let mut found = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn in_space(space: &NetworkNamespace) -> Vec<ListeningPort> {
             address: socket.address.ip(),
             pid: Some(process),
             program: program.map(|path| client::short_name(&path)),
-            job: client::job(process),
+            job: client::process_job(process),
             published: None,
         });
     }
@@ -56,11 +56,11 @@ pub(super) fn in_space(space: &NetworkNamespace) -> Vec<ListeningPort> {
 
 /// What the processes of all sessions of this user listen on, whichever
 /// program started them.
-pub fn on_this_machine() -> Vec<ListeningPort> {
-    let published = published::on_this_machine();
+pub fn listening_on_host() -> Vec<ListeningPort> {
+    let published = published::published_ports();
     let mut found = Vec::new();
-    for space in spaces() {
-        found.extend(in_space(&space).into_iter().map(|port| ListeningPort {
+    for space in session_namespaces() {
+        found.extend(listening_in(&space).into_iter().map(|port| ListeningPort {
             published: published.get(&(space.id(), port.port)).copied(),
             ..port
         }));
@@ -70,25 +70,25 @@ pub fn on_this_machine() -> Vec<ListeningPort> {
 }
 
 /// What listens in the network of a process, if that is a session's.
-pub fn listening_beside(process: u32) -> Vec<ListeningPort> {
-    foreign_space(process).map(|space| in_space(&space)).unwrap_or_default()
+pub fn process_listening_ports(process: u32) -> Vec<ListeningPort> {
+    foreign_space(process).map(|space| listening_in(&space)).unwrap_or_default()
 }
 
 /// The networks of sessions in which something listens on a port, each with
 /// what that is.
-pub fn spaces_with(port: u16) -> Vec<(NetworkNamespace, ListeningPort)> {
-    let found = spaces().into_iter().filter_map(|space| {
-        let listening = in_space(&space).into_iter().find(|it| it.port == port)?;
+pub fn namespaces_with_port(port: u16) -> Vec<(NetworkNamespace, ListeningPort)> {
+    let found = session_namespaces().into_iter().filter_map(|space| {
+        let listening = listening_in(&space).into_iter().find(|it| it.port == port)?;
         Some((space, listening))
     });
     found.collect()
 }
 
 /// The networks of all sessions, by the processes that bear the mark of a job.
-fn spaces() -> Vec<NetworkNamespace> {
+fn session_namespaces() -> Vec<NetworkNamespace> {
     let mut spaces: Vec<NetworkNamespace> = Vec::new();
-    let Ok(table) = Table::read() else { return spaces };
-    for process in table.marked() {
+    let Ok(table) = ProcessTable::read() else { return spaces };
+    for process in table.marked_pids() {
         if !spaces.iter().any(|space| space.has_process(process)) {
             spaces.extend(foreign_space(process));
         }

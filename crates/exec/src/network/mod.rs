@@ -24,7 +24,7 @@ use hermes_sandbox::NetworkNamespace;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::client::ClientFinder;
-pub use self::listening::{ListeningPort, listening_beside, on_this_machine, spaces_with};
+pub use self::listening::{ListeningPort, process_listening_ports, listening_on_host, namespaces_with_port};
 pub use self::published::PublishedPort;
 
 /// With more sessions than this, the networks of those that do nothing are
@@ -32,7 +32,7 @@ pub use self::published::PublishedPort;
 const MAX_IDLE_SESSIONS: usize = 64;
 
 /// The rule by which a connection is recorded whose client did not wait.
-const UNFINISHED: &str = "built-in: unfinished connections";
+const UNFINISHED_RULE: &str = "built-in: unfinished connections";
 
 /// Refused connections that are remembered for the results of calls.
 const MAX_REFUSALS: usize = 256;
@@ -50,12 +50,12 @@ pub struct NetworkTable {
     registry_ports: Mutex<Option<Vec<u16>>>,
 }
 
-type Refusals = Arc<Mutex<VecDeque<RefusedConnection>>>;
+type RefusalLog = Arc<Mutex<VecDeque<RefusedConnection>>>;
 
 #[derive(Default)]
 struct SessionSlot {
     judge: CurrentJudge,
-    refusals: Refusals,
+    refusals: RefusalLog,
     network: Option<Arc<SessionNetwork>>,
     /// A process of an earlier program that lives in the session's network.
     survivor: Option<u32>,
@@ -69,7 +69,7 @@ pub struct SessionNetwork {
     /// Why programs that ignore the proxy have no way out, if they have none.
     redirect_error: Option<String>,
     clients: Arc<ClientFinder>,
-    refusals: Refusals,
+    refusals: RefusalLog,
     /// What serves it ends with it.
     tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
     /// Those that are open on this machine, by the port of the session.
@@ -93,7 +93,7 @@ impl NetworkTable {
     ///
     /// # Errors
     /// If it cannot be set up although the system has namespaces.
-    pub fn of(&self, confinement: &Confinement) -> io::Result<Option<Arc<SessionNetwork>>> {
+    pub fn open_for(&self, confinement: &Confinement) -> io::Result<Option<Arc<SessionNetwork>>> {
         if confinement.network == NetworkMode::Host || confinement.bubblewrap {
             return Ok(None);
         }
@@ -101,7 +101,7 @@ impl NetworkTable {
         let mut sessions = lock(&self.sessions);
         let slot = sessions.entry(confinement.session.clone()).or_default();
         if let Some(network) = &slot.network {
-            network.clients.confine(confinement);
+            network.clients.add_writable_places(confinement);
             return Ok(Some(Arc::clone(network)));
         }
         let space = match slot.survivor.take().and_then(foreign_space) {
@@ -154,7 +154,7 @@ impl SessionNetworks for NetworkTable {
         let mut sessions = lock(&self.sessions);
         let slot = sessions.entry(session.to_owned()).or_default();
         let refusals = Arc::clone(&slot.refusals);
-        slot.judge.set(Arc::new(RefusalKeeper { judge, refusals }));
+        slot.judge.set(Arc::new(RefusalRecorder { judge, refusals }));
     }
 }
 
@@ -177,13 +177,13 @@ impl SessionNetwork {
             space,
         };
         if confinement.network == NetworkMode::Isolated {
-            network.serve(slot.judge.clone(), ports)?;
+            network.start_proxy(slot.judge.clone(), ports)?;
         }
         Ok(network)
     }
 
     /// Opens the way out.
-    fn serve(&mut self, judge: CurrentJudge, ports: &[u16]) -> io::Result<()> {
+    fn start_proxy(&mut self, judge: CurrentJudge, ports: &[u16]) -> io::Result<()> {
         let listener = self.space.listen(PROXY_PORT).or_else(|_| self.space.listen(0))?;
         let port = listener.local_addr()?.port();
         self.proxy_port = Some(port);
@@ -232,7 +232,7 @@ impl SessionNetwork {
     }
 
     /// Whether other hosts can be reached, through this program.
-    pub fn has_way_out(&self) -> bool {
+    pub fn has_egress(&self) -> bool {
         self.proxy_port.is_some()
     }
 
@@ -292,7 +292,7 @@ impl SessionNetwork {
     /// What listens in the session.
     pub fn listening(&self) -> Vec<ListeningPort> {
         let own = self.proxy_port;
-        let found = listening::in_space(&self.space);
+        let found = listening::listening_in(&self.space);
         let published = lock(&self.published);
         let host_port = |port: &ListeningPort| published.get(&port.port).map(|it| it.host_port());
         found
@@ -304,13 +304,13 @@ impl SessionNetwork {
 }
 
 /// Remembers what was refused, for the results of calls.
-struct RefusalKeeper {
+struct RefusalRecorder {
     judge: Arc<dyn ConnectionJudge>,
-    refusals: Refusals,
+    refusals: RefusalLog,
 }
 
-impl RefusalKeeper {
-    fn keep(&self, request: &ConnectionRequest, verdict: &ConnectionVerdict) {
+impl RefusalRecorder {
+    fn remember_refusal(&self, request: &ConnectionRequest, verdict: &ConnectionVerdict) {
         let ConnectionVerdict::Refuse(refusal) = verdict else { return };
         let mut refusals = lock(&self.refusals);
         if let Some(known) = refusals.iter_mut().find(|known| known.request == *request) {
@@ -325,21 +325,21 @@ impl RefusalKeeper {
     }
 }
 
-impl ConnectionJudge for RefusalKeeper {
+impl ConnectionJudge for RefusalRecorder {
     fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
         Box::pin(async move {
             let verdict = self.judge.judge(request).await;
             // Before the client hears of it, and perhaps ends.
-            self.keep(request, &verdict);
+            self.remember_refusal(request, &verdict);
             verdict
         })
     }
 
     fn record(&self, record: ConnectionRecord) {
         // A client that left before there was a decision was not stopped.
-        let has_left = matches!(&record.verdict, ConnectionVerdict::Refuse(refusal) if refusal.rule == UNFINISHED);
+        let has_left = matches!(&record.verdict, ConnectionVerdict::Refuse(refusal) if refusal.rule == UNFINISHED_RULE);
         if !has_left {
-            self.keep(&record.request, &record.verdict);
+            self.remember_refusal(&record.request, &record.verdict);
         }
         self.judge.record(record);
     }

@@ -80,7 +80,7 @@ fn mark(_space: u64, _port: u16, _host_port: u16) -> Option<OwnedFd> {
 }
 
 /// The ports that programs of this user have published, by namespace and port.
-pub(super) fn on_this_machine() -> BTreeMap<(u64, u16), u16> {
+pub(super) fn published_ports() -> BTreeMap<(u64, u16), u16> {
     let about_us = fs::metadata("/proc/self").ok();
     let own_network = network_id(Path::new("/proc/self"));
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

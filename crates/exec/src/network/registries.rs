@@ -26,13 +26,13 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// After so long it is asked again.
-const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_ANSWER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bytes of a configuration file that are read.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// A package manager: where its configuration is, and how it is asked.
-struct Manager {
+struct PackageManager {
     name: &'static str,
     /// Configuration files, below the home unless they are absolute.
     files: &'static [&'static str],
@@ -44,14 +44,14 @@ struct Manager {
 
 /// Those that are known. The packages that they are asked for are small ones
 /// that every full registry has.
-const MANAGERS: &[Manager] = &[
-    Manager {
+const PACKAGE_MANAGERS: &[PackageManager] = &[
+    PackageManager {
         name: "npm",
         files: &[".npmrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", "/etc/npmrc"],
         variables: &["npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_REGISTRY"],
         probe: &["npm", "view", "npm", "dist.tarball", "--fetch-retries=0", "--prefer-online"],
     },
-    Manager {
+    PackageManager {
         name: "pip",
         files: &[
             ".pip/pip.conf",
@@ -73,25 +73,25 @@ const MANAGERS: &[Manager] = &[
             "six",
         ],
     },
-    Manager {
+    PackageManager {
         name: "uv",
         files: &[".config/uv/uv.toml", "/etc/uv/uv.toml"],
         variables: &["UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_EXTRA_INDEX_URL"],
         probe: &["uv", "pip", "install", "--no-cache", "--no-deps", "--target", ".", "six"],
     },
-    Manager {
+    PackageManager {
         name: "cargo",
         files: &[".cargo/config.toml", ".cargo/config"],
         variables: &["CARGO_REGISTRIES_CRATES_IO_INDEX"],
         probe: &["cargo", "info", "--quiet", "itoa"],
     },
-    Manager {
+    PackageManager {
         name: "go",
         files: &[".config/go/env"],
         variables: &["GOPROXY"],
         probe: &["go", "env", "GOPROXY"],
     },
-    Manager {
+    PackageManager {
         name: "mvn",
         files: &[
             ".m2/settings.xml",
@@ -102,7 +102,7 @@ const MANAGERS: &[Manager] = &[
         variables: &["MAVEN_OPTS", "MAVEN_ARGS"],
         probe: &[],
     },
-    Manager {
+    PackageManager {
         name: "gem",
         files: &[".gemrc", ".bundle/config"],
         variables: &["BUNDLE_MIRROR__ALL"],
@@ -115,12 +115,12 @@ const MANAGERS: &[Manager] = &[
 pub struct UserRegistries {
     /// Where answers are kept for the next program.
     file: PathBuf,
-    known: Mutex<BTreeMap<String, Answer>>,
+    answers: Mutex<BTreeMap<String, RegistryAnswer>>,
 }
 
 /// What a package manager has told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Answer {
+struct RegistryAnswer {
     hosts: BTreeSet<(String, u16)>,
     /// What the answer depends on.
     stamp: String,
@@ -132,39 +132,39 @@ impl UserRegistries {
     pub fn new(file: PathBuf) -> Self {
         let text = fs::read(&file).unwrap_or_default();
         let known = serde_json::from_slice(&text).unwrap_or_default();
-        Self { file, known: Mutex::new(known) }
+        Self { file, answers: Mutex::new(known) }
     }
 
     /// The hosts and ports that a package manager fetches from. May take some
     /// seconds the first time.
-    pub fn of(&self, manager: &str) -> BTreeSet<(String, u16)> {
-        let Some(manager) = MANAGERS.iter().find(|known| known.name == manager) else {
+    pub fn hosts_for(&self, manager: &str) -> BTreeSet<(String, u16)> {
+        let Some(manager) = PACKAGE_MANAGERS.iter().find(|known| known.name == manager) else {
             return BTreeSet::new();
         };
-        let stamp = manager.stamp();
+        let stamp = manager.cache_key();
         let now = seconds_now();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = known.get(manager.name).filter(|answer| {
-            answer.stamp == stamp && now.saturating_sub(answer.at) < MAX_AGE.as_secs()
+            answer.stamp == stamp && now.saturating_sub(answer.at) < MAX_ANSWER_AGE.as_secs()
         });
         if let Some(answer) = fresh {
             return answer.hosts.clone();
         }
         let mut hosts: BTreeSet<(String, u16)> =
             manager.configured().into_iter().map(|it| (it.host, it.port)).collect();
-        let told = manager.ask();
+        let told = manager.probe_hosts();
         let is_told = told.is_ok();
         hosts.extend(told.unwrap_or_default());
         // What could not be asked is asked again the next time.
         if is_told || manager.probe.is_empty() {
-            let answer = Answer { hosts: hosts.clone(), stamp, at: now };
+            let answer = RegistryAnswer { hosts: hosts.clone(), stamp, at: now };
             known.insert(manager.name.to_owned(), answer);
-            self.keep(&known);
+            self.save(&known);
         }
         hosts
     }
 
-    fn keep(&self, known: &BTreeMap<String, Answer>) {
+    fn save(&self, known: &BTreeMap<String, RegistryAnswer>) {
         let Ok(text) = serde_json::to_vec(known) else { return };
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder).ok();
@@ -178,12 +178,12 @@ impl UserRegistries {
 
 /// The loopback ports that the user's configuration names as registries.
 pub(super) fn loopback_ports() -> Vec<u16> {
-    let all = MANAGERS.iter().flat_map(Manager::configured);
+    let all = PACKAGE_MANAGERS.iter().flat_map(PackageManager::configured);
     let own = all.filter(|it| hermes_net::host_reach(&it.host) == AddressReach::Loopback);
     own.map(|it| it.port).collect()
 }
 
-impl Manager {
+impl PackageManager {
     fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let home = env::home_dir().unwrap_or_default();
         self.files.iter().map(move |file| home.join(file))
@@ -201,11 +201,11 @@ impl Manager {
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .collect();
         texts.extend(self.variables.iter().filter_map(|name| env::var(name).ok()));
-        texts.iter().flat_map(|text| addresses(text)).collect()
+        texts.iter().flat_map(|text| url_hosts(text)).collect()
     }
 
     /// Changes when the configuration or the program does.
-    fn stamp(&self) -> String {
+    fn cache_key(&self) -> String {
         let changed = |path: &Path| {
             let time = fs::metadata(path).and_then(|about| about.modified()).ok()?;
             Some(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_millis())
@@ -222,7 +222,7 @@ impl Manager {
 
     /// Runs the probe in an empty directory, with the user's own environment,
     /// and sees where it goes.
-    fn ask(&self) -> io::Result<BTreeSet<(String, u16)>> {
+    fn probe_hosts(&self) -> io::Result<BTreeSet<(String, u16)>> {
         let (name, arguments) = self.probe.split_first().ok_or(io::ErrorKind::Unsupported)?;
         let program = find_program(name).ok_or(io::ErrorKind::NotFound)?;
         let folder = tempfile::tempdir()?;
@@ -259,14 +259,14 @@ impl Manager {
         let printed = fs::read(folder.path().join("probe-output")).unwrap_or_default();
         let mut found = recorder.found();
         found.extend(
-            addresses(&String::from_utf8_lossy(&printed)).into_iter().map(|it| (it.host, it.port)),
+            url_hosts(&String::from_utf8_lossy(&printed)).into_iter().map(|it| (it.host, it.port)),
         );
         if found.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(found) }
     }
 }
 
 /// The hosts in all addresses of a text.
-fn addresses(text: &str) -> Vec<NetworkDestination> {
+fn url_hosts(text: &str) -> Vec<NetworkDestination> {
     let mut found = Vec::new();
     for (scheme, usual) in [("http://", 80_u16), ("https://", 443)] {
         for (at, _) in text.match_indices(scheme) {

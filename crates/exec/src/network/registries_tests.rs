@@ -7,7 +7,7 @@ fn addresses_are_found_in_any_configuration() {
                 index-url = https://user:pass@pypi.example/simple\n\
                 GOPROXY=http://localhost:3000,direct\n\
                 http:// https://[::1]:9/x";
-    let found: Vec<String> = addresses(text).iter().map(ToString::to_string).collect();
+    let found: Vec<String> = url_hosts(text).iter().map(ToString::to_string).collect();
     let wanted =
         ["127.0.0.1:8081", "localhost:3000", "npm.example:4873", "pypi.example:443", "[::1]:9"];
     assert_eq!(found, wanted);
@@ -20,5 +20,5 @@ fn an_answer_that_cannot_be_read_is_asked_for_again() {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "{broken").unwrap();
     let registries = UserRegistries::new(file);
-    assert!(registries.of("no-such-manager").is_empty());
+    assert!(registries.hosts_for("no-such-manager").is_empty());
 }

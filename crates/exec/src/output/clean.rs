@@ -5,7 +5,7 @@ use std::str;
 
 use memchr::{memchr, memrchr};
 
-use super::line::Line;
+use super::line::TerminalLine;
 
 const ESC: u8 = 0x1B;
 const CAN: u8 = 0x18;
@@ -16,9 +16,9 @@ const VERTICAL_TAB: u8 = 0x0B;
 const FORM_FEED: u8 = 0x0C;
 const DELETE: u8 = 0x7F;
 /// So far is looked for the next control character byte by byte.
-const NEAR: usize = 16;
+const SHORT_SCAN_BYTES: usize = 16;
 /// The first byte of the control characters U+0080 to U+009F.
-const LATIN: u8 = 0xC2;
+const C1_LEAD_BYTE: u8 = 0xC2;
 
 /// Text for people and models: colours and other orders to a terminal are
 /// gone, a line that was written over reads as a terminal would show it, and
@@ -28,7 +28,7 @@ const LATIN: u8 = 0xC2;
 /// as in `bytes`, and an order that is not finished ends with its line. The
 /// control characters that are left are the line end and the tab.
 pub fn clean(bytes: &[u8]) -> String {
-    let mut cleaner = Cleaner::default();
+    let mut cleaner = OutputCleaner::default();
     let mut text = cleaner.feed(bytes);
     cleaner.close(&mut text);
     text
@@ -44,47 +44,47 @@ pub fn clean(bytes: &[u8]) -> String {
 /// Who cannot wait for the line end looks at it with
 /// [`unfinished`](Self::unfinished) or takes it with [`flush`](Self::flush).
 #[derive(Debug, Default)]
-pub struct Cleaner {
-    line: Line,
-    state: State,
+pub struct OutputCleaner {
+    line: TerminalLine,
+    state: CleanerState,
     /// The beginning of a character.
-    partial: Partial,
+    partial: PartialChar,
     /// The last that came has parted words, and more of it says nothing more.
-    is_parted: bool,
+    follows_separator: bool,
 }
 
 /// The bytes of a character whose end has not come yet.
 #[derive(Debug, Default)]
-struct Partial {
+struct PartialChar {
     bytes: [u8; 4],
     len: usize,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CleanerState {
     #[default]
     Text,
     /// After ESC.
     Escape,
     /// After ESC and signs that are followed by one more.
-    Signs,
+    Intermediate,
     /// After ESC `[`.
-    Order(Order),
+    Csi(CsiSequence),
     /// Words for the terminal, as its title, up to ESC `\`.
-    Words { end_at_bell: bool },
+    StringSequence { end_at_bell: bool },
 }
 
 /// What ESC `[` has brought so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Order {
+struct CsiSequence {
     /// The first number.
     number: Option<u32>,
     has_more_numbers: bool,
     /// There are signs that give it a meaning of its own.
-    is_special: bool,
+    is_private: bool,
 }
 
-impl Cleaner {
+impl OutputCleaner {
     /// A cleaner that has seen nothing.
     pub fn new() -> Self {
         Self::default()
@@ -96,8 +96,8 @@ impl Cleaner {
         let mut rest = bytes;
         while !rest.is_empty() {
             rest = match self.state {
-                State::Text => self.take_text(rest, &mut out),
-                _ => self.take_order(rest),
+                CleanerState::Text => self.take_text(rest, &mut out),
+                _ => self.take_sequence(rest),
             };
         }
         out
@@ -134,8 +134,8 @@ impl Cleaner {
     }
 
     /// Whether the input so far ends within an order.
-    pub(super) fn is_in_order(&self) -> bool {
-        self.state != State::Text
+    pub(super) fn is_in_sequence(&self) -> bool {
+        self.state != CleanerState::Text
     }
 
     /// Takes text, or one control character. Returns what is left.
@@ -146,7 +146,7 @@ impl Cleaner {
         let run = text_run(bytes);
         if run > 0 {
             let (text, rest) = bytes.split_at(run);
-            self.is_parted = false;
+            self.follows_separator = false;
             self.decode(text, rest.is_empty(), out);
             return rest;
         }
@@ -154,27 +154,27 @@ impl Cleaner {
         // A device may send millions of the same: they are taken at once.
         let count = bytes.iter().take_while(|&&byte| byte == control).count();
         match control {
-            ESC => self.state = State::Escape,
+            ESC => self.state = CleanerState::Escape,
             b'\r' => self.line.go_home(),
             BACKSPACE => self.line.go_left(count),
             // They part words, and neither ends a line.
-            VERTICAL_TAB | FORM_FEED if !self.is_parted => self.line.print(" ", out),
+            VERTICAL_TAB | FORM_FEED if !self.follows_separator => self.line.print(" ", out),
             _ => {}
         }
-        self.is_parted = matches!(control, VERTICAL_TAB | FORM_FEED);
+        self.follows_separator = matches!(control, VERTICAL_TAB | FORM_FEED);
         &bytes[count..]
     }
 
     /// Goes on with a character that has begun.
     fn take_partial<'a>(&mut self, bytes: &'a [u8], out: &mut String) -> &'a [u8] {
         let Some((&next, rest)) = bytes.split_first() else { return bytes };
-        let Partial { bytes: mut begun, len } = mem::take(&mut self.partial);
+        let PartialChar { bytes: mut begun, len } = mem::take(&mut self.partial);
         let Some(free) = begun.get_mut(len) else { return bytes };
         *free = next;
         match str::from_utf8(&begun[..=len]) {
             Ok(character) => self.write(character, out),
             Err(error) if error.error_len().is_none() => {
-                self.partial = Partial { bytes: begun, len: len + 1 };
+                self.partial = PartialChar { bytes: begun, len: len + 1 };
             }
             Err(_) => {
                 self.line.print("\u{FFFD}", out);
@@ -215,7 +215,7 @@ impl Cleaner {
     fn write(&mut self, text: &str, out: &mut String) {
         let mut rest = text;
         let mut from = 0;
-        while let Some(found) = memchr(LATIN, &rest.as_bytes()[from..]) {
+        while let Some(found) = memchr(C1_LEAD_BYTE, &rest.as_bytes()[from..]) {
             let at = from + found;
             from = at + 2;
             if rest[at..].starts_with(|next: char| next.is_control()) {
@@ -244,10 +244,10 @@ impl Cleaner {
     }
 
     /// Takes bytes of an order to the terminal. Returns what is left after it.
-    fn take_order<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+    fn take_sequence<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         for (at, &byte) in bytes.iter().enumerate() {
             let is_taken = self.step(byte);
-            if self.state == State::Text {
+            if self.state == CleanerState::Text {
                 return &bytes[at + usize::from(is_taken)..];
             }
         }
@@ -258,34 +258,34 @@ impl Cleaner {
     fn step(&mut self, byte: u8) -> bool {
         let was = mem::take(&mut self.state);
         self.state = match (was, byte) {
-            (_, ESC) => State::Escape,
-            (_, CAN | SUB) => State::Text,
+            (_, ESC) => CleanerState::Escape,
+            (_, CAN | SUB) => CleanerState::Text,
             (_, b'\n') => return false,
-            (State::Words { end_at_bell: true }, BEL) => State::Text,
-            (State::Words { .. }, _) => was,
+            (CleanerState::StringSequence { end_at_bell: true }, BEL) => CleanerState::Text,
+            (CleanerState::StringSequence { .. }, _) => was,
             // Neither a carriage return nor text is ever part of one.
             (_, b'\r' | BACKSPACE | 0x80..) => return false,
             (_, 0..0x20 | DELETE) => was,
-            (State::Escape, b'[') => State::Order(Order::default()),
-            (State::Escape, b']') => State::Words { end_at_bell: true },
-            (State::Escape, b'P' | b'X' | b'^' | b'_') => State::Words { end_at_bell: false },
-            (State::Escape | State::Signs, b' '..=b'/') => State::Signs,
-            (State::Order(mut order), b' '..=b'?') => {
+            (CleanerState::Escape, b'[') => CleanerState::Csi(CsiSequence::default()),
+            (CleanerState::Escape, b']') => CleanerState::StringSequence { end_at_bell: true },
+            (CleanerState::Escape, b'P' | b'X' | b'^' | b'_') => CleanerState::StringSequence { end_at_bell: false },
+            (CleanerState::Escape | CleanerState::Intermediate, b' '..=b'/') => CleanerState::Intermediate,
+            (CleanerState::Csi(mut order), b' '..=b'?') => {
                 order.take(byte);
-                State::Order(order)
+                CleanerState::Csi(order)
             }
-            (State::Order(order), _) => {
-                self.obey(order, byte);
-                State::Text
+            (CleanerState::Csi(order), _) => {
+                self.apply(order, byte);
+                CleanerState::Text
             }
-            (State::Text | State::Escape | State::Signs, _) => State::Text,
+            (CleanerState::Text | CleanerState::Escape | CleanerState::Intermediate, _) => CleanerState::Text,
         };
         true
     }
 
     /// Does what an order says, if it is about the line.
-    fn obey(&mut self, order: Order, name: u8) {
-        if order.is_special {
+    fn apply(&mut self, order: CsiSequence, name: u8) {
+        if order.is_private {
             return;
         }
         let which = order.number.unwrap_or(0);
@@ -305,7 +305,7 @@ impl Cleaner {
     }
 }
 
-impl Order {
+impl CsiSequence {
     fn take(&mut self, byte: u8) {
         match byte {
             b'0'..=b'9' if !self.has_more_numbers => {
@@ -314,7 +314,7 @@ impl Order {
             }
             b'0'..=b'9' => {}
             b';' | b':' => self.has_more_numbers = true,
-            _ => self.is_special = true,
+            _ => self.is_private = true,
         }
     }
 }
@@ -324,7 +324,7 @@ impl Order {
 fn text_run(bytes: &[u8]) -> usize {
     let is_control = |byte: u8| (byte < b' ' && byte != b'\n' && byte != b'\t') || byte == DELETE;
     // Where control characters are thick, whole blocks would be read in vain.
-    let near = bytes.iter().take(NEAR).position(|&byte| is_control(byte));
+    let near = bytes.iter().take(SHORT_SCAN_BYTES).position(|&byte| is_control(byte));
     if let Some(at) = near {
         return at;
     }

@@ -177,7 +177,7 @@ fn progress_of_tqdm() {
 
 #[test]
 fn an_endless_line_is_given_out() {
-    let mut cleaner = Cleaner::new();
+    let mut cleaner = OutputCleaner::new();
     let mut given = 0;
     for _ in 0..100 {
         given += cleaner.feed(&[b'x'; 10_000]).len();
@@ -204,7 +204,7 @@ fn a_line_far_to_the_right_is_not_blown_up() {
 
 #[test]
 fn the_unfinished_line_can_be_seen_and_taken() {
-    let mut cleaner = Cleaner::new();
+    let mut cleaner = OutputCleaner::new();
     assert_eq!(cleaner.feed(b"done\n10%"), "done\n");
     assert_eq!(cleaner.unfinished(), "10%");
     assert_eq!(cleaner.feed(b"\r20%"), "");
@@ -282,7 +282,7 @@ proptest! {
     fn every_division_gives_the_same(bytes in pieces(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12)) {
         let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         cuts.sort_unstable();
-        let mut cleaner = Cleaner::new();
+        let mut cleaner = OutputCleaner::new();
         let mut text = String::new();
         let mut from = 0;
         for cut in cuts {
@@ -296,7 +296,7 @@ proptest! {
 
     #[test]
     fn byte_by_byte_gives_the_same(bytes in pieces()) {
-        let mut cleaner = Cleaner::new();
+        let mut cleaner = OutputCleaner::new();
         let mut text: String = bytes.chunks(1).map(|byte| cleaner.feed(byte)).collect();
         text += &cleaner.finish();
         prop_assert_eq!(text, clean(&bytes));

@@ -4,23 +4,23 @@ use std::mem;
 
 /// How many bytes of a line can still be written over. What is longer is
 /// given out, so that output without a line end takes no memory.
-pub(super) const HELD: usize = 16 * 1024;
+pub(super) const MAX_HELD_BYTES: usize = 16 * 1024;
 /// Text is moved and blanked only in a line of no more columns, so that many
 /// such orders in a long line cost no more than they should.
-const EDITED: usize = 512;
+const MAX_EDITED_COLUMNS: usize = 512;
 /// How far to the right of its text a line can be written.
-const REACH: usize = 160;
+const MAX_CURSOR_OVERHANG: usize = 160;
 /// Columns from one tab stop to the next.
-const TAB: usize = 8;
+const TAB_WIDTH: usize = 8;
 
 /// The second column of a wide character.
-const SECOND: char = '\0';
+const WIDE_FILLER: char = '\0';
 const NO_MARK: char = '\0';
-const BLANK: Cell = Cell { base: ' ', marks: [NO_MARK; 2] };
+const BLANK_CELL: LineCell = LineCell { base: ' ', marks: [NO_MARK; 2] };
 
 /// A column: a character, and the accents on it.
 #[derive(Debug, Clone, Copy)]
-struct Cell {
+struct LineCell {
     base: char,
     marks: [char; 2],
 }
@@ -28,16 +28,16 @@ struct Cell {
 /// As long as nothing is written over, a line is just text. Only afterwards
 /// does it have columns.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct TerminalLine {
     text: String,
     /// A carriage return came after the text.
     is_home: bool,
     has_columns: bool,
-    columns: Vec<Cell>,
+    columns: Vec<LineCell>,
     cursor: usize,
 }
 
-impl Line {
+impl TerminalLine {
     /// Writes `text`, which has no control characters but tabs, at the cursor.
     /// What cannot be written over any more goes to `out`.
     pub(super) fn print(&mut self, text: &str, out: &mut String) {
@@ -45,11 +45,11 @@ impl Line {
             return;
         }
         if self.is_home {
-            self.divide();
+            self.split_into_columns();
         }
         let mut rest = text.chars();
         while self.has_columns {
-            if self.cursor >= HELD {
+            if self.cursor >= MAX_HELD_BYTES {
                 self.render(out);
                 self.clear();
                 break;
@@ -61,8 +61,8 @@ impl Line {
     }
 
     fn append(&mut self, mut text: &str, out: &mut String) {
-        while text.len() > HELD - self.text.len() {
-            let fits = text.floor_char_boundary(HELD - self.text.len());
+        while text.len() > MAX_HELD_BYTES - self.text.len() {
+            let fits = text.floor_char_boundary(MAX_HELD_BYTES - self.text.len());
             out.push_str(&self.text);
             out.push_str(&text[..fits]);
             self.text.clear();
@@ -89,7 +89,7 @@ impl Line {
 
     fn render(&self, out: &mut String) {
         out.push_str(&self.text);
-        for cell in self.columns.iter().filter(|cell| cell.base != SECOND) {
+        for cell in self.columns.iter().filter(|cell| cell.base != WIDE_FILLER) {
             out.push(cell.base);
             out.extend(cell.marks.iter().filter(|&&mark| mark != NO_MARK));
         }
@@ -117,8 +117,8 @@ impl Line {
         if column == 0 {
             return self.go_home();
         }
-        self.divide();
-        self.cursor = column.min(self.columns.len().max(REACH));
+        self.split_into_columns();
+        self.cursor = column.min(self.columns.len().max(MAX_CURSOR_OVERHANG));
     }
 
     /// Goes `count` columns to the left.
@@ -126,13 +126,13 @@ impl Line {
         if self.is_home || (self.text.is_empty() && !self.has_columns) {
             return;
         }
-        self.divide();
+        self.split_into_columns();
         self.go_to(self.cursor.saturating_sub(count));
     }
 
     /// Goes `count` columns to the right.
     pub(super) fn go_right(&mut self, count: usize) {
-        self.divide();
+        self.split_into_columns();
         self.go_to(self.cursor.saturating_add(count));
     }
 
@@ -142,7 +142,7 @@ impl Line {
             return self.clear();
         }
         if self.has_columns {
-            self.split(self.cursor);
+            self.break_wide_char(self.cursor);
             self.columns.truncate(self.cursor);
             if self.cursor == 0 {
                 self.clear();
@@ -152,18 +152,18 @@ impl Line {
 
     /// Blanks what is left of the cursor, and its column.
     pub(super) fn erase_left(&mut self) {
-        self.divide();
-        if self.columns.len() <= EDITED {
+        self.split_into_columns();
+        if self.columns.len() <= MAX_EDITED_COLUMNS {
             let end = (self.cursor + 1).min(self.columns.len());
-            self.split(end);
-            self.columns[..end].fill(BLANK);
+            self.break_wide_char(end);
+            self.columns[..end].fill(BLANK_CELL);
         }
     }
 
     /// Blanks the line. The cursor stays.
     pub(super) fn erase(&mut self) {
-        self.divide();
-        let cursor = self.cursor.min(EDITED);
+        self.split_into_columns();
+        let cursor = self.cursor.min(MAX_EDITED_COLUMNS);
         self.clear();
         self.has_columns = cursor > 0;
         self.cursor = cursor;
@@ -171,15 +171,15 @@ impl Line {
 
     /// Blanks `count` columns from the cursor on.
     pub(super) fn blank(&mut self, count: usize) {
-        self.divide();
+        self.split_into_columns();
         if let Some(end) = self.editable(count) {
-            self.columns[self.cursor..end].fill(BLANK);
+            self.columns[self.cursor..end].fill(BLANK_CELL);
         }
     }
 
     /// Takes `count` columns out at the cursor; the rest moves left.
     pub(super) fn delete(&mut self, count: usize) {
-        self.divide();
+        self.split_into_columns();
         if let Some(end) = self.editable(count) {
             self.columns.drain(self.cursor..end);
         }
@@ -187,10 +187,10 @@ impl Line {
 
     /// Puts `count` blanks in at the cursor; the rest moves right.
     pub(super) fn insert(&mut self, count: usize) {
-        self.divide();
+        self.split_into_columns();
         if self.editable(0).is_some() {
-            let count = count.min(EDITED - self.columns.len());
-            let blanks = std::iter::repeat_n(BLANK, count);
+            let count = count.min(MAX_EDITED_COLUMNS - self.columns.len());
+            let blanks = std::iter::repeat_n(BLANK_CELL, count);
             self.columns.splice(self.cursor..self.cursor, blanks);
         }
     }
@@ -198,17 +198,17 @@ impl Line {
     /// The end of `count` columns from the cursor on, if the line is short
     /// enough and there is text at the cursor.
     fn editable(&mut self, count: usize) -> Option<usize> {
-        if self.columns.len() > EDITED || self.cursor >= self.columns.len() {
+        if self.columns.len() > MAX_EDITED_COLUMNS || self.cursor >= self.columns.len() {
             return None;
         }
         let end = self.cursor.saturating_add(count).min(self.columns.len());
-        self.split(self.cursor);
-        self.split(end);
+        self.break_wide_char(self.cursor);
+        self.break_wide_char(end);
         Some(end)
     }
 
     /// Makes columns of the text.
-    fn divide(&mut self) {
+    fn split_into_columns(&mut self) {
         if self.has_columns {
             return;
         }
@@ -227,31 +227,31 @@ impl Line {
     fn put(&mut self, next: char) {
         let width = match next {
             '\t' => {
-                self.cursor = (self.cursor / TAB + 1) * TAB;
+                self.cursor = (self.cursor / TAB_WIDTH + 1) * TAB_WIDTH;
                 return;
             }
-            _ => width(next),
+            _ => char_width(next),
         };
         if width == 0 {
-            return self.mark(next);
+            return self.add_accent(next);
         }
         let end = self.cursor + width;
-        self.split(self.cursor);
-        self.split(end);
+        self.break_wide_char(self.cursor);
+        self.break_wide_char(end);
         if self.columns.len() < end {
-            self.columns.resize(end, BLANK);
+            self.columns.resize(end, BLANK_CELL);
         }
         for (at, cell) in self.columns[self.cursor..end].iter_mut().enumerate() {
-            let base = if at == 0 { next } else { SECOND };
-            *cell = Cell { base, marks: [NO_MARK; 2] };
+            let base = if at == 0 { next } else { WIDE_FILLER };
+            *cell = LineCell { base, marks: [NO_MARK; 2] };
         }
         self.cursor = end;
     }
 
     /// Puts an accent on the character left of the cursor.
-    fn mark(&mut self, accent: char) {
+    fn add_accent(&mut self, accent: char) {
         let before = self.columns.get_mut(..self.cursor).unwrap_or_default();
-        let base = before.iter_mut().rev().find(|cell| cell.base != SECOND);
+        let base = before.iter_mut().rev().find(|cell| cell.base != WIDE_FILLER);
         let free = base.and_then(|cell| cell.marks.iter_mut().find(|mark| **mark == NO_MARK));
         if let Some(free) = free {
             *free = accent;
@@ -259,17 +259,17 @@ impl Line {
     }
 
     /// Blanks the wide character that lies across the border left of `column`.
-    fn split(&mut self, column: usize) {
-        if self.columns.get(column).is_some_and(|cell| cell.base == SECOND) {
-            self.columns[column - 1] = BLANK;
-            self.columns[column] = BLANK;
+    fn break_wide_char(&mut self, column: usize) {
+        if self.columns.get(column).is_some_and(|cell| cell.base == WIDE_FILLER) {
+            self.columns[column - 1] = BLANK_CELL;
+            self.columns[column] = BLANK_CELL;
         }
     }
 }
 
 /// How many columns a character takes, near enough for lines that are written
 /// over.
-fn width(character: char) -> usize {
+fn char_width(character: char) -> usize {
     match u32::from(character) {
         0..0x300 => 1,
         0x300..=0x36F

@@ -8,51 +8,51 @@ use std::path::Path;
 
 use memchr::memrchr;
 
-use super::clean::Cleaner;
-use super::disk::Disk;
-use super::index::{Index, count_newlines};
-use super::runs::{Runs, Total};
-use super::{Piece, Source, Spill};
+use super::clean::OutputCleaner;
+use super::spill_file::SpillFile;
+use super::line_index::{LogLineIndex, count_newlines};
+use super::runs::{StreamRuns, StreamTotals};
+use super::{LogChunk, OutputStream, SpillTarget};
 
 /// Up to here memory keeps everything.
-const WHOLE: usize = 256 * 1024;
+const MAX_MEMORY_BYTES: usize = 256 * 1024;
 /// Beyond it, memory keeps as much of the beginning and as much of the end.
-const PART: usize = WHOLE / 2;
+const KEPT_END_BYTES: usize = MAX_MEMORY_BYTES / 2;
 /// How much is read at a time.
-pub(super) const BLOCK: usize = 64 * 1024;
+pub(super) const READ_BLOCK_BYTES: usize = 64 * 1024;
 
 /// What a job has written, on both outputs, in the order in which it came.
 ///
 /// Memory holds no more than a few hundred kilobytes of it. The file, if there
 /// is one, stays when the log is dropped.
-pub struct Log {
-    spill: Option<Spill>,
-    disk: Option<Disk>,
+pub struct OutputLog {
+    spill: Option<SpillTarget>,
+    disk: Option<SpillFile>,
     /// Everything, or the beginning once the log is long.
     head: Vec<u8>,
     /// The end of a long log.
     tail: VecDeque<u8>,
     is_long: bool,
-    index: Index,
-    runs: Runs,
-    total: Total,
+    index: LogLineIndex,
+    runs: StreamRuns,
+    total: StreamTotals,
     /// More may come: a character whose end is missing is not shown yet.
     is_growing: bool,
 }
 
-impl Log {
+impl OutputLog {
     /// An empty log, which goes to a file when it gets long. Without a file,
     /// only the beginning and the end of a long log are kept.
-    pub fn new(spill: Option<Spill>) -> Self {
+    pub fn new(spill: Option<SpillTarget>) -> Self {
         Self {
             spill,
             disk: None,
             head: Vec::new(),
             tail: VecDeque::new(),
             is_long: false,
-            index: Index::default(),
-            runs: Runs::default(),
-            total: Total::default(),
+            index: LogLineIndex::default(),
+            runs: StreamRuns::default(),
+            total: StreamTotals::default(),
             is_growing: false,
         }
     }
@@ -75,13 +75,13 @@ impl Log {
 
     /// A cleaner for what comes after this place. If that is in the middle of a
     /// character or of an order to the terminal, it knows.
-    pub(crate) fn cleaner_at(&self, place: u64) -> Cleaner {
-        let start = place.saturating_sub(BLOCK as u64);
-        let piece = self.since(start, to_index(place - start));
+    pub(crate) fn cleaner_at(&self, place: u64) -> OutputCleaner {
+        let start = place.saturating_sub(READ_BLOCK_BYTES as u64);
+        let piece = self.read_from(start, to_index(place - start));
         let known = to_index(place.saturating_sub(piece.from)).min(piece.bytes.len());
         let bytes = piece.bytes.get(..known).unwrap_or_default();
         let line = memrchr(b'\n', bytes).map_or(0, |end| end + 1);
-        let mut cleaner = Cleaner::new();
+        let mut cleaner = OutputCleaner::new();
         cleaner.feed(bytes.get(line..).unwrap_or_default());
         cleaner.flush();
         cleaner
@@ -89,7 +89,7 @@ impl Log {
 
     /// Adds what came from a source. If the disk is full, the file stops
     /// growing, and the log goes on.
-    pub fn push(&mut self, source: Source, bytes: &[u8]) {
+    pub fn push(&mut self, source: OutputStream, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -98,49 +98,49 @@ impl Log {
         self.total.add(bytes, newlines);
         self.runs.add(source, offset, bytes, newlines);
         if !self.is_long {
-            if self.head.len() + bytes.len() <= WHOLE {
+            if self.head.len() + bytes.len() <= MAX_MEMORY_BYTES {
                 self.head.extend_from_slice(bytes);
                 if let Some(disk) = &mut self.disk {
-                    disk.add(bytes, newlines);
+                    disk.append(bytes, newlines);
                 }
                 return;
             }
-            self.grow_long();
+            self.drop_middle();
         }
         if let Some(disk) = &mut self.disk {
-            disk.add(bytes, newlines);
+            disk.append(bytes, newlines);
         }
-        self.keep_end(bytes);
+        self.append_tail(bytes);
     }
 
     /// From now on memory has only the two ends.
-    fn grow_long(&mut self) {
+    fn drop_middle(&mut self) {
         self.is_long = true;
-        self.write_out();
-        self.tail.reserve_exact(PART);
-        let rest = self.head.split_off(self.head.len().min(PART));
+        self.spill_all();
+        self.tail.reserve_exact(KEPT_END_BYTES);
+        let rest = self.head.split_off(self.head.len().min(KEPT_END_BYTES));
         self.head.shrink_to_fit();
-        self.keep_end(&rest);
+        self.append_tail(&rest);
     }
 
     /// Puts everything into the file, also while it would fit into memory: for
     /// somebody who is told only a part. The file, if there can be one.
-    pub fn write_out(&mut self) -> Option<&Path> {
-        if let Some(spill) = self.spill.take().filter(|spill| spill.most > 0)
-            && let Ok(mut disk) = Disk::create(&spill)
+    pub fn spill_all(&mut self) -> Option<&Path> {
+        if let Some(spill) = self.spill.take().filter(|spill| spill.max_bytes > 0)
+            && let Ok(mut disk) = SpillFile::create(&spill)
         {
-            disk.add(&self.head, count_newlines(&self.head));
+            disk.append(&self.head, count_newlines(&self.head));
             self.disk = Some(disk);
         }
         self.file()
     }
 
-    fn keep_end(&mut self, bytes: &[u8]) {
+    fn append_tail(&mut self, bytes: &[u8]) {
         // The beginning is filled first if a large chunk came early.
-        let (first, rest) = bytes.split_at((PART - self.head.len()).min(bytes.len()));
+        let (first, rest) = bytes.split_at((KEPT_END_BYTES - self.head.len()).min(bytes.len()));
         self.head.extend_from_slice(first);
-        let end = &rest[rest.len().saturating_sub(PART)..];
-        let too_many = (self.tail.len() + end.len()).saturating_sub(PART);
+        let end = &rest[rest.len().saturating_sub(KEPT_END_BYTES)..];
+        let too_many = (self.tail.len() + end.len()).saturating_sub(KEPT_END_BYTES);
         self.tail.drain(..too_many);
         self.tail.extend(end);
     }
@@ -161,43 +161,43 @@ impl Log {
     }
 
     /// How many bytes of the middle are neither in memory nor in the file.
-    pub fn lost(&self) -> u64 {
-        self.end_start().saturating_sub(self.front())
+    pub fn lost_bytes(&self) -> u64 {
+        self.tail_start().saturating_sub(self.head_end())
     }
 
     /// The file with the whole log, or, if something is [`lost`](Self::lost),
     /// with its beginning. A long log has one, and one that was
     /// [written out](Self::write_out).
     pub fn file(&self) -> Option<&Path> {
-        self.disk.as_ref().map(Disk::path)
+        self.disk.as_ref().map(SpillFile::path)
     }
 
     /// How many bytes are in the file.
     pub(super) fn file_len(&self) -> u64 {
-        self.disk.as_ref().map_or(0, Disk::len)
+        self.disk.as_ref().map_or(0, SpillFile::len)
     }
 
     /// Deletes the file, and with it the log.
     pub fn remove(self) -> io::Result<()> {
-        self.disk.map_or(Ok(()), Disk::remove)
+        self.disk.map_or(Ok(()), SpillFile::remove)
     }
 
     /// Up to `most` bytes from `offset` on, as they were written. What is lost
     /// is skipped, and `from` tells it.
-    pub fn since(&self, offset: u64, most: usize) -> Piece {
+    pub fn read_from(&self, offset: u64, most: usize) -> LogChunk {
         let mut from = offset.min(self.len());
-        if from >= self.front() && from < self.end_start() {
-            from = self.end_start();
+        if from >= self.head_end() && from < self.tail_start() {
+            from = self.tail_start();
         }
         let mut bytes = Vec::new();
         self.read(from, most, &mut bytes);
         // Somebody may have cut the file.
-        if bytes.is_empty() && most > 0 && from < self.end_start() {
-            from = self.end_start();
+        if bytes.is_empty() && most > 0 && from < self.tail_start() {
+            from = self.tail_start();
             self.read(from, most, &mut bytes);
         }
         let next = from + bytes.len() as u64;
-        Piece { bytes, from, next }
+        LogChunk { bytes, from, next }
     }
 
     /// Reads on from `at` as long as nothing is missing.
@@ -205,16 +205,16 @@ impl Log {
         let mut at = at;
         while bytes.len() < most && at < self.len() {
             let room = most - bytes.len();
-            let got = if at >= self.end_start() {
+            let got = if at >= self.tail_start() {
                 let (one, two) = self.tail.as_slices();
-                let skipped = to_index(at - self.end_start());
+                let skipped = to_index(at - self.tail_start());
                 copy(one, skipped, room, bytes).unwrap_or_else(|| {
                     copy(two, skipped - one.len(), room, bytes).unwrap_or_default()
                 })
             } else if let Some(got) = copy(&self.head, to_index(at), room, bytes) {
                 got
             } else {
-                let room = room.min(to_index(self.end_start() - at));
+                let room = room.min(to_index(self.tail_start() - at));
                 self.disk.as_ref().map_or(0, |disk| disk.read(at, room, bytes))
             };
             if got == 0 {
@@ -225,12 +225,12 @@ impl Log {
     }
 
     /// The end of what is there from the beginning on.
-    pub(super) fn front(&self) -> u64 {
+    pub(super) fn head_end(&self) -> u64 {
         self.file_len().max(self.head.len() as u64)
     }
 
     /// How many lines end before [`front`](Self::front).
-    pub(super) fn front_newlines(&self) -> u64 {
+    pub(super) fn head_newlines(&self) -> u64 {
         match &self.disk {
             Some(disk) if disk.len() >= self.head.len() as u64 => disk.newlines(),
             _ => count_newlines(&self.head),
@@ -238,48 +238,48 @@ impl Log {
     }
 
     /// Where the end begins that is in memory.
-    pub(super) fn end_start(&self) -> u64 {
+    pub(super) fn tail_start(&self) -> u64 {
         self.len() - self.tail.len() as u64
     }
 
     /// How many lines end before [`end_start`](Self::end_start).
-    pub(super) fn end_start_newlines(&self) -> u64 {
+    pub(super) fn tail_start_newlines(&self) -> u64 {
         let (one, two) = self.tail.as_slices();
         self.index.newlines() - count_newlines(one) - count_newlines(two)
     }
 
     /// A place before the end of line `newlines`, and how many lines end
     /// before it.
-    pub(super) fn place_before(&self, newlines: u64) -> (u64, u64) {
-        self.index.before(newlines)
+    pub(super) fn position_before(&self, newlines: u64) -> (u64, u64) {
+        self.index.position_before(newlines)
     }
 
-    pub(super) fn total(&self, source: Option<Source>) -> Total {
+    pub(super) fn total(&self, source: Option<OutputStream>) -> StreamTotals {
         source.map_or(self.total, |source| self.runs.total(source))
     }
 
     /// Shows everything, or everything of one source, from the beginning on.
     /// Says whether the end was reached.
-    pub(super) fn walk(
+    pub(super) fn visit(
         &self,
-        source: Option<Source>,
+        source: Option<OutputStream>,
         mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> bool {
         let Some(source) = source else {
-            return self.walk_range(0..self.len(), &mut visit);
+            return self.visit_range(0..self.len(), &mut visit);
         };
-        self.runs.forward(source).all(|range| self.walk_range(range, &mut visit))
-            && !self.runs.is_broken()
+        self.runs.forward(source).all(|range| self.visit_range(range, &mut visit))
+            && !self.runs.has_gap()
     }
 
-    fn walk_range(
+    fn visit_range(
         &self,
         range: Range<u64>,
         visit: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> bool {
         let mut at = range.start;
         while at < range.end {
-            let piece = self.since(at, BLOCK.min(to_index(range.end - at)));
+            let piece = self.read_from(at, READ_BLOCK_BYTES.min(to_index(range.end - at)));
             if piece.from != at || piece.bytes.is_empty() || visit(&piece.bytes).is_break() {
                 return false;
             }
@@ -290,7 +290,7 @@ impl Log {
 
     /// The last bytes, or the last bytes of one source: up to `most`, as far
     /// as nothing between them is missing.
-    pub(super) fn ending(&self, source: Option<Source>, most: usize) -> Vec<u8> {
+    pub(super) fn last_bytes(&self, source: Option<OutputStream>, most: usize) -> Vec<u8> {
         let mut pieces = Vec::new();
         let mut len = 0;
         let whole = source.is_none().then_some(0..self.len());
@@ -298,10 +298,10 @@ impl Log {
         for range in whole.into_iter().chain(runs) {
             let room = most - len;
             let mut start = range.start.max(range.end.saturating_sub(room as u64));
-            let mut piece = self.since(start, to_index(range.end - start));
+            let mut piece = self.read_from(start, to_index(range.end - start));
             if piece.next != range.end {
-                start = start.max(self.end_start()).min(range.end);
-                piece = self.since(start, to_index(range.end - start));
+                start = start.max(self.tail_start()).min(range.end);
+                piece = self.read_from(start, to_index(range.end - start));
             }
             let is_all = piece.from == range.start;
             if piece.next != range.end {
@@ -318,12 +318,12 @@ impl Log {
     }
 }
 
-impl fmt::Debug for Log {
+impl fmt::Debug for OutputLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Log")
             .field("len", &self.len())
             .field("lines", &self.lines())
-            .field("lost", &self.lost())
+            .field("lost", &self.lost_bytes())
             .field("file", &self.file())
             .finish_non_exhaustive()
     }

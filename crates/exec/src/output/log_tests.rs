@@ -6,8 +6,8 @@ use tempfile::TempDir;
 use super::super::clean;
 use super::*;
 
-fn spill(place: &TempDir, most: u64) -> Option<Spill> {
-    Some(Spill { folder: place.path().join("logs"), name: "job.log".to_owned(), most, mask: None })
+fn spill(place: &TempDir, most: u64) -> Option<SpillTarget> {
+    Some(SpillTarget { directory: place.path().join("logs"), name: "job.log".to_owned(), max_bytes: most, mask: None })
 }
 
 /// Lines with their numbers, `len` bytes of them.
@@ -25,30 +25,30 @@ fn numbered(len: usize) -> Vec<u8> {
 #[test]
 fn a_short_log_makes_no_file() {
     let place = tempfile::tempdir().unwrap();
-    let mut log = Log::new(spill(&place, u64::MAX));
-    let bytes = numbered(WHOLE);
-    log.push(Source::Stdout, &bytes);
+    let mut log = OutputLog::new(spill(&place, u64::MAX));
+    let bytes = numbered(MAX_MEMORY_BYTES);
+    log.push(OutputStream::Stdout, &bytes);
     assert!(!place.path().join("logs").exists());
-    assert_eq!(log.since(0, usize::MAX).bytes, bytes);
-    log.push(Source::Stdout, b"x");
+    assert_eq!(log.read_from(0, usize::MAX).bytes, bytes);
+    log.push(OutputStream::Stdout, b"x");
     assert_eq!(fs::read(log.file().unwrap()).unwrap(), [&bytes[..], b"x"].concat());
-    assert_eq!(log.lost(), 0);
+    assert_eq!(log.lost_bytes(), 0);
 }
 
 #[test]
 fn a_long_log_does_not_grow_in_memory() {
     let place = tempfile::tempdir().unwrap();
-    let mut log = Log::new(spill(&place, u64::MAX));
+    let mut log = OutputLog::new(spill(&place, u64::MAX));
     let bytes = numbered(64 * 1024 * 1024);
     for chunk in bytes.chunks(100_000) {
-        log.push(Source::Stdout, chunk);
-        assert!(log.head.capacity() <= 2 * WHOLE && log.tail.capacity() <= 2 * PART);
+        log.push(OutputStream::Stdout, chunk);
+        assert!(log.head.capacity() <= 2 * MAX_MEMORY_BYTES && log.tail.capacity() <= 2 * KEPT_END_BYTES);
     }
-    assert_eq!(log.head.capacity() / PART + log.tail.capacity() / PART, 2);
+    assert_eq!(log.head.capacity() / KEPT_END_BYTES + log.tail.capacity() / KEPT_END_BYTES, 2);
     assert_eq!(log.len(), bytes.len() as u64);
     assert_eq!(log.lines(), count_newlines(&bytes) + 1);
-    for at in [0, 1, PART - 1, PART, WHOLE, 33_333_333, bytes.len() - PART - 1, bytes.len() - 5] {
-        let piece = log.since(at as u64, 300_000);
+    for at in [0, 1, KEPT_END_BYTES - 1, KEPT_END_BYTES, MAX_MEMORY_BYTES, 33_333_333, bytes.len() - KEPT_END_BYTES - 1, bytes.len() - 5] {
+        let piece = log.read_from(at as u64, 300_000);
         let end = (at + 300_000).min(bytes.len());
         assert_eq!((piece.from, piece.next), (at as u64, end as u64));
         assert!(piece.bytes == bytes[at..end], "at {at}");
@@ -63,15 +63,15 @@ fn a_long_log_does_not_grow_in_memory() {
 #[test]
 fn what_the_disk_does_not_take_is_counted() {
     let place = tempfile::tempdir().unwrap();
-    let mut log = Log::new(spill(&place, 1_000_000));
+    let mut log = OutputLog::new(spill(&place, 1_000_000));
     let bytes = numbered(3_000_000);
-    bytes.chunks(70_001).for_each(|chunk| log.push(Source::Stdout, chunk));
-    let end = bytes.len() - PART;
+    bytes.chunks(70_001).for_each(|chunk| log.push(OutputStream::Stdout, chunk));
+    let end = bytes.len() - KEPT_END_BYTES;
     assert_eq!(fs::read(log.file().unwrap()).unwrap(), bytes[..1_000_000]);
-    assert_eq!(log.lost(), end as u64 - 1_000_000);
-    let piece = log.since(999_990, 100);
+    assert_eq!(log.lost_bytes(), end as u64 - 1_000_000);
+    let piece = log.read_from(999_990, 100);
     assert_eq!((piece.from, piece.next), (999_990, 1_000_000));
-    let piece = log.since(1_000_000, 100);
+    let piece = log.read_from(1_000_000, 100);
     assert_eq!((piece.from, piece.next), (end as u64, end as u64 + 100));
     assert_eq!(piece.bytes, bytes[end..end + 100]);
 }
@@ -81,13 +81,13 @@ fn without_a_file_both_ends_are_kept() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("logs"), "a file where the folder should be").unwrap();
     for spill in [None, spill(&place, 0), spill(&place, u64::MAX)] {
-        let mut log = Log::new(spill);
+        let mut log = OutputLog::new(spill);
         let bytes = numbered(1_000_000);
-        log.push(Source::Stdout, &bytes);
+        log.push(OutputStream::Stdout, &bytes);
         assert_eq!(log.file(), None);
-        assert_eq!(log.lost(), (bytes.len() - WHOLE) as u64);
-        assert_eq!(log.since(0, usize::MAX).bytes, bytes[..PART]);
-        assert_eq!(log.since(PART as u64, usize::MAX).bytes, bytes[bytes.len() - PART..]);
+        assert_eq!(log.lost_bytes(), (bytes.len() - MAX_MEMORY_BYTES) as u64);
+        assert_eq!(log.read_from(0, usize::MAX).bytes, bytes[..KEPT_END_BYTES]);
+        assert_eq!(log.read_from(KEPT_END_BYTES as u64, usize::MAX).bytes, bytes[bytes.len() - KEPT_END_BYTES..]);
         log.remove().unwrap();
     }
 }
@@ -100,21 +100,21 @@ fn a_folder_without_permission_is_no_failure() {
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
     let may_write = fs::write(folder.join("probe"), "").is_ok();
-    let mut log = Log::new(spill(&place, u64::MAX));
-    log.push(Source::Stdout, &numbered(400_000));
+    let mut log = OutputLog::new(spill(&place, u64::MAX));
+    log.push(OutputStream::Stdout, &numbered(400_000));
     assert_eq!(log.file().is_some(), may_write);
-    assert_eq!(log.lost() == 0, may_write);
+    assert_eq!(log.lost_bytes() == 0, may_write);
 }
 
 #[test]
 fn a_file_that_somebody_cut_is_a_loss_and_no_failure() {
     let place = tempfile::tempdir().unwrap();
-    let mut log = Log::new(spill(&place, u64::MAX));
+    let mut log = OutputLog::new(spill(&place, u64::MAX));
     let bytes = numbered(1_000_000);
-    log.push(Source::Stdout, &bytes);
+    log.push(OutputStream::Stdout, &bytes);
     fs::write(log.file().unwrap(), "").unwrap();
-    let end = (bytes.len() - PART) as u64;
-    assert_eq!(log.since(500_000, 10).from, end);
+    let end = (bytes.len() - KEPT_END_BYTES) as u64;
+    assert_eq!(log.read_from(500_000, 10).from, end);
     let summary = log.summary(1000);
     assert!(summary.text.starts_with("line 1\n") && summary.is_cut);
     let (lines, total) = log.page(1, usize::MAX);
@@ -122,8 +122,8 @@ fn a_file_that_somebody_cut_is_a_loss_and_no_failure() {
     assert_eq!(lines.last().unwrap(), &clean(bytes.rsplit(|&b| b == b'\n').next().unwrap()));
 }
 
-fn source() -> impl Strategy<Value = Source> {
-    prop_oneof![Just(Source::Stdout), Just(Source::Stderr)]
+fn source() -> impl Strategy<Value = OutputStream> {
+    prop_oneof![Just(OutputStream::Stdout), Just(OutputStream::Stderr)]
 }
 
 /// Output of any size, with many short lines or few long ones.
@@ -136,13 +136,13 @@ fn chunk() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![2 => short, 3 => words, 2 => long]
 }
 
-fn check_against(log: &Log, all: &[u8], at: usize, most: usize) {
+fn check_against(log: &OutputLog, all: &[u8], at: usize, most: usize) {
     assert_eq!(log.len(), all.len() as u64);
     let mut lines: Vec<_> = all.split(|&byte| byte == b'\n').collect();
     lines.pop_if(|last| last.is_empty());
     assert_eq!(log.lines(), lines.len() as u64);
 
-    let piece = log.since(at as u64, most);
+    let piece = log.read_from(at as u64, most);
     assert_eq!((piece.from, piece.bytes.len()), (at as u64, most.min(all.len() - at)));
     assert!(piece.bytes == all[at..at + piece.bytes.len()]);
     assert_eq!(piece.next, piece.from + piece.bytes.len() as u64);
@@ -158,8 +158,8 @@ fn check_against(log: &Log, all: &[u8], at: usize, most: usize) {
         }
     }
     let last = lines.len().saturating_sub(3);
-    assert_eq!(log.last(3).0.len(), lines.len() - last);
-    assert_eq!(log.last(3), log.page(last as u64 + 1, 3));
+    assert_eq!(log.last_lines(3).0.len(), lines.len() - last);
+    assert_eq!(log.last_lines(3), log.page(last as u64 + 1, 3));
 }
 
 proptest! {
@@ -172,22 +172,22 @@ proptest! {
         most in prop_oneof![0_usize..100, 0_usize..1_000_000],
     ) {
         let place = tempfile::tempdir().unwrap();
-        let mut log = Log::new(spill(&place, u64::MAX));
+        let mut log = OutputLog::new(spill(&place, u64::MAX));
         let mut all = Vec::new();
         for (source, bytes) in &chunks {
             log.push(*source, bytes);
             all.extend_from_slice(bytes);
         }
         check_against(&log, &all, at.index(all.len() + 1), most);
-        prop_assert_eq!(log.lost(), 0);
+        prop_assert_eq!(log.lost_bytes(), 0);
 
         let text = clean(&all);
         let whole = log.summary(text.len());
         prop_assert!(whole.text == text && !whole.is_cut);
-        for wanted in [Source::Stdout, Source::Stderr] {
+        for wanted in [OutputStream::Stdout, OutputStream::Stderr] {
             let of: Vec<_> = chunks.iter().filter(|(source, _)| *source == wanted).collect();
             let own: Vec<u8> = of.into_iter().flat_map(|(_, bytes)| bytes.clone()).collect();
-            let summary = log.of(wanted, usize::MAX);
+            let summary = log.stream_summary(wanted, usize::MAX);
             prop_assert!(summary.text == clean(&own));
             prop_assert_eq!(summary.total_bytes, own.len() as u64);
         }
@@ -199,7 +199,7 @@ proptest! {
         most in 0_u64..600_000,
     ) {
         let place = tempfile::tempdir().unwrap();
-        let mut log = Log::new(spill(&place, most));
+        let mut log = OutputLog::new(spill(&place, most));
         let mut all = Vec::new();
         for (source, bytes) in &chunks {
             log.push(*source, bytes);
@@ -208,13 +208,13 @@ proptest! {
         let mut at = 0;
         let mut lost = 0;
         while at < log.len() {
-            let piece = log.since(at, 50_000);
+            let piece = log.read_from(at, 50_000);
             lost += piece.from - at;
             prop_assert!(piece.next > at);
             prop_assert!(piece.bytes == all[piece.from as usize..piece.next as usize]);
             at = piece.next;
         }
-        prop_assert_eq!(lost, log.lost());
+        prop_assert_eq!(lost, log.lost_bytes());
 
         let (page, total) = log.page(1, usize::MAX);
         prop_assert_eq!(page.len() as u64, total);
@@ -230,14 +230,14 @@ proptest! {
 #[test]
 fn a_short_log_that_is_written_out_goes_on_in_its_file() {
     let place = tempfile::tempdir().unwrap();
-    let mut log = Log::new(spill(&place, u64::MAX));
-    let bytes = numbered(3 * WHOLE);
+    let mut log = OutputLog::new(spill(&place, u64::MAX));
+    let bytes = numbered(3 * MAX_MEMORY_BYTES);
     let mut written = 0;
     for chunk in bytes.chunks(50_000) {
-        log.push(Source::Stdout, chunk);
+        log.push(OutputStream::Stdout, chunk);
         written += chunk.len();
-        assert_eq!(fs::read(log.write_out().unwrap()).unwrap(), &bytes[..written]);
-        assert_eq!(log.since(0, usize::MAX).bytes, &bytes[..written]);
-        assert_eq!(log.lost(), 0);
+        assert_eq!(fs::read(log.spill_all().unwrap()).unwrap(), &bytes[..written]);
+        assert_eq!(log.read_from(0, usize::MAX).bytes, &bytes[..written]);
+        assert_eq!(log.lost_bytes(), 0);
     }
 }

@@ -1,13 +1,13 @@
 //! What a job has written: all of it, in little memory.
 //!
-//! A [`Log`] takes the bytes as they come. Short output stays in memory; of
+//! A [`OutputLog`] takes the bytes as they come. Short output stays in memory; of
 //! long output memory holds the beginning and the end, and a file holds the
-//! whole. [`clean`] and [`Cleaner`] make readable text of what was meant for a
+//! whole. [`clean`] and [`OutputCleaner`] make readable text of what was meant for a
 //! terminal.
 
 mod clean;
-mod disk;
-mod index;
+mod spill_file;
+mod line_index;
 mod line;
 mod log;
 mod page;
@@ -20,12 +20,12 @@ mod speed_tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use clean::{Cleaner, clean};
-pub use log::Log;
+pub use clean::{OutputCleaner, clean};
+pub use log::OutputLog;
 
 /// Which of its two outputs a job wrote to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum OutputStream {
     /// The standard output.
     Stdout,
     /// The standard error.
@@ -33,28 +33,28 @@ pub enum Source {
 }
 
 /// Somebody who knows what must not lie on a disk.
-pub trait Mask: std::fmt::Debug + Send + Sync {
+pub trait OutputMask: std::fmt::Debug + Send + Sync {
     /// Puts other bytes in place of secrets, as many as there were.
     fn mask(&self, bytes: &mut [u8]);
 }
 
 /// Where a long log goes.
 #[derive(Debug, Clone)]
-pub struct Spill {
+pub struct SpillTarget {
     /// The folder, made for the user alone if it is not there.
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     /// The name of the file in it. If there is such a file already, it is left
     /// alone, and a number is added to the name.
     pub name: String,
     /// How many bytes of disk the file may take.
-    pub most: u64,
+    pub max_bytes: u64,
     /// What takes secrets out of it.
-    pub mask: Option<Arc<dyn Mask>>,
+    pub mask: Option<Arc<dyn OutputMask>>,
 }
 
 /// Bytes of a log as they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct LogChunk {
     /// The bytes, one after the other in the log.
     pub bytes: Vec<u8>,
     /// Where they begin: later than asked for if what was there is lost.
@@ -65,7 +65,7 @@ pub struct Piece {
 
 /// A log, or one stream of it, in as many bytes as there is room for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct LogSummary {
     /// The text, cleaned. If it is cut, a line in the middle says so; the text
     /// before and after this line keeps to the budget.
     pub text: String,
@@ -73,7 +73,7 @@ pub struct Summary {
     pub is_cut: bool,
     /// Whether there is no text in what was looked at: all of it, or the beginning
     /// and the end of what is too long for that.
-    pub is_mute: bool,
+    pub is_blank: bool,
     /// How many of the written bytes are left out.
     pub omitted_bytes: u64,
     /// How many lines end in what is left out.

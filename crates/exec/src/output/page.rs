@@ -2,15 +2,15 @@
 
 use memchr::memchr;
 
-use super::clean::Cleaner;
-use super::log::{BLOCK, Log};
+use super::clean::OutputCleaner;
+use super::log::{READ_BLOCK_BYTES, OutputLog};
 
 /// Text of one line; the rest of a longer line is left out.
-const LINE: usize = 16 * 1024;
-const LOST: &str = "[not kept]";
-const CUT: &str = " [line cut]";
+const MAX_LINE_BYTES: usize = 16 * 1024;
+const LOST_LINE_TEXT: &str = "[not kept]";
+const CUT_LINE_SUFFIX: &str = " [line cut]";
 
-impl Log {
+impl OutputLog {
     /// Up to `count` lines from line `first` on (counted from 1), cleaned and
     /// without their ends, and how many lines there are. A line that is lost
     /// says so, so that the numbers stay right.
@@ -20,16 +20,16 @@ impl Log {
         if before >= total || count == 0 {
             return (Vec::new(), total);
         }
-        let (mut at, passed) = if self.lost() > 0 && self.front_newlines() < before {
-            (self.front(), self.front_newlines())
+        let (mut at, passed) = if self.lost_bytes() > 0 && self.head_newlines() < before {
+            (self.head_end(), self.head_newlines())
         } else {
-            self.place_before(before)
+            self.position_before(before)
         };
-        let mut page = Page { before, passed, count, ..Page::default() };
+        let mut page = LogPage { before, passed, count, ..LogPage::default() };
         while at < self.len() && !page.is_full() {
-            let piece = self.since(at, BLOCK);
+            let piece = self.read_from(at, READ_BLOCK_BYTES);
             if piece.from != at {
-                page.skip(self.end_start_newlines().saturating_sub(page.passed));
+                page.skip(self.tail_start_newlines().saturating_sub(page.passed));
             }
             page.add(&piece.bytes);
             at = piece.next.max(at + 1);
@@ -42,7 +42,7 @@ impl Log {
     }
 
     /// The last `count` lines, and how many lines there are.
-    pub fn last(&self, count: usize) -> (Vec<String>, u64) {
+    pub fn last_lines(&self, count: usize) -> (Vec<String>, u64) {
         let first = self.lines().saturating_sub(count as u64) + 1;
         self.page(first, count)
     }
@@ -50,7 +50,7 @@ impl Log {
 
 /// A page while it is being filled.
 #[derive(Default)]
-struct Page {
+struct LogPage {
     /// How many lines come before it.
     before: u64,
     /// How many line ends were passed so far.
@@ -64,13 +64,13 @@ struct Page {
 #[derive(Default)]
 struct OpenLine {
     text: String,
-    cleaner: Cleaner,
+    cleaner: OutputCleaner,
 }
 
-impl Page {
+impl LogPage {
     /// Full, or so full that the rest of the last line makes no difference.
     fn is_full(&self) -> bool {
-        let is_last_cut = || self.line.as_ref().is_some_and(|line| line.text.len() > LINE);
+        let is_last_cut = || self.line.as_ref().is_some_and(|line| line.text.len() > MAX_LINE_BYTES);
         self.lines.len() == self.count || (self.lines.len() + 1 == self.count && is_last_cut())
     }
 
@@ -80,7 +80,7 @@ impl Page {
             let end = memchr(b'\n', rest);
             if self.passed >= self.before {
                 let line = self.line.get_or_insert_default();
-                if line.text.len() <= LINE {
+                if line.text.len() <= MAX_LINE_BYTES {
                     line.text += &line.cleaner.feed(&rest[..end.unwrap_or(rest.len())]);
                 }
             }
@@ -96,7 +96,7 @@ impl Page {
         self.passed = self.passed.max(self.before.min(end));
         while !self.is_full() {
             if self.passed >= self.before {
-                self.line.get_or_insert_default().lose();
+                self.line.get_or_insert_default().mark_lost();
             }
             if self.passed == end {
                 return;
@@ -121,16 +121,16 @@ impl OpenLine {
         self.text += &std::mem::take(&mut self.cleaner).flush();
     }
 
-    fn lose(&mut self) {
+    fn mark_lost(&mut self) {
         self.text += &std::mem::take(&mut self.cleaner).finish();
-        self.text += LOST;
+        self.text += LOST_LINE_TEXT;
     }
 
     fn finish(self) -> String {
         let mut text = self.text + &self.cleaner.finish();
-        if text.len() > LINE {
-            text.truncate(text.floor_char_boundary(LINE));
-            text += CUT;
+        if text.len() > MAX_LINE_BYTES {
+            text.truncate(text.floor_char_boundary(MAX_LINE_BYTES));
+            text += CUT_LINE_SUFFIX;
         }
         text
     }

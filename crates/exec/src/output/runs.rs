@@ -3,28 +3,28 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::Source;
+use super::OutputStream;
 
 /// How many of the first runs are known, and how many of the last.
-const KNOWN: usize = 4096;
+const MAX_RUNS_PER_END: usize = 4096;
 
 /// Bytes of one source, one after the other.
 #[derive(Debug, Clone)]
-struct Run {
-    source: Source,
+struct StreamRun {
+    source: OutputStream,
     range: Range<u64>,
 }
 
 /// What one source has written.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Total {
+pub(super) struct StreamTotals {
     pub(super) bytes: u64,
     pub(super) newlines: u64,
     /// The last line has no end.
     pub(super) is_open: bool,
 }
 
-impl Total {
+impl StreamTotals {
     pub(super) fn add(&mut self, bytes: &[u8], newlines: u64) {
         self.bytes += bytes.len() as u64;
         self.newlines += newlines;
@@ -39,20 +39,20 @@ impl Total {
 /// The first and the last runs of a log. Of those between them only the
 /// totals are known.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
-    first: Vec<Run>,
-    last: VecDeque<Run>,
-    is_broken: bool,
-    stdout: Total,
-    stderr: Total,
+pub(super) struct StreamRuns {
+    first: Vec<StreamRun>,
+    last: VecDeque<StreamRun>,
+    has_gap: bool,
+    stdout: StreamTotals,
+    stderr: StreamTotals,
 }
 
-impl Runs {
+impl StreamRuns {
     /// Takes the next bytes, which begin at `offset`.
-    pub(super) fn add(&mut self, source: Source, offset: u64, bytes: &[u8], newlines: u64) {
+    pub(super) fn add(&mut self, source: OutputStream, offset: u64, bytes: &[u8], newlines: u64) {
         match source {
-            Source::Stdout => self.stdout.add(bytes, newlines),
-            Source::Stderr => self.stderr.add(bytes, newlines),
+            OutputStream::Stdout => self.stdout.add(bytes, newlines),
+            OutputStream::Stderr => self.stderr.add(bytes, newlines),
         }
         let end = offset + bytes.len() as u64;
         let latest = self.last.back_mut().or(self.first.last_mut());
@@ -60,46 +60,46 @@ impl Runs {
             run.range.end = end;
             return;
         }
-        let run = Run { source, range: offset..end };
-        if self.first.len() < KNOWN {
+        let run = StreamRun { source, range: offset..end };
+        if self.first.len() < MAX_RUNS_PER_END {
             self.first.push(run);
             return;
         }
-        if self.last.len() == KNOWN {
+        if self.last.len() == MAX_RUNS_PER_END {
             self.last.pop_front();
-            self.is_broken = true;
+            self.has_gap = true;
         }
         self.last.push_back(run);
     }
 
-    pub(super) fn total(&self, source: Source) -> Total {
+    pub(super) fn total(&self, source: OutputStream) -> StreamTotals {
         match source {
-            Source::Stdout => self.stdout,
-            Source::Stderr => self.stderr,
+            OutputStream::Stdout => self.stdout,
+            OutputStream::Stderr => self.stderr,
         }
     }
 
     /// The ranges of a source from the beginning on, as far as they are known.
-    pub(super) fn forward(&self, source: Source) -> impl Iterator<Item = Range<u64>> {
-        let last = self.last.iter().filter(|_| !self.is_broken);
+    pub(super) fn forward(&self, source: OutputStream) -> impl Iterator<Item = Range<u64>> {
+        let last = self.last.iter().filter(|_| !self.has_gap);
         ranges(self.first.iter().chain(last), source)
     }
 
     /// The ranges of a source from the end back, as far as they are known.
-    pub(super) fn backward(&self, source: Source) -> impl Iterator<Item = Range<u64>> {
-        let first = self.first.iter().rev().filter(|_| !self.is_broken);
+    pub(super) fn backward(&self, source: OutputStream) -> impl Iterator<Item = Range<u64>> {
+        let first = self.first.iter().rev().filter(|_| !self.has_gap);
         ranges(self.last.iter().rev().chain(first), source)
     }
 
     /// Whether some are not known.
-    pub(super) fn is_broken(&self) -> bool {
-        self.is_broken
+    pub(super) fn has_gap(&self) -> bool {
+        self.has_gap
     }
 }
 
 fn ranges<'a>(
-    runs: impl Iterator<Item = &'a Run>,
-    source: Source,
+    runs: impl Iterator<Item = &'a StreamRun>,
+    source: OutputStream,
 ) -> impl Iterator<Item = Range<u64>> {
     runs.filter(move |run| run.source == source).map(|run| run.range.clone())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Log, Source, clean};
+use super::{OutputLog, OutputStream, clean};
 
 fn tell(what: &str, bytes: usize, work: impl FnOnce()) {
     let start = Instant::now();
@@ -19,8 +19,8 @@ fn speed_of_push_and_clean() {
         let chunk = &chunk.as_bytes()[..size];
         let count = 1_000_000_000 / size;
         tell(&format!("push in {size} bytes"), count * size, || {
-            let mut log = Log::new(None);
-            (0..count).for_each(|_| log.push(Source::Stdout, chunk));
+            let mut log = OutputLog::new(None);
+            (0..count).for_each(|_| log.push(OutputStream::Stdout, chunk));
             assert_eq!(log.len(), (count * size) as u64);
         });
     }

@@ -5,60 +5,60 @@ use std::ops::ControlFlow;
 
 use memchr::{memchr, memrchr};
 
-use super::clean::{Cleaner, clean};
-use super::index::count_newlines;
-use super::log::Log;
-use super::runs::Total;
-use super::{Source, Summary};
+use super::clean::{OutputCleaner, clean};
+use super::line_index::count_newlines;
+use super::log::OutputLog;
+use super::runs::StreamTotals;
+use super::{OutputStream, LogSummary};
 
 /// A log is read as a whole up to here, to see whether it fits once it is
 /// cleaned: ten megabytes of a progress bar are one line.
-const READ: usize = 16 * 1024 * 1024;
+const MAX_WHOLE_READ_BYTES: usize = 16 * 1024 * 1024;
 /// How much is read of each end of a log that does not fit.
-const END: usize = 1024 * 1024;
+const END_READ_BYTES: usize = 1024 * 1024;
 /// How far back an order to the terminal may begin that would be cut.
-const ORDER: usize = 64;
+const MAX_SEQUENCE_BYTES: usize = 64;
 const ESC: u8 = 0x1B;
 
-impl Log {
+impl OutputLog {
     /// Both outputs in the order in which they came, cleaned. If that is
     /// longer than `budget` bytes: two fifths of it from the beginning, three
     /// fifths from the end, in whole lines where possible, and between them a
     /// line that says what is left out and where it is.
-    pub fn summary(&self, budget: usize) -> Summary {
+    pub fn summary(&self, budget: usize) -> LogSummary {
         self.summarize(None, budget)
     }
 
     /// The [`summary`](Self::summary) of one output by itself.
-    pub fn of(&self, source: Source, budget: usize) -> Summary {
+    pub fn stream_summary(&self, source: OutputStream, budget: usize) -> LogSummary {
         self.summarize(Some(source), budget)
     }
 
-    fn summarize(&self, source: Option<Source>, budget: usize) -> Summary {
+    fn summarize(&self, source: Option<OutputStream>, budget: usize) -> LogSummary {
         let total = self.total(source);
         if let Some(text) = self.clean_whole(source, budget) {
-            return Summary::new(text, total);
+            return LogSummary::new(text, total);
         }
         let beginning = self.beginning(source, total);
-        let head = Part::first(&beginning, budget / 5 * 2);
+        let head = SummaryPart::from_start(&beginning, budget / 5 * 2);
         let mut left = total.bytes - head.raw.len() as u64;
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(END);
-        let mut ending = self.ending(source, most);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(END_READ_BYTES);
+        let mut ending = self.last_bytes(source, most);
         if self.is_growing() {
             let whole = whole_characters(&ending);
             left -= (ending.len() - whole) as u64;
             ending.truncate(whole);
         }
         let is_cut = (ending.len() as u64) < left;
-        let tail = Part::last(&ending, is_cut, budget - budget / 5 * 2);
+        let tail = SummaryPart::from_end(&ending, is_cut, budget - budget / 5 * 2);
 
-        let mut summary = Summary::new(head.text, total);
-        summary.is_mute = summary.text.is_empty() && tail.text.is_empty();
+        let mut summary = LogSummary::new(head.text, total);
+        summary.is_blank = summary.text.is_empty() && tail.text.is_empty();
         summary.omitted_bytes = left - tail.raw.len() as u64;
         summary.omitted_lines =
             total.newlines - count_newlines(head.raw) - count_newlines(tail.raw);
         summary.is_cut = summary.omitted_bytes > 0;
-        if summary.is_mute && summary.is_cut {
+        if summary.is_blank && summary.is_cut {
             // Nothing of what was looked at is shown, either.
             (summary.omitted_bytes, summary.omitted_lines) = (total.bytes, total.newlines);
         }
@@ -74,14 +74,14 @@ impl Log {
     }
 
     /// The whole text, if it fits.
-    fn clean_whole(&self, source: Option<Source>, budget: usize) -> Option<String> {
-        let mut cleaner = Cleaner::new();
+    fn clean_whole(&self, source: Option<OutputStream>, budget: usize) -> Option<String> {
+        let mut cleaner = OutputCleaner::new();
         let mut text = String::new();
         let mut read = 0;
-        let is_whole = self.walk(source, |bytes| {
+        let is_whole = self.visit(source, |bytes| {
             text += &cleaner.feed(bytes);
             read += bytes.len();
-            if text.len() > budget || read > READ {
+            if text.len() > budget || read > MAX_WHOLE_READ_BYTES {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -90,12 +90,12 @@ impl Log {
         (is_whole && text.len() <= budget).then_some(text)
     }
 
-    fn beginning(&self, source: Option<Source>, total: Total) -> Vec<u8> {
+    fn beginning(&self, source: Option<OutputStream>, total: StreamTotals) -> Vec<u8> {
         let mut bytes = Vec::new();
-        self.walk(source, |more| {
-            let room = END - bytes.len();
+        self.visit(source, |more| {
+            let room = END_READ_BYTES - bytes.len();
             bytes.extend_from_slice(&more[..more.len().min(room)]);
-            if bytes.len() == END { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if bytes.len() == END_READ_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if (bytes.len() as u64) < total.bytes {
             bytes.truncate(whole_characters(&bytes));
@@ -104,7 +104,7 @@ impl Log {
     }
 
     /// The line that says what is left out and where it is.
-    fn marker(&self, source: Option<Source>, summary: &Summary) -> String {
+    fn marker(&self, source: Option<OutputStream>, summary: &LogSummary) -> String {
         let mut text = format!("[... {} bytes", summary.omitted_bytes);
         match summary.omitted_lines {
             0 => {}
@@ -112,7 +112,7 @@ impl Log {
             lines => _ = write!(text, " in {lines} lines"),
         }
         text += " left out";
-        let lost = self.lost();
+        let lost = self.lost_bytes();
         if lost > 0 && source.is_none() {
             _ = write!(text, ", {lost} of them not kept");
         }
@@ -130,10 +130,10 @@ impl Log {
     }
 }
 
-impl Summary {
-    fn new(text: String, total: Total) -> Self {
+impl LogSummary {
+    fn new(text: String, total: StreamTotals) -> Self {
         Self {
-            is_mute: text.is_empty(),
+            is_blank: text.is_empty(),
             text,
             is_cut: false,
             omitted_bytes: 0,
@@ -145,15 +145,15 @@ impl Summary {
 }
 
 /// One end of a log: its text, and the bytes that it was made of.
-struct Part<'a> {
+struct SummaryPart<'a> {
     raw: &'a [u8],
     text: String,
 }
 
-impl<'a> Part<'a> {
+impl<'a> SummaryPart<'a> {
     /// As many lines from the beginning of `raw` as there is room for, or a
     /// piece of a line if whole lines would leave half of the room empty.
-    fn first(raw: &'a [u8], room: usize) -> Self {
+    fn from_start(raw: &'a [u8], room: usize) -> Self {
         let mut text = String::new();
         let mut at = 0;
         let mut line: &[u8] = &[];
@@ -180,7 +180,7 @@ impl<'a> Part<'a> {
 
     /// The same from the end of `raw`, which begins within a line if it
     /// `is_cut`.
-    fn last(raw: &'a [u8], is_cut: bool, room: usize) -> Self {
+    fn from_end(raw: &'a [u8], is_cut: bool, room: usize) -> Self {
         let mut lines = Vec::new();
         let mut used = 0;
         let mut start = raw.len();
@@ -216,11 +216,11 @@ fn end_of_line(line: &[u8], room: usize) -> &[u8] {
     let mut from = line.len().saturating_sub(room);
     let is_continued = |byte: &u8| byte & 0xC0 == 0x80;
     from += line[from..].iter().take(3).take_while(|byte| is_continued(byte)).count();
-    let near = from.saturating_sub(ORDER);
+    let near = from.saturating_sub(MAX_SEQUENCE_BYTES);
     if let Some(found) = memrchr(ESC, &line[near..from]) {
-        let mut cleaner = Cleaner::new();
+        let mut cleaner = OutputCleaner::new();
         cleaner.feed(&line[near + found..from]);
-        if cleaner.is_in_order() {
+        if cleaner.is_in_sequence() {
             from = near + found;
         }
     }

@@ -1,16 +1,16 @@
 use proptest::prelude::*;
 
-use super::super::Spill;
+use super::super::SpillTarget;
 use super::*;
 
-fn log(bytes: &[u8]) -> Log {
-    let mut log = Log::new(None);
-    log.push(Source::Stdout, bytes);
+fn log(bytes: &[u8]) -> OutputLog {
+    let mut log = OutputLog::new(None);
+    log.push(OutputStream::Stdout, bytes);
     log
 }
 
 /// The text before and after the marker.
-fn sides(summary: &Summary) -> (&str, &str) {
+fn sides(summary: &LogSummary) -> (&str, &str) {
     let at = summary.text.find("[... ").unwrap();
     let end = at + summary.text[at..].find(" ...]\n").unwrap();
     (&summary.text[..at], &summary.text[end + 6..])
@@ -21,7 +21,7 @@ fn what_fits_is_whole() {
     let summary = log(b"\x1b[1mone\x1b[0m\ntwo").summary(7);
     assert_eq!(summary.text, "one\ntwo");
     assert_eq!((summary.is_cut, summary.total_bytes, summary.total_lines), (false, 15, 2));
-    assert_eq!(Log::new(None).summary(0).text, "");
+    assert_eq!(OutputLog::new(None).summary(0).text, "");
 }
 
 #[test]
@@ -61,17 +61,17 @@ fn the_marker_names_the_file() {
     let place = tempfile::tempdir().unwrap();
     for most in [u64::MAX, 300_000] {
         let name = format!("{most}.log");
-        let spill = Spill { folder: place.path().to_path_buf(), name, most, mask: None };
-        let mut log = Log::new(Some(spill));
-        log.push(Source::Stdout, &b"some words\n".repeat(100_000));
+        let spill = SpillTarget { directory: place.path().to_path_buf(), name, max_bytes: most, mask: None };
+        let mut log = OutputLog::new(Some(spill));
+        log.push(OutputStream::Stdout, &b"some words\n".repeat(100_000));
         let path = log.file().unwrap().display().to_string();
         let both = log.summary(1000).text;
-        let one = log.of(Source::Stdout, 1000).text;
+        let one = log.stream_summary(OutputStream::Stdout, 1000).text;
         if most == u64::MAX {
             assert!(both.contains(&format!("; the whole output is in {path} ...]\n")));
             assert!(one.contains(&format!("; the whole output of both streams is in {path} ...]")));
         } else {
-            assert!(both.contains(&format!(", {} of them not kept; ", log.lost())), "{both}");
+            assert!(both.contains(&format!(", {} of them not kept; ", log.lost_bytes())), "{both}");
             assert!(both.contains(&format!("the first 300000 bytes of the output are in {path}")));
         }
     }
@@ -82,35 +82,35 @@ fn what_is_lost_is_cut_even_if_there_is_room() {
     let log = log(&b"some words\n".repeat(100_000));
     let summary = log.summary(usize::MAX / 4);
     assert!(summary.is_cut);
-    assert!(summary.omitted_bytes >= log.lost() && summary.omitted_bytes < log.lost() + 100);
+    assert!(summary.omitted_bytes >= log.lost_bytes() && summary.omitted_bytes < log.lost_bytes() + 100);
 }
 
 #[test]
 fn all_is_left_out_of_what_has_no_text() {
     let zeros = vec![0; 20_000_000];
     let summary = log(&zeros).summary(1000);
-    assert!(summary.is_mute && summary.is_cut);
+    assert!(summary.is_blank && summary.is_cut);
     assert!(summary.text.starts_with("[... 20000000 bytes left out"), "{}", summary.text);
-    assert!(log(&zeros[..1000]).summary(1000).is_mute);
-    assert!(!log(b"text").summary(1000).is_mute);
+    assert!(log(&zeros[..1000]).summary(1000).is_blank);
+    assert!(!log(b"text").summary(1000).is_blank);
 }
 
 #[test]
 fn a_long_progress_bar_fits() {
-    let mut log = Log::new(None);
-    (0..30_000).for_each(|at| log.push(Source::Stderr, format!("\r{at:6}%").as_bytes()));
+    let mut log = OutputLog::new(None);
+    (0..30_000).for_each(|at| log.push(OutputStream::Stderr, format!("\r{at:6}%").as_bytes()));
     assert_eq!(log.summary(100).text, " 29999%");
 }
 
 #[test]
 fn streams_are_apart_however_often_they_alternate() {
-    let mut log = Log::new(None);
+    let mut log = OutputLog::new(None);
     for number in 0..5000 {
-        log.push(Source::Stdout, format!("out {number}\n").as_bytes());
-        log.push(Source::Stderr, format!("err {number}\n").as_bytes());
+        log.push(OutputStream::Stdout, format!("out {number}\n").as_bytes());
+        log.push(OutputStream::Stderr, format!("err {number}\n").as_bytes());
     }
-    for (source, word) in [(Source::Stdout, "out"), (Source::Stderr, "err")] {
-        let summary = log.of(source, 1_000_000);
+    for (source, word) in [(OutputStream::Stdout, "out"), (OutputStream::Stderr, "err")] {
+        let summary = log.stream_summary(source, 1_000_000);
         assert!(summary.is_cut);
         assert_eq!(summary.total_lines, 5000);
         let (head, tail) = sides(&summary);
@@ -133,8 +133,8 @@ proptest! {
         budget in 0_usize..3000,
     ) {
         let bytes = lines.join("\n").repeat(copies).into_bytes();
-        let mut log = Log::new(None);
-        bytes.chunks(1000).for_each(|chunk| log.push(Source::Stdout, chunk));
+        let mut log = OutputLog::new(None);
+        bytes.chunks(1000).for_each(|chunk| log.push(OutputStream::Stdout, chunk));
         let summary = log.summary(budget);
         let whole = clean(&bytes);
         prop_assert_eq!(summary.is_cut, summary.omitted_bytes > 0);
@@ -147,8 +147,8 @@ proptest! {
             prop_assert!(tail.len() <= budget - budget / 5 * 2);
             prop_assert!(summary.omitted_lines <= summary.total_lines);
         }
-        prop_assert_eq!(log.of(Source::Stdout, budget), summary);
-        prop_assert_eq!(log.of(Source::Stderr, budget).total_bytes, 0);
+        prop_assert_eq!(log.stream_summary(OutputStream::Stdout, budget), summary);
+        prop_assert_eq!(log.stream_summary(OutputStream::Stderr, budget).total_bytes, 0);
     }
 }
 
@@ -170,14 +170,14 @@ fn half_a_character_at_the_end_is_found() {
 #[test]
 fn half_a_character_is_not_shown_as_long_as_more_may_come() {
     let bytes = "a\u{65e5}".as_bytes();
-    let mut log = Log::new(None).growing();
-    log.push(Source::Stdout, &bytes[..3]);
+    let mut log = OutputLog::new(None).growing();
+    log.push(OutputStream::Stdout, &bytes[..3]);
     assert_eq!((log.summary(100).text.as_str(), log.page(1, 9).0), ("a", vec!["a".to_owned()]));
     let mut cleaner = log.cleaner_at(3);
     assert_eq!(cleaner.feed(&bytes[3..]) + &cleaner.flush(), "\u{65e5}");
     // Nor in the middle of a text that is cut.
-    let mut long = Log::new(None).growing();
-    long.push(Source::Stdout, &[&b"long line\n".repeat(100)[..], &bytes[..3]].concat());
+    let mut long = OutputLog::new(None).growing();
+    long.push(OutputStream::Stdout, &[&b"long line\n".repeat(100)[..], &bytes[..3]].concat());
     let summary = long.summary(100);
     assert!(summary.text.ends_with("\na") && summary.is_cut, "{}", summary.text);
     log.close();
@@ -187,8 +187,8 @@ fn half_a_character_is_not_shown_as_long_as_more_may_come() {
 
 #[test]
 fn an_order_goes_on_where_a_text_was_told() {
-    let mut log = Log::new(None).growing();
-    log.push(Source::Stdout, b"first\x1b[0m\nand \x1b[3");
+    let mut log = OutputLog::new(None).growing();
+    log.push(OutputStream::Stdout, b"first\x1b[0m\nand \x1b[3");
     assert_eq!(log.summary(100).text, "first\nand ");
     let mut cleaner = log.cleaner_at(log.len());
     assert_eq!(cleaner.feed(b"1mred\n"), "red\n");

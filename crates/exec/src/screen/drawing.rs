@@ -7,20 +7,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::queries;
 
 /// How many rows that scrolled away are kept.
-const HISTORY: usize = 1000;
+const MAX_HISTORY_ROWS: usize = 1000;
 
 /// How many bytes of replies may wait. A program that never reads its answers
 /// gets no more of them.
-const MOST_REPLIES: usize = 4096;
+const MAX_REPLY_BYTES: usize = 4096;
 
 /// How many characters of a title are kept.
-const MOST_TITLE: usize = 256;
+const MAX_TITLE_CHARS: usize = 256;
 
 /// How many rows a line may have wrapped over and still be seen as one.
-const MOST_WRAPPED: usize = 8;
+const MAX_WRAPPED_ROWS: usize = 8;
 
 /// The picture, the window's title and the answers that are due.
-pub(super) struct Drawing {
+pub(super) struct TerminalGrid {
     parser: vt100::Parser,
     title: String,
     replies: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Drawing {
     pub(super) restarts: usize,
 }
 
-impl fmt::Debug for Drawing {
+impl fmt::Debug for TerminalGrid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Drawing")
             .field("size", &self.size())
@@ -39,10 +39,10 @@ impl fmt::Debug for Drawing {
     }
 }
 
-impl Drawing {
+impl TerminalGrid {
     pub(super) fn new(rows: NonZeroU16, cols: NonZeroU16) -> Self {
         Self {
-            parser: vt100::Parser::new(rows, cols, HISTORY),
+            parser: vt100::Parser::new(rows, cols, MAX_HISTORY_ROWS),
             title: String::new(),
             replies: Vec::new(),
             restarts: 0,
@@ -67,24 +67,24 @@ impl Drawing {
 
     /// Draws bytes that are complete: text, control characters, whole sequences.
     pub(super) fn draw(&mut self, bytes: &[u8]) {
-        self.guarded(|parser| parser.process(bytes));
+        self.catch_panic(|parser| parser.process(bytes));
     }
 
     pub(super) fn resize(&mut self, rows: NonZeroU16, cols: NonZeroU16) {
-        self.guarded(|parser| parser.set_size(rows, cols));
+        self.catch_panic(|parser| parser.set_size(rows, cols));
         if self.screen().size() != (rows, cols) {
-            self.parser = vt100::Parser::new(rows, cols, HISTORY);
+            self.parser = vt100::Parser::new(rows, cols, MAX_HISTORY_ROWS);
         }
     }
 
     /// The bytes are a stranger's and the library relies on what it believes
     /// about its own state. If that is wrong once, the picture is lost and
     /// the job goes on.
-    pub(super) fn guarded(&mut self, change: impl FnOnce(&mut vt100::Parser)) {
+    pub(super) fn catch_panic(&mut self, change: impl FnOnce(&mut vt100::Parser)) {
         let (rows, cols) = self.screen().size();
         let parser = &mut self.parser;
         if catch_unwind(AssertUnwindSafe(|| change(parser))).is_err() {
-            self.parser = vt100::Parser::new(rows, cols, HISTORY);
+            self.parser = vt100::Parser::new(rows, cols, MAX_HISTORY_ROWS);
             self.restarts += 1;
         }
     }
@@ -95,13 +95,13 @@ impl Drawing {
 
     pub(super) fn set_title(&mut self, title: &[u8]) {
         let title = String::from_utf8_lossy(title);
-        self.title = title.chars().filter(|c| !c.is_control()).take(MOST_TITLE).collect();
+        self.title = title.chars().filter(|c| !c.is_control()).take(MAX_TITLE_CHARS).collect();
     }
 
     /// Owes the program an answer.
-    pub(super) fn reply(&mut self, answer: &[u8]) {
+    pub(super) fn queue_reply(&mut self, answer: &[u8]) {
         // A part of an answer would be taken for keys.
-        if self.replies.len() + answer.len() <= MOST_REPLIES {
+        if self.replies.len() + answer.len() <= MAX_REPLY_BYTES {
             self.replies.extend_from_slice(answer);
         }
     }
@@ -147,7 +147,7 @@ impl Drawing {
         let mut text = String::new();
         for (at, line) in (0..row).zip(screen.rows(0, cols)) {
             text.push_str(&line);
-            if !(screen.row_wrapped(at) && usize::from(row - at) <= MOST_WRAPPED) {
+            if !(screen.row_wrapped(at) && usize::from(row - at) <= MAX_WRAPPED_ROWS) {
                 text.push('\n');
             }
         }
@@ -182,18 +182,18 @@ impl Drawing {
 
     /// Does what a control sequence says, if the library would not do it.
     /// False if it is the library's.
-    pub(super) fn control(&mut self, sequence: &queries::Sequence<'_>) -> bool {
-        if let Some(answer) = queries::answer(sequence, self) {
-            self.reply(&answer);
+    pub(super) fn handle_control(&mut self, sequence: &queries::ControlSequence<'_>) -> bool {
+        if let Some(answer) = queries::answer_control(sequence, self) {
+            self.queue_reply(&answer);
             return true;
         }
-        if !sequence.more.is_empty() {
+        if !sequence.intermediates.is_empty() {
             return false;
         }
         let (_, cols) = self.size();
         let (_, col) = self.cursor();
         let count = sequence.number(0).unwrap_or(0).max(1);
-        match (sequence.marks, sequence.last) {
+        match (sequence.prefix, sequence.final_byte) {
             (b"", b's') if sequence.params.is_empty() => self.draw(b"\x1b7"),
             (b"", b'u') if sequence.params.is_empty() => self.draw(b"\x1b8"),
             (b"", b'a') => self.draw(format!("\x1b[{count}C").as_bytes()),

@@ -7,14 +7,14 @@ use thiserror::Error;
 
 /// What a program has asked of its terminal that changes what keys send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Modes {
+pub struct KeyModes {
     /// The arrow keys, Home and End send their application codes.
     pub application_cursor: bool,
 }
 
 /// A key that cannot be pressed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum UnknownKey {
+pub enum KeyError {
     /// No key has this name.
     #[error("no key is called {name:?}{}; literal text is not sent as keys", suggestion(.near))]
     Name {
@@ -39,11 +39,11 @@ fn suggestion(near: &Option<String>) -> String {
 }
 
 /// The longest name that is echoed or compared with others.
-const MOST_NAME: usize = 40;
+const MAX_NAME_CHARS: usize = 40;
 
 /// What a key is, before modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
+enum BaseKey {
     Char(char),
     Enter,
     Tab,
@@ -58,85 +58,85 @@ enum Base {
 }
 
 /// The names, the first of each key being the one that is suggested.
-const NAMES: &[(&str, Base)] = &[
-    ("enter", Base::Enter),
-    ("return", Base::Enter),
-    ("ret", Base::Enter),
-    ("cr", Base::Enter),
-    ("newline", Base::Enter),
-    ("\\n", Base::Enter),
-    ("\\r", Base::Enter),
-    ("tab", Base::Tab),
-    ("\\t", Base::Tab),
-    ("escape", Base::Escape),
-    ("esc", Base::Escape),
-    ("\\e", Base::Escape),
-    ("backspace", Base::Backspace),
-    ("bspace", Base::Backspace),
-    ("bs", Base::Backspace),
-    ("space", Base::Char(' ')),
-    ("spacebar", Base::Char(' ')),
-    ("spc", Base::Char(' ')),
-    ("up", Base::Cursor('A')),
-    ("arrowup", Base::Cursor('A')),
-    ("uparrow", Base::Cursor('A')),
-    ("down", Base::Cursor('B')),
-    ("arrowdown", Base::Cursor('B')),
-    ("downarrow", Base::Cursor('B')),
-    ("right", Base::Cursor('C')),
-    ("arrowright", Base::Cursor('C')),
-    ("rightarrow", Base::Cursor('C')),
-    ("left", Base::Cursor('D')),
-    ("arrowleft", Base::Cursor('D')),
-    ("leftarrow", Base::Cursor('D')),
-    ("home", Base::Cursor('H')),
-    ("end", Base::Cursor('F')),
-    ("insert", Base::Number(2)),
-    ("ins", Base::Number(2)),
-    ("ic", Base::Number(2)),
-    ("delete", Base::Number(3)),
-    ("del", Base::Number(3)),
-    ("dc", Base::Number(3)),
-    ("pageup", Base::Number(5)),
-    ("pgup", Base::Number(5)),
-    ("ppage", Base::Number(5)),
-    ("prior", Base::Number(5)),
-    ("pagedown", Base::Number(6)),
-    ("pgdown", Base::Number(6)),
-    ("pgdn", Base::Number(6)),
-    ("npage", Base::Number(6)),
-    ("next", Base::Number(6)),
-    ("f1", Base::Function('P')),
-    ("f2", Base::Function('Q')),
-    ("f3", Base::Function('R')),
-    ("f4", Base::Function('S')),
-    ("f5", Base::Number(15)),
-    ("f6", Base::Number(17)),
-    ("f7", Base::Number(18)),
-    ("f8", Base::Number(19)),
-    ("f9", Base::Number(20)),
-    ("f10", Base::Number(21)),
-    ("f11", Base::Number(23)),
-    ("f12", Base::Number(24)),
+const KEY_NAMES: &[(&str, BaseKey)] = &[
+    ("enter", BaseKey::Enter),
+    ("return", BaseKey::Enter),
+    ("ret", BaseKey::Enter),
+    ("cr", BaseKey::Enter),
+    ("newline", BaseKey::Enter),
+    ("\\n", BaseKey::Enter),
+    ("\\r", BaseKey::Enter),
+    ("tab", BaseKey::Tab),
+    ("\\t", BaseKey::Tab),
+    ("escape", BaseKey::Escape),
+    ("esc", BaseKey::Escape),
+    ("\\e", BaseKey::Escape),
+    ("backspace", BaseKey::Backspace),
+    ("bspace", BaseKey::Backspace),
+    ("bs", BaseKey::Backspace),
+    ("space", BaseKey::Char(' ')),
+    ("spacebar", BaseKey::Char(' ')),
+    ("spc", BaseKey::Char(' ')),
+    ("up", BaseKey::Cursor('A')),
+    ("arrowup", BaseKey::Cursor('A')),
+    ("uparrow", BaseKey::Cursor('A')),
+    ("down", BaseKey::Cursor('B')),
+    ("arrowdown", BaseKey::Cursor('B')),
+    ("downarrow", BaseKey::Cursor('B')),
+    ("right", BaseKey::Cursor('C')),
+    ("arrowright", BaseKey::Cursor('C')),
+    ("rightarrow", BaseKey::Cursor('C')),
+    ("left", BaseKey::Cursor('D')),
+    ("arrowleft", BaseKey::Cursor('D')),
+    ("leftarrow", BaseKey::Cursor('D')),
+    ("home", BaseKey::Cursor('H')),
+    ("end", BaseKey::Cursor('F')),
+    ("insert", BaseKey::Number(2)),
+    ("ins", BaseKey::Number(2)),
+    ("ic", BaseKey::Number(2)),
+    ("delete", BaseKey::Number(3)),
+    ("del", BaseKey::Number(3)),
+    ("dc", BaseKey::Number(3)),
+    ("pageup", BaseKey::Number(5)),
+    ("pgup", BaseKey::Number(5)),
+    ("ppage", BaseKey::Number(5)),
+    ("prior", BaseKey::Number(5)),
+    ("pagedown", BaseKey::Number(6)),
+    ("pgdown", BaseKey::Number(6)),
+    ("pgdn", BaseKey::Number(6)),
+    ("npage", BaseKey::Number(6)),
+    ("next", BaseKey::Number(6)),
+    ("f1", BaseKey::Function('P')),
+    ("f2", BaseKey::Function('Q')),
+    ("f3", BaseKey::Function('R')),
+    ("f4", BaseKey::Function('S')),
+    ("f5", BaseKey::Number(15)),
+    ("f6", BaseKey::Number(17)),
+    ("f7", BaseKey::Number(18)),
+    ("f8", BaseKey::Number(19)),
+    ("f9", BaseKey::Number(20)),
+    ("f10", BaseKey::Number(21)),
+    ("f11", BaseKey::Number(23)),
+    ("f12", BaseKey::Number(24)),
     // Characters that separate words here, or keys from their modifiers.
-    ("comma", Base::Char(',')),
-    ("plus", Base::Char('+')),
-    ("minus", Base::Char('-')),
-    ("hyphen", Base::Char('-')),
-    ("dash", Base::Char('-')),
-    ("underscore", Base::Char('_')),
-    ("slash", Base::Char('/')),
-    ("backslash", Base::Char('\\')),
-    ("colon", Base::Char(':')),
-    ("semicolon", Base::Char(';')),
-    ("period", Base::Char('.')),
-    ("dot", Base::Char('.')),
-    ("lt", Base::Char('<')),
-    ("gt", Base::Char('>')),
+    ("comma", BaseKey::Char(',')),
+    ("plus", BaseKey::Char('+')),
+    ("minus", BaseKey::Char('-')),
+    ("hyphen", BaseKey::Char('-')),
+    ("dash", BaseKey::Char('-')),
+    ("underscore", BaseKey::Char('_')),
+    ("slash", BaseKey::Char('/')),
+    ("backslash", BaseKey::Char('\\')),
+    ("colon", BaseKey::Char(':')),
+    ("semicolon", BaseKey::Char(';')),
+    ("period", BaseKey::Char('.')),
+    ("dot", BaseKey::Char('.')),
+    ("lt", BaseKey::Char('<')),
+    ("gt", BaseKey::Char('>')),
 ];
 
 /// Names that stand for a key with modifiers.
-const WHOLE: &[(&str, &str)] = &[
+const KEY_ALIASES: &[(&str, &str)] = &[
     ("backtab", "shift-tab"),
     ("btab", "shift-tab"),
     ("eof", "ctrl-d"),
@@ -145,15 +145,15 @@ const WHOLE: &[(&str, &str)] = &[
 ];
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Modifiers {
+struct KeyModifiers {
     shift: bool,
     alt: bool,
     ctrl: bool,
 }
 
-impl Modifiers {
+impl KeyModifiers {
     /// xterm's number for them; 1 if there is none.
-    fn number(self) -> u8 {
+    fn xterm_code(self) -> u8 {
         1 + u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.ctrl)
     }
 
@@ -169,7 +169,7 @@ impl Modifiers {
     }
 }
 
-impl fmt::Display for Modifiers {
+impl fmt::Display for KeyModifiers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (on, name) in [(self.ctrl, "ctrl-"), (self.alt, "alt-"), (self.shift, "shift-")] {
             if on {
@@ -188,27 +188,27 @@ impl fmt::Display for Modifiers {
 ///
 /// # Errors
 /// If there is no such key, with the name that is most like it.
-pub fn key(name: &str, modes: Modes) -> Result<Vec<u8>, UnknownKey> {
+pub fn encode_key(name: &str, modes: KeyModes) -> Result<Vec<u8>, KeyError> {
     let mut chars = name.chars();
     match (chars.next(), chars.next(), chars.next()) {
-        (None, ..) => return Err(UnknownKey::Empty),
+        (None, ..) => return Err(KeyError::Empty),
         (Some('\n' | '\r'), None, _) => return Ok(b"\r".to_vec()),
         (Some(c), None, _) => return Ok(c.to_string().into_bytes()),
         (Some('^'), Some(c), None) => {
-            let ctrl = Modifiers { ctrl: true, ..Modifiers::default() };
-            return encode(Base::Char(c), ctrl, modes).ok_or_else(|| no_code(name));
+            let ctrl = KeyModifiers { ctrl: true, ..KeyModifiers::default() };
+            return encode(BaseKey::Char(c), ctrl, modes).ok_or_else(|| no_code_error(name));
         }
         _ => {}
     }
     let inner = name.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
     let inner = inner.filter(|inner| !inner.is_empty()).unwrap_or(name);
     let plain = simplify(inner);
-    if let Some((_, whole)) = WHOLE.iter().find(|(word, _)| *word == plain) {
-        return key(whole, modes);
+    if let Some((_, whole)) = KEY_ALIASES.iter().find(|(word, _)| *word == plain) {
+        return encode_key(whole, modes);
     }
-    let (mut modifiers, word) = split(inner);
-    let base = find(word, &mut modifiers).ok_or_else(|| unknown(name, word, modifiers))?;
-    encode(base, modifiers, modes).ok_or_else(|| no_code(name))
+    let (mut modifiers, word) = split_modifiers(inner);
+    let base = find_key(word, &mut modifiers).ok_or_else(|| unknown_key_error(name, word, modifiers))?;
+    encode(base, modifiers, modes).ok_or_else(|| no_code_error(name))
 }
 
 /// What a terminal sends when these keys are pressed one after the other.
@@ -218,21 +218,21 @@ pub fn key(name: &str, modes: Modes) -> Result<Vec<u8>, UnknownKey> {
 ///
 /// # Errors
 /// If there is no such key, as for [`key`], or none at all.
-pub fn keys(text: &str, modes: Modes) -> Result<Vec<u8>, UnknownKey> {
+pub fn encode_keys(text: &str, modes: KeyModes) -> Result<Vec<u8>, KeyError> {
     if text.trim() == "," {
-        return key(",", modes);
+        return encode_key(",", modes);
     }
     let mut bytes = Vec::new();
     let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     for word in words {
-        bytes.extend(key(word, modes)?);
+        bytes.extend(encode_key(word, modes)?);
     }
-    if bytes.is_empty() { Err(UnknownKey::Empty) } else { Ok(bytes) }
+    if bytes.is_empty() { Err(KeyError::Empty) } else { Ok(bytes) }
 }
 
 /// Takes the modifiers off: `ctrl-shift-left` is ctrl, shift and `left`.
-fn split(name: &str) -> (Modifiers, &str) {
-    let mut modifiers = Modifiers::default();
+fn split_modifiers(name: &str) -> (KeyModifiers, &str) {
+    let mut modifiers = KeyModifiers::default();
     let mut rest = name;
     // There are three, and nobody needs one of them twice.
     for _ in 0..3 {
@@ -245,10 +245,10 @@ fn split(name: &str) -> (Modifiers, &str) {
     (modifiers, rest)
 }
 
-fn find(word: &str, modifiers: &mut Modifiers) -> Option<Base> {
+fn find_key(word: &str, modifiers: &mut KeyModifiers) -> Option<BaseKey> {
     let mut chars = word.chars();
     if let (Some(c), None) = (chars.next(), chars.next()) {
-        return Some(Base::Char(c));
+        return Some(BaseKey::Char(c));
     }
     let mut plain = simplify(word);
     // The second dozen is the first with shift.
@@ -258,37 +258,37 @@ fn find(word: &str, modifiers: &mut Modifiers) -> Option<Base> {
         modifiers.shift = true;
         plain = format!("f{}", number - 12);
     }
-    NAMES.iter().find(|(name, _)| *name == plain).map(|(_, base)| *base)
+    KEY_NAMES.iter().find(|(name, _)| *name == plain).map(|(_, base)| *base)
 }
 
 /// Upper and lower case are the same, and so are `pageup` and `page_up`.
 fn simplify(word: &str) -> String {
-    let letters = word.chars().take(MOST_NAME).filter(|c| !matches!(c, '-' | '_'));
+    let letters = word.chars().take(MAX_NAME_CHARS).filter(|c| !matches!(c, '-' | '_'));
     letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// None if a terminal could not send it.
-fn encode(base: Base, modifiers: Modifiers, modes: Modes) -> Option<Vec<u8>> {
-    let Modifiers { shift, alt, ctrl } = modifiers;
-    let number = modifiers.number();
+fn encode(base: BaseKey, modifiers: KeyModifiers, modes: KeyModes) -> Option<Vec<u8>> {
+    let KeyModifiers { shift, alt, ctrl } = modifiers;
+    let number = modifiers.xterm_code();
     let text = match base {
-        Base::Cursor(last) if number == 1 && modes.application_cursor => format!("\x1bO{last}"),
-        Base::Cursor(last) if number == 1 => format!("\x1b[{last}"),
-        Base::Function(last) if number == 1 => format!("\x1bO{last}"),
-        Base::Cursor(last) | Base::Function(last) => format!("\x1b[1;{number}{last}"),
-        Base::Number(code) if number == 1 => format!("\x1b[{code}~"),
-        Base::Number(code) => format!("\x1b[{code};{number}~"),
-        Base::Tab if shift && number == 2 => "\x1b[Z".into(),
-        Base::Enter | Base::Tab | Base::Escape if shift || ctrl => return None,
-        Base::Enter => with_alt(alt, '\r'),
-        Base::Tab => with_alt(alt, '\t'),
-        Base::Escape => with_alt(alt, '\x1b'),
-        Base::Backspace => with_alt(alt, if ctrl { '\x08' } else { '\x7f' }),
-        Base::Char(c) if ctrl => with_alt(alt, control(c)?),
+        BaseKey::Cursor(last) if number == 1 && modes.application_cursor => format!("\x1bO{last}"),
+        BaseKey::Cursor(last) if number == 1 => format!("\x1b[{last}"),
+        BaseKey::Function(last) if number == 1 => format!("\x1bO{last}"),
+        BaseKey::Cursor(last) | BaseKey::Function(last) => format!("\x1b[1;{number}{last}"),
+        BaseKey::Number(code) if number == 1 => format!("\x1b[{code}~"),
+        BaseKey::Number(code) => format!("\x1b[{code};{number}~"),
+        BaseKey::Tab if shift && number == 2 => "\x1b[Z".into(),
+        BaseKey::Enter | BaseKey::Tab | BaseKey::Escape if shift || ctrl => return None,
+        BaseKey::Enter => with_alt(alt, '\r'),
+        BaseKey::Tab => with_alt(alt, '\t'),
+        BaseKey::Escape => with_alt(alt, '\x1b'),
+        BaseKey::Backspace => with_alt(alt, if ctrl { '\x08' } else { '\x7f' }),
+        BaseKey::Char(c) if ctrl => with_alt(alt, control_char(c)?),
         // What shift makes of a digit depends on the keyboard.
-        Base::Char(c) if shift && c != ' ' && !c.is_alphabetic() => return None,
-        Base::Char(c) if shift => with_alt(alt, upper(c)),
-        Base::Char(c) => with_alt(alt, c),
+        BaseKey::Char(c) if shift && c != ' ' && !c.is_alphabetic() => return None,
+        BaseKey::Char(c) if shift => with_alt(alt, uppercase(c)),
+        BaseKey::Char(c) => with_alt(alt, c),
     };
     Some(text.into_bytes())
 }
@@ -297,7 +297,7 @@ fn with_alt(alt: bool, c: char) -> String {
     if alt { format!("\x1b{c}") } else { c.to_string() }
 }
 
-fn upper(c: char) -> char {
+fn uppercase(c: char) -> char {
     let mut upper = c.to_uppercase();
     match (upper.next(), upper.next()) {
         (Some(one), None) => one,
@@ -307,7 +307,7 @@ fn upper(c: char) -> char {
 
 /// The control character of a character. Those that need shift on many
 /// keyboards have a digit besides.
-fn control(c: char) -> Option<char> {
+fn control_char(c: char) -> Option<char> {
     Some(match c.to_ascii_lowercase() {
         c @ 'a'..='z' => char::from(u8::try_from(c).ok()? & 0x1f),
         '@' | ' ' | '2' => '\0',
@@ -322,38 +322,38 @@ fn control(c: char) -> Option<char> {
 }
 
 fn shorten(name: &str) -> String {
-    name.chars().take(MOST_NAME).collect()
+    name.chars().take(MAX_NAME_CHARS).collect()
 }
 
-fn no_code(name: &str) -> UnknownKey {
-    UnknownKey::NoCode { name: shorten(name) }
+fn no_code_error(name: &str) -> KeyError {
+    KeyError::NoCode { name: shorten(name) }
 }
 
-fn unknown(name: &str, word: &str, modifiers: Modifiers) -> UnknownKey {
+fn unknown_key_error(name: &str, word: &str, modifiers: KeyModifiers) -> KeyError {
     let asked = simplify(word);
     // A third of it may be wrong; more than that is another word.
     let most = (asked.chars().count() / 3).max(1);
-    let names = NAMES.iter().map(|(name, _)| *name).chain(WHOLE.iter().map(|(name, _)| *name));
+    let names = KEY_NAMES.iter().map(|(name, _)| *name).chain(KEY_ALIASES.iter().map(|(name, _)| *name));
     let near = names
         .filter(|name| name.len() > 1 && !name.starts_with('\\'))
-        .map(|name| (distance(&asked, name), name))
+        .map(|name| (edit_distance(&asked, name), name))
         .filter(|(far, _)| *far <= most)
         .min_by_key(|(far, _)| *far)
         .map(|(_, name)| format!("{modifiers}{name}"))
-        .or_else(|| glued(&asked));
-    UnknownKey::Name { name: shorten(name), near }
+        .or_else(|| split_glued_modifier(&asked));
+    KeyError::Name { name: shorten(name), near }
 }
 
 /// `ctrlc` is `ctrl-c` without its hyphen.
-fn glued(asked: &str) -> Option<String> {
+fn split_glued_modifier(asked: &str) -> Option<String> {
     ["ctrl", "alt", "shift"].into_iter().find_map(|modifier| {
         let rest = asked.strip_prefix(modifier)?;
-        find(rest, &mut Modifiers::default()).map(|_| format!("{modifier}-{rest}"))
+        find_key(rest, &mut KeyModifiers::default()).map(|_| format!("{modifier}-{rest}"))
     })
 }
 
 /// How many letters must be changed, added or left out.
-fn distance(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {

@@ -1,9 +1,9 @@
-use super::{Modes, UnknownKey, key, keys};
+use super::{KeyModes, KeyError, encode_key, encode_keys};
 
-const APPLICATION: Modes = Modes { application_cursor: true };
+const APPLICATION: KeyModes = KeyModes { application_cursor: true };
 
 fn press(name: &str) -> String {
-    let bytes = key(name, Modes::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let bytes = encode_key(name, KeyModes::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
     String::from_utf8(bytes).unwrap()
 }
 
@@ -86,7 +86,7 @@ fn application_mode_changes_plain_cursor_keys_only() {
         ("pageup", "\x1b[5~"),
         ("enter", "\r"),
     ] {
-        assert_eq!(key(name, APPLICATION).unwrap(), sent.as_bytes(), "{name}");
+        assert_eq!(encode_key(name, APPLICATION).unwrap(), sent.as_bytes(), "{name}");
     }
 }
 
@@ -101,39 +101,39 @@ fn a_wrong_name_suggests_the_nearest() {
         ("ctrlc", "ctrl-c"),
         ("shifttab", "shift-tab"),
     ] {
-        let error = key(wrong, Modes::default()).unwrap_err();
-        let UnknownKey::Name { near, .. } = &error else { panic!("{error:?}") };
+        let error = encode_key(wrong, KeyModes::default()).unwrap_err();
+        let KeyError::Name { near, .. } = &error else { panic!("{error:?}") };
         assert_eq!(near.as_deref(), Some(right), "{wrong}");
         assert!(error.to_string().contains(&format!("did you mean {right:?}")), "{error}");
     }
-    let error = key("supercalifragilistic", Modes::default()).unwrap_err();
-    assert!(matches!(error, UnknownKey::Name { near: None, .. }), "{error:?}");
+    let error = encode_key("supercalifragilistic", KeyModes::default()).unwrap_err();
+    assert!(matches!(error, KeyError::Name { near: None, .. }), "{error:?}");
 }
 
 #[test]
 fn what_terminals_cannot_send_is_not_sent_as_something_else() {
     for name in ["shift-enter", "ctrl-enter", "ctrl-tab", "ctrl-.", "shift-1", "ctrl-ä"] {
-        let error = key(name, Modes::default()).unwrap_err();
-        assert!(matches!(error, UnknownKey::NoCode { .. }), "{name}: {error:?}");
+        let error = encode_key(name, KeyModes::default()).unwrap_err();
+        assert!(matches!(error, KeyError::NoCode { .. }), "{name}: {error:?}");
     }
 }
 
 #[test]
 fn a_list_is_separated_by_blanks_or_commas() {
-    let list = |text| keys(text, Modes::default());
+    let list = |text| encode_keys(text, KeyModes::default());
     assert_eq!(list("down down enter").unwrap(), b"\x1b[B\x1b[B\r");
     assert_eq!(list("ctrl-x, ctrl-s").unwrap(), b"\x18\x13");
     assert_eq!(list("esc,:,w,q,\nenter").unwrap(), b"\x1b:wq\r");
     assert_eq!(list(" , ").unwrap(), b",");
     assert_eq!(list("a comma b").unwrap(), b"a,b");
-    assert_eq!(list("  "), Err(UnknownKey::Empty));
-    assert!(matches!(list("down dwon"), Err(UnknownKey::Name { name, .. }) if name == "dwon"));
+    assert_eq!(list("  "), Err(KeyError::Empty));
+    assert!(matches!(list("down dwon"), Err(KeyError::Name { name, .. }) if name == "dwon"));
 }
 
 #[test]
 fn long_and_strange_names_are_refused_in_few_words() {
     for name in ["x".repeat(100_000), "ctrl-".repeat(10_000), "é\u{301}".into(), "--".into()] {
-        let error = key(&name, Modes::default()).unwrap_err().to_string();
+        let error = encode_key(&name, KeyModes::default()).unwrap_err().to_string();
         assert!(error.len() < 400, "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! The terminal that a program draws on, and the keys that are pressed there.
 //!
-//! A [`Screen`] takes what a program writes to its terminal and knows what a
+//! A [`TerminalScreen`] takes what a program writes to its terminal and knows what a
 //! person would see. [`key`] and [`keys`] are the way back, [`awaits_input`]
 //! says whether the last line is a question, and [`pty`] opens the terminal.
 
@@ -10,29 +10,29 @@ mod prompt;
 mod prompt_words;
 pub mod pty;
 mod queries;
-mod stream;
+mod escape_parser;
 
 use std::num::NonZeroU16;
 
-pub use key::{Modes, UnknownKey, key, keys};
-pub use prompt::{Prompt, PromptKind, awaits_input};
+pub use key::{KeyModes, KeyError, encode_key, encode_keys};
+pub use prompt::{TerminalPrompt, PromptKind, detect_prompt};
 
-use drawing::Drawing;
-use stream::Stream;
+use drawing::TerminalGrid;
+use escape_parser::EscapeParser;
 
 /// How many rows a screen has unless somebody says otherwise.
-pub const ROWS: u16 = 30;
+pub const DEFAULT_ROWS: u16 = 30;
 
 /// How many columns a screen has unless somebody says otherwise.
-pub const COLS: u16 = 120;
+pub const DEFAULT_COLS: u16 = 120;
 
 /// A cell takes 32 bytes: this keeps the largest screen within tens of megabytes.
-const MOST_ROWS: u16 = 500;
-const MOST_COLS: u16 = 500;
+const MAX_ROWS: u16 = 500;
+const MAX_COLS: u16 = 500;
 
 /// Where the cursor is, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
+pub struct CursorPosition {
     /// The row, from the top.
     pub row: u16,
     /// The column, from the left.
@@ -47,36 +47,36 @@ pub struct Cursor {
 /// whatever they are: so many rows that scrolled away, sequences up to a
 /// length, so many replies that nobody took.
 #[derive(Debug)]
-pub struct Screen {
-    stream: Stream,
-    drawing: Drawing,
+pub struct TerminalScreen {
+    parser: EscapeParser,
+    drawing: TerminalGrid,
     /// Counts what was fed, to see that there is nothing new without looking.
     generation: u64,
-    seen: Option<Seen>,
+    seen: Option<ScreenSnapshot>,
 }
 
 /// How it was at the last look.
 #[derive(Debug)]
-struct Seen {
+struct ScreenSnapshot {
     generation: u64,
     row: u16,
     col: u16,
     text: String,
 }
 
-impl Default for Screen {
+impl Default for TerminalScreen {
     fn default() -> Self {
-        Self::new(ROWS, COLS)
+        Self::new(DEFAULT_ROWS, DEFAULT_COLS)
     }
 }
 
-impl Screen {
+impl TerminalScreen {
     /// An empty screen of this size (1 to 500 rows, 2 to 500 columns).
     pub fn new(rows: u16, cols: u16) -> Self {
-        let (rows, cols) = bounded(rows, cols);
+        let (rows, cols) = clamp_size(rows, cols);
         Self {
-            stream: Stream::default(),
-            drawing: Drawing::new(rows, cols),
+            parser: EscapeParser::default(),
+            drawing: TerminalGrid::new(rows, cols),
             generation: 0,
             seen: None,
         }
@@ -86,13 +86,13 @@ impl Screen {
     pub fn feed(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.generation = self.generation.wrapping_add(1);
-            self.stream.feed(bytes, &mut self.drawing);
+            self.parser.feed(bytes, &mut self.drawing);
         }
     }
 
     /// Makes it larger or smaller; the terminal itself is told by [`pty::set_size`].
     pub fn resize(&mut self, rows: u16, cols: u16) {
-        let (rows, cols) = bounded(rows, cols);
+        let (rows, cols) = clamp_size(rows, cols);
         self.generation = self.generation.wrapping_add(1);
         self.drawing.resize(rows, cols);
     }
@@ -104,12 +104,12 @@ impl Screen {
 
     /// What a person sees: no blanks at the ends of rows, no empty rows at the end.
     pub fn text(&self) -> String {
-        join(self.drawing.rows())
+        join_rows(self.drawing.rows())
     }
 
     /// What a person sees, after up to `most` rows that have scrolled away.
     pub fn text_with_history(&mut self, most: usize) -> String {
-        join(self.drawing.history(most).into_iter())
+        join_rows(self.drawing.history(most).into_iter())
     }
 
     /// Whether something has gone past the upper edge, so that nobody sees it.
@@ -119,25 +119,25 @@ impl Screen {
 
     /// What a person sees, if text or cursor have changed since this was last
     /// asked.
-    pub fn since(&mut self) -> Option<String> {
+    pub fn text_if_changed(&mut self) -> Option<String> {
         if self.seen.as_ref().is_some_and(|seen| seen.generation == self.generation) {
             return None;
         }
-        let Cursor { row, col, .. } = self.cursor();
+        let CursorPosition { row, col, .. } = self.cursor();
         let text = self.text();
         let same = match &self.seen {
             Some(seen) => seen.row == row && seen.col == col && seen.text == text,
             None => text.is_empty() && row == 0 && col == 0,
         };
         let generation = self.generation;
-        self.seen = Some(Seen { generation, row, col, text: text.clone() });
+        self.seen = Some(ScreenSnapshot { generation, row, col, text: text.clone() });
         (!same).then_some(text)
     }
 
     /// Where the cursor is.
-    pub fn cursor(&self) -> Cursor {
+    pub fn cursor(&self) -> CursorPosition {
         let (row, col) = self.drawing.cursor();
-        Cursor { row, col, visible: !self.drawing.screen().hide_cursor() }
+        CursorPosition { row, col, visible: !self.drawing.screen().hide_cursor() }
     }
 
     /// The title that the program gave its window; empty if none.
@@ -151,13 +151,13 @@ impl Screen {
     }
 
     /// The modes that decide what keys send.
-    pub fn modes(&self) -> Modes {
-        Modes { application_cursor: self.drawing.screen().application_cursor() }
+    pub fn modes(&self) -> KeyModes {
+        KeyModes { application_cursor: self.drawing.screen().application_cursor() }
     }
 
     /// What the terminal owes the program, to be written to it: answers to
     /// questions such as "where is the cursor". Each is handed out once.
-    pub fn replies(&mut self) -> Vec<u8> {
+    pub fn take_replies(&mut self) -> Vec<u8> {
         self.drawing.take_replies()
     }
 
@@ -177,22 +177,22 @@ impl Screen {
 
     /// Whether what is before the cursor looks like a question to a person;
     /// see [`awaits_input`].
-    pub fn awaits_input(&self) -> Option<Prompt> {
+    pub fn detect_prompt(&self) -> Option<TerminalPrompt> {
         if let Some(line) = self.drawing.highlighted_status() {
-            return Some(Prompt { kind: PromptKind::Pager, line });
+            return Some(TerminalPrompt { kind: PromptKind::Pager, line });
         }
-        prompt::editor(&self.text()).or_else(|| awaits_input(&self.drawing.before_cursor()?))
+        prompt::detect_editor(&self.text()).or_else(|| detect_prompt(&self.drawing.before_cursor()?))
     }
 }
 
-fn bounded(rows: u16, cols: u16) -> (NonZeroU16, NonZeroU16) {
+fn clamp_size(rows: u16, cols: u16) -> (NonZeroU16, NonZeroU16) {
     // A wide character needs two columns.
-    let rows = rows.clamp(1, MOST_ROWS);
-    let cols = cols.clamp(2, MOST_COLS);
+    let rows = rows.clamp(1, MAX_ROWS);
+    let cols = cols.clamp(2, MAX_COLS);
     (NonZeroU16::MIN.saturating_add(rows - 1), NonZeroU16::MIN.saturating_add(cols - 1))
 }
 
-fn join(rows: impl Iterator<Item = String>) -> String {
+fn join_rows(rows: impl Iterator<Item = String>) -> String {
     let mut text = String::new();
     let mut empty = 0;
     let mut first = true;

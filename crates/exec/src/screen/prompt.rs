@@ -5,18 +5,18 @@
 //! people know as a question counts.
 
 use super::prompt_words::{
-    ANY_KEY, ASKING, CONFIRMING, CONTINUATIONS, INTERPRETERS, LABELS, SECRETS, USERS,
+    ANY_KEY_WORDS, QUESTION_STARTS, CONFIRMATION_STARTS, CONTINUATION_PROMPTS, INTERPRETER_PROMPTS, FIELD_LABELS, SECRET_WORDS, USER_WORDS,
 };
 
 /// A longer line is not a question.
-const MOST_LINE: usize = 240;
+const MAX_PROMPT_BYTES: usize = 240;
 
 /// How much of the end is looked at.
-const MOST_TAIL: usize = 8192;
+const MAX_TAIL_BYTES: usize = 8192;
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
+pub struct TerminalPrompt {
     /// What is asked for.
     pub kind: PromptKind,
     /// The line that asks, without blanks around it.
@@ -46,15 +46,15 @@ pub enum PromptKind {
 ///
 /// The text is plain, without escape sequences: the end of a log, or what is
 /// on a screen. Blanks at its end matter, as `> ` is a prompt and `>` is not
-/// always; [`super::Screen::awaits_input`] knows them from the cursor. After
+/// always; [`super::TerminalScreen::awaits_input`] knows them from the cursor. After
 /// a line break only the clearest questions count.
-pub fn awaits_input(tail: &str) -> Option<Prompt> {
-    let mut start = tail.len().saturating_sub(MOST_TAIL);
+pub fn detect_prompt(tail: &str) -> Option<TerminalPrompt> {
+    let mut start = tail.len().saturating_sub(MAX_TAIL_BYTES);
     while !tail.is_char_boundary(start) {
         start += 1;
     }
     let tail = tail.get(start..)?;
-    if let Some(prompt) = editor(tail) {
+    if let Some(prompt) = detect_editor(tail) {
         return Some(prompt);
     }
     let (text, ended) = match tail.strip_suffix('\n') {
@@ -66,13 +66,13 @@ pub fn awaits_input(tail: &str) -> Option<Prompt> {
     // What stands before a carriage return has been written over.
     let line = line.rsplit('\r').next().unwrap_or(line);
     let before = lines.next().unwrap_or_default();
-    let kind = if ended { clear_kind(line) } else { kind(line, before) }?;
-    Some(Prompt { kind, line: line.trim().to_owned() })
+    let kind = if ended { unambiguous_kind(line) } else { classify_line(line, before) }?;
+    Some(TerminalPrompt { kind, line: line.trim().to_owned() })
 }
 
 /// Whether this is the screen of an editor. Its cursor is in the text, so
 /// that its last lines tell.
-pub(super) fn editor(text: &str) -> Option<Prompt> {
+pub(super) fn detect_editor(text: &str) -> Option<TerminalPrompt> {
     let mut lines = text.trim_end().rsplit('\n').map(str::trim);
     let last = lines.next()?;
     let nano = |line: &str| line.starts_with('^') && line.contains("^X ");
@@ -88,7 +88,7 @@ pub(super) fn editor(text: &str) -> Option<Prompt> {
     } else {
         return None;
     };
-    Some(Prompt { kind: PromptKind::Editor, line: line.to_owned() })
+    Some(TerminalPrompt { kind: PromptKind::Editor, line: line.to_owned() })
 }
 
 /// What vim says when it has opened or written a file: `"a.txt" 3L, 20B`.
@@ -107,8 +107,8 @@ fn is_vim_file(line: &str) -> bool {
 }
 
 /// Questions that are clear even when a line break follows.
-fn clear_kind(line: &str) -> Option<PromptKind> {
-    let lower = question(line)?;
+fn unambiguous_kind(line: &str) -> Option<PromptKind> {
+    let lower = lowercase_prompt(line)?;
     if is_any_key(&lower) {
         Some(PromptKind::AnyKey)
     } else if has_choice(&lower) {
@@ -118,7 +118,7 @@ fn clear_kind(line: &str) -> Option<PromptKind> {
     }
 }
 
-fn kind(line: &str, before: &str) -> Option<PromptKind> {
+fn classify_line(line: &str, before: &str) -> Option<PromptKind> {
     let trimmed = line.trim();
     if is_pager(line) {
         return Some(PromptKind::Pager);
@@ -126,7 +126,7 @@ fn kind(line: &str, before: &str) -> Option<PromptKind> {
     if is_interpreter(line, before) || is_shell(line) {
         return Some(PromptKind::Interpreter);
     }
-    let lower = question(line)?;
+    let lower = lowercase_prompt(line)?;
     if is_any_key(&lower) {
         return Some(PromptKind::AnyKey);
     }
@@ -137,15 +137,15 @@ fn kind(line: &str, before: &str) -> Option<PromptKind> {
         return Some(PromptKind::Password);
     }
     if let Some(asked) = lower.strip_suffix('?') {
-        return asks(asked);
+        return question_kind(asked);
     }
     is_question(&lower, trimmed).then_some(PromptKind::Question)
 }
 
 /// The line in lower case, if it has the length of a question.
-fn question(line: &str) -> Option<String> {
+fn lowercase_prompt(line: &str) -> Option<String> {
     let line = line.trim();
-    (2..=MOST_LINE).contains(&line.len()).then(|| line.to_lowercase())
+    (2..=MAX_PROMPT_BYTES).contains(&line.len()).then(|| line.to_lowercase())
 }
 
 /// "Press any key", "hit return", "press <enter> to continue".
@@ -155,7 +155,7 @@ fn is_any_key(line: &str) -> bool {
             let starts = !line[..at].ends_with(char::is_alphanumeric);
             let rest = line[at + verb.len()..].trim_start_matches(['<', '[', '\'', '"', '`']);
             let rest = rest.strip_prefix("the ").unwrap_or(rest);
-            let key = ANY_KEY.iter().find_map(|key| rest.strip_prefix(key));
+            let key = ANY_KEY_WORDS.iter().find_map(|key| rest.strip_prefix(key));
             starts && key.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric()))
         })
     })
@@ -203,19 +203,19 @@ fn has_choice(line: &str) -> bool {
 fn is_password(line: &str) -> bool {
     let Some(asked) = line.strip_suffix([':', '：']) else { return false };
     let words = || asked.split(|c: char| !c.is_alphanumeric() && c != '-');
-    SECRETS.iter().any(|secret| {
+    SECRET_WORDS.iter().any(|secret| {
         // Not every script has blanks between words.
         if secret.contains(' ') || !secret.is_ascii() {
             asked.contains(secret)
         } else {
             words().any(|word| word == *secret)
         }
-    }) && !is_report(asked)
+    }) && !is_status_line(asked)
 }
 
 /// `error: wrong password:` and `[12:03:01] checking password:` tell, they do
 /// not ask.
-fn is_report(line: &str) -> bool {
+fn is_status_line(line: &str) -> bool {
     let first = line.split([':', ' ']).next().unwrap_or_default();
     matches!(first, "error" | "warning" | "warn" | "info" | "debug" | "fatal" | "note")
         || (first.ends_with("ing") && !matches!(first, "existing" | "signing" | "keyring"))
@@ -223,15 +223,15 @@ fn is_report(line: &str) -> bool {
 }
 
 /// A line that ends with a question mark.
-fn asks(asked: &str) -> Option<PromptKind> {
-    if is_report(asked) {
+fn question_kind(asked: &str) -> Option<PromptKind> {
+    if is_status_line(asked) {
         return None;
     }
     if asked == "#" {
         // The shell's `select`.
         return Some(PromptKind::Question);
     }
-    let confirms = CONFIRMING
+    let confirms = CONFIRMATION_STARTS
         .iter()
         .any(|start| asked.starts_with(start) || asked.contains(&format!(" {start}")))
         || ["rm: ", "mv: ", "cp: ", "ln: "].iter().any(|tool| asked.starts_with(tool));
@@ -257,13 +257,13 @@ fn is_question(lower: &str, line: &str) -> bool {
             _ => return false,
         },
     };
-    if is_report(asked) && !LABELS.contains(&asked) {
+    if is_status_line(asked) && !FIELD_LABELS.contains(&asked) {
         return false;
     }
     let first = asked.split(' ').next().unwrap_or_default();
-    LABELS.contains(&asked)
-        || (ASKING.contains(&first) && asked.contains(' '))
-        || USERS.iter().any(|user| {
+    FIELD_LABELS.contains(&asked)
+        || (QUESTION_STARTS.contains(&first) && asked.contains(' '))
+        || USER_WORDS.iter().any(|user| {
             asked == *user
                 || asked.strip_prefix(user).is_some_and(|rest| rest.starts_with(" for "))
                 || asked.strip_suffix(user).is_some_and(|rest| {
@@ -298,7 +298,7 @@ fn is_pager(line: &str) -> bool {
         || is_line_range(line)
 }
 
-/// `lines 1-23` and `lines 1-23/100 (END)`.
+/// `lines 1-23` and `lines 1-23/100 (END_READ_BYTES)`.
 fn is_line_range(line: &str) -> bool {
     let Some(range) = line.strip_prefix("lines ") else { return false };
     let range = range.strip_suffix("(END)").unwrap_or(range).trim();
@@ -315,13 +315,13 @@ fn is_number(text: &str) -> bool {
 
 fn is_interpreter(line: &str, before: &str) -> bool {
     let prompt = line.trim_end();
-    if INTERPRETERS.contains(&prompt) {
+    if INTERPRETER_PROMPTS.contains(&prompt) {
         return true;
     }
     // Alone they could be anything; a blank behind them or the statement that
     // they go on with tells.
     let bare = prompt.trim_start();
-    if CONTINUATIONS.contains(&bare) {
+    if CONTINUATION_PROMPTS.contains(&bare) {
         let started = before.contains("> ") || before.trim_start().starts_with(bare);
         return started || (prompt == ">" && line.ends_with(' '));
     }

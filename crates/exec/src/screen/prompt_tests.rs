@@ -1,7 +1,7 @@
-use super::{PromptKind, awaits_input};
+use super::{PromptKind, detect_prompt};
 
 fn kind(tail: &str) -> Option<PromptKind> {
-    awaits_input(tail).map(|prompt| prompt.kind)
+    detect_prompt(tail).map(|prompt| prompt.kind)
 }
 
 fn all(expected: PromptKind, tails: &[&str]) {
@@ -197,13 +197,13 @@ fn output_that_goes_on_is_no_question() {
         "x = y ? a : b",
         "\"quoted\" text",
     ] {
-        assert_eq!(awaits_input(tail), None, "{tail:?}");
+        assert_eq!(detect_prompt(tail), None, "{tail:?}");
     }
 }
 
 #[test]
 fn the_line_is_the_last_one_and_what_was_written_over_is_gone() {
-    let prompt = awaits_input("one\r\n45%\r  Password: ").unwrap();
+    let prompt = detect_prompt("one\r\n45%\r  Password: ").unwrap();
     assert_eq!(prompt.line, "Password:");
     assert_eq!(kind("Password: \rdone        "), None);
 }
@@ -221,6 +221,6 @@ proptest::proptest! {
 
     #[test]
     fn any_text_is_judged_without_a_panic(text in "[\\PC\n\r\\[\\]():?#$>/yYnN\" -]{0,60}") {
-        let _ = awaits_input(&text);
+        let _ = detect_prompt(&text);
     }
 }

@@ -3,7 +3,7 @@
 
 /// Secrets that are asked for. Those of the most common programs that speak
 /// the user's language are here in that language too.
-pub(super) const SECRETS: &[&str] = &[
+pub(super) const SECRET_WORDS: &[&str] = &[
     "password",
     "passphrase",
     "passcode",
@@ -30,10 +30,10 @@ pub(super) const SECRETS: &[&str] = &[
 ];
 
 /// Names that are asked for, before a colon or before "for" and a place.
-pub(super) const USERS: &[&str] = &["username", "login", "user", "user name"];
+pub(super) const USER_WORDS: &[&str] = &["username", "login", "user", "user name"];
 
 /// What may stand alone before a colon and be a question.
-pub(super) const LABELS: &[&str] = &[
+pub(super) const FIELD_LABELS: &[&str] = &[
     "author",
     "choice",
     "confirm",
@@ -67,13 +67,13 @@ pub(super) const LABELS: &[&str] = &[
 ];
 
 /// What a line that asks begins with.
-pub(super) const ASKING: &[&str] = &[
+pub(super) const QUESTION_STARTS: &[&str] = &[
     "choose", "confirm", "enter", "input", "paste", "pick", "please", "provide", "re-enter",
     "reenter", "repeat", "select", "specify", "type", "what", "which", "who", "where", "your",
 ];
 
 /// What a question begins with that is answered by yes or no.
-pub(super) const CONFIRMING: &[&str] = &[
+pub(super) const CONFIRMATION_STARTS: &[&str] = &[
     "are you sure",
     "continue",
     "delete",
@@ -90,12 +90,12 @@ pub(super) const CONFIRMING: &[&str] = &[
 ];
 
 /// What may follow "press".
-pub(super) const ANY_KEY: &[&str] =
+pub(super) const ANY_KEY_WORDS: &[&str] =
     &["any key", "a key", "enter", "return", "space", "spacebar", "<enter>", "<return>"];
 
 /// Prompts that are nothing else.
-pub(super) const INTERPRETERS: &[&str] =
+pub(super) const INTERPRETER_PROMPTS: &[&str] =
     &[">>>", "(gdb)", "(lldb)", "(Pdb)", "(Pdb++)", "(dlv)", "(rr)", "ipdb>", "php >", "?-"];
 
 /// Prompts for the rest of a statement.
-pub(super) const CONTINUATIONS: &[&str] = &["...", ">", "->", "....>", "...>"];
+pub(super) const CONTINUATION_PROMPTS: &[&str] = &["...", ">", "->", "....>", "...>"];

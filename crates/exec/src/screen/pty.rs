@@ -10,7 +10,7 @@ use rustix::termios::{LocalModes, OptionalActions, Winsize};
 /// The two ends of a pseudo-terminal. Programs that are started later do not
 /// inherit them.
 #[derive(Debug)]
-pub struct Pty {
+pub struct PtyPair {
     /// Our end: what the program writes is read here, and keys are written.
     pub master: OwnedFd,
     /// The program's end: its input, output and errors. As long as somebody
@@ -20,33 +20,33 @@ pub struct Pty {
 
 /// How the terminal treats what is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Typing {
+pub struct TtyInputMode {
     /// It is shown. A program that asks for a password turns this off.
     pub echo: bool,
     /// The program gets whole lines. Editors, pagers and line editors want
     /// every key at once and turn this off.
-    pub lines: bool,
+    pub is_canonical: bool,
 }
 
 /// Opens a pseudo-terminal of this size.
 ///
 /// # Errors
 /// If the system has none left or does not let us.
-pub fn open(rows: u16, cols: u16) -> io::Result<Pty> {
-    with(open_master()?, rows, cols)
+pub fn open(rows: u16, cols: u16) -> io::Result<PtyPair> {
+    from_master(open_master()?, rows, cols)
 }
 
 /// The same of a terminal whose one end was opened elsewhere.
 ///
 /// # Errors
 /// If it is not such an end.
-pub fn with(master: OwnedFd, rows: u16, cols: u16) -> io::Result<Pty> {
+pub fn from_master(master: OwnedFd, rows: u16, cols: u16) -> io::Result<PtyPair> {
     rustix::pty::grantpt(&master)?;
     rustix::pty::unlockpt(&master)?;
     let slave = open_slave(&master)?;
     // Some systems know a size only once the other end is open.
     set_size(&master, rows, cols)?;
-    Ok(Pty { master, slave })
+    Ok(PtyPair { master, slave })
 }
 
 #[cfg(target_os = "linux")]
@@ -99,9 +99,9 @@ pub fn size(terminal: impl AsFd) -> io::Result<(u16, u16)> {
 ///
 /// # Errors
 /// If it is not a terminal.
-pub fn typing(terminal: impl AsFd) -> io::Result<Typing> {
+pub fn input_mode(terminal: impl AsFd) -> io::Result<TtyInputMode> {
     let modes = rustix::termios::tcgetattr(terminal)?.local_modes;
-    Ok(Typing { echo: modes.contains(LocalModes::ECHO), lines: modes.contains(LocalModes::ICANON) })
+    Ok(TtyInputMode { echo: modes.contains(LocalModes::ECHO), is_canonical: modes.contains(LocalModes::ICANON) })
 }
 
 /// Whether what is typed is shown.
@@ -109,7 +109,7 @@ pub fn typing(terminal: impl AsFd) -> io::Result<Typing> {
 /// # Errors
 /// If it is not a terminal.
 pub fn echo(terminal: impl AsFd) -> io::Result<bool> {
-    Ok(typing(terminal)?.echo)
+    Ok(input_mode(terminal)?.echo)
 }
 
 /// Sets whether what is typed is shown.

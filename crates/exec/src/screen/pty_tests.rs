@@ -7,8 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use super::super::{PromptKind, Screen, keys};
-use super::{echo, open, set_echo, set_size, size, typing};
+use super::super::{PromptKind, TerminalScreen, encode_keys};
+use super::{echo, open, set_echo, set_size, size, input_mode};
 
 /// A program that says nothing for so long hangs.
 const GUARD: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ struct Session {
     child: Child,
     master: File,
     output: Receiver<Vec<u8>>,
-    screen: Screen,
+    screen: TerminalScreen,
 }
 
 impl Session {
@@ -34,7 +34,7 @@ impl Session {
                 return None;
             }
         }
-        let screen = Screen::new(12, 60);
+        let screen = TerminalScreen::new(12, 60);
         let pty = open(12, 60).unwrap();
         let child = Command::new("setsid")
             .args(["-c", "-w", program])
@@ -63,7 +63,7 @@ impl Session {
     }
 
     /// Reads on until the screen is as wanted.
-    fn until(&mut self, what: &str, wanted: impl Fn(&Screen) -> bool) {
+    fn until(&mut self, what: &str, wanted: impl Fn(&TerminalScreen) -> bool) {
         while !wanted(&self.screen) {
             match self.output.recv_timeout(GUARD) {
                 Ok(bytes) => self.take(&bytes),
@@ -74,17 +74,17 @@ impl Session {
 
     fn take(&mut self, bytes: &[u8]) {
         self.screen.feed(bytes);
-        let replies = self.screen.replies();
+        let replies = self.screen.take_replies();
         // A program that has ended does not want its answers.
         let _ = self.master.write_all(&replies);
     }
 
     fn press(&mut self, names: &str) {
-        let bytes = keys(names, self.screen.modes()).unwrap();
+        let bytes = encode_keys(names, self.screen.modes()).unwrap();
         self.master.write_all(&bytes).unwrap();
     }
 
-    fn end(mut self) -> (ExitStatus, Screen) {
+    fn end(mut self) -> (ExitStatus, TerminalScreen) {
         while let Ok(bytes) = self.output.recv_timeout(GUARD) {
             self.take(&bytes);
         }
@@ -92,8 +92,8 @@ impl Session {
     }
 }
 
-fn asks(kind: PromptKind) -> impl Fn(&Screen) -> bool {
-    move |screen| screen.awaits_input().is_some_and(|prompt| prompt.kind == kind)
+fn asks(kind: PromptKind) -> impl Fn(&TerminalScreen) -> bool {
+    move |screen| screen.detect_prompt().is_some_and(|prompt| prompt.kind == kind)
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn both_ends_are_one_terminal() {
     assert!(echo(&pty.master).unwrap());
     set_echo(&pty.slave, false).unwrap();
     assert!(!echo(&pty.master).unwrap());
-    let modes = typing(pty.master.as_fd()).unwrap();
-    assert!(!modes.echo && modes.lines);
+    let modes = input_mode(pty.master.as_fd()).unwrap();
+    assert!(!modes.echo && modes.is_canonical);
     set_echo(&pty.master, true).unwrap();
     assert!(echo(&pty.slave).unwrap());
 }
@@ -196,7 +196,7 @@ fn top_draws_and_asks_nothing() {
     let Some(mut session) = Session::start("top", &[]) else { return };
     session.until("the load", |screen| screen.text().contains("load average"));
     session.until("the table", |screen| screen.text().contains("PID"));
-    assert_eq!(session.screen.awaits_input(), None);
+    assert_eq!(session.screen.detect_prompt(), None);
     session.press("q");
     assert!(session.end().0.success());
 }

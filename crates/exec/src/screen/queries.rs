@@ -5,40 +5,40 @@
 //! None repeats what the program said before (a title, the clipboard): it
 //! would come in as keys that nobody pressed.
 
-use super::drawing::Drawing;
+use super::drawing::TerminalGrid;
 
 /// A VT220 with colours.
-pub(super) const ATTRIBUTES: &[u8] = b"\x1b[?62;22c";
+pub(super) const DEVICE_ATTRIBUTES: &[u8] = b"\x1b[?62;22c";
 
 /// An early xterm: programs do not ask those for more.
-const VERSION: &[u8] = b"\x1b[>1;10;0c";
+const SECONDARY_ATTRIBUTES: &[u8] = b"\x1b[>1;10;0c";
 
 /// How large a character is, for those who ask in pixels.
-const CELL: (u32, u32) = (16, 8);
+const CELL_PIXELS: (u32, u32) = (16, 8);
 
 /// How many answers one command may ask for.
-const MOST_ANSWERS: usize = 16;
+const MAX_ANSWERS: usize = 16;
 
 /// The sixteen colours that have names.
-const COLOURS: [u32; 16] = [
+const NAMED_COLOURS: [u32; 16] = [
     0x00_00_00, 0xcd_00_00, 0x00_cd_00, 0xcd_cd_00, 0x00_00_ee, 0xcd_00_cd, 0x00_cd_cd, 0xe5_e5_e5,
     0x7f_7f_7f, 0xff_00_00, 0x00_ff_00, 0xff_ff_00, 0x5c_5c_ff, 0xff_00_ff, 0x00_ff_ff, 0xff_ff_ff,
 ];
 
 /// A control sequence, without the ESC [ before it.
 #[derive(Debug)]
-pub(super) struct Sequence<'a> {
+pub(super) struct ControlSequence<'a> {
     /// What comes before the numbers (`?`, `>`, `=`, `<`).
-    pub(super) marks: &'a [u8],
+    pub(super) prefix: &'a [u8],
     /// The numbers.
     pub(super) params: &'a [u8],
     /// What comes behind the numbers (`$`, a space, …).
-    pub(super) more: &'a [u8],
+    pub(super) intermediates: &'a [u8],
     /// The byte that says what is to be done.
-    pub(super) last: u8,
+    pub(super) final_byte: u8,
 }
 
-impl<'a> Sequence<'a> {
+impl<'a> ControlSequence<'a> {
     pub(super) fn parse(held: &'a [u8]) -> Option<Self> {
         let (&last, held) = held.split_last()?;
         let start = held.iter().take_while(|byte| matches!(byte, b'<'..=b'?')).count();
@@ -46,10 +46,10 @@ impl<'a> Sequence<'a> {
         let end = held.iter().take_while(|byte| matches!(byte, b'0'..=b';')).count();
         let (params, more) = held.split_at(end);
         more.iter().all(|byte| matches!(byte, b' '..=b'/')).then_some(Self {
-            marks,
+            prefix: marks,
             params,
-            more,
-            last,
+            intermediates: more,
+            final_byte: last,
         })
     }
 
@@ -63,11 +63,11 @@ impl<'a> Sequence<'a> {
 }
 
 /// The answer to a control sequence, if it is a question.
-pub(super) fn answer(sequence: &Sequence<'_>, drawing: &Drawing) -> Option<Vec<u8>> {
+pub(super) fn answer_control(sequence: &ControlSequence<'_>, drawing: &TerminalGrid) -> Option<Vec<u8>> {
     let first = sequence.number(0).unwrap_or(0);
     let (row, col) = drawing.cursor();
     let (row, col) = (row + 1, col + 1);
-    let text = match (sequence.marks, sequence.more, sequence.last, first) {
+    let text = match (sequence.prefix, sequence.intermediates, sequence.final_byte, first) {
         (b"", b"", b'n', 5) => "\x1b[0n".into(),
         (b"", b"", b'n', 6) => format!("\x1b[{row};{col}R"),
         (b"?", b"", b'n', 6) => format!("\x1b[?{row};{col}R"),
@@ -76,8 +76,8 @@ pub(super) fn answer(sequence: &Sequence<'_>, drawing: &Drawing) -> Option<Vec<u
         (b"?", b"", b'n', 25) => "\x1b[?21n".into(),
         (b"?", b"", b'n', 26) => "\x1b[?27;1;0;0n".into(),
         (b"?", b"", b'n', 996) => "\x1b[?997;1n".into(),
-        (b"", b"", b'c', 0) => return Some(ATTRIBUTES.to_vec()),
-        (b">", b"", b'c', 0) => return Some(VERSION.to_vec()),
+        (b"", b"", b'c', 0) => return Some(DEVICE_ATTRIBUTES.to_vec()),
+        (b">", b"", b'c', 0) => return Some(SECONDARY_ATTRIBUTES.to_vec()),
         (b"=", b"", b'c', 0) => "\x1bP!|00000000\x1b\\".into(),
         (b">", b"", b'q', 0) => {
             concat!("\x1bP>|hermes ", env!("CARGO_PKG_VERSION"), "\x1b\\").into()
@@ -85,14 +85,14 @@ pub(super) fn answer(sequence: &Sequence<'_>, drawing: &Drawing) -> Option<Vec<u
         (b"", b"", b'x', asked @ 0..=1) => format!("\x1b[{};1;1;128;128;1;0x", asked + 2),
         (b"?", b"$", b'p', mode) => format!("\x1b[?{mode};{}$y", mode_state(mode, drawing)),
         (b"", b"$", b'p', mode) => format!("\x1b[{mode};0$y"),
-        (b"", b"", b't', asked) => window(asked, drawing.size())?,
+        (b"", b"", b't', asked) => window_report(asked, drawing.size())?,
         _ => return None,
     };
     Some(text.into_bytes())
 }
 
 /// Whether a mode is on (1), off (2) or unknown (0).
-fn mode_state(mode: u16, drawing: &Drawing) -> u8 {
+fn mode_state(mode: u16, drawing: &TerminalGrid) -> u8 {
     use vt100::MouseProtocolMode as Mouse;
     let screen = drawing.screen();
     let on = match mode {
@@ -110,8 +110,8 @@ fn mode_state(mode: u16, drawing: &Drawing) -> u8 {
 }
 
 /// What is known about the window.
-fn window(asked: u16, (rows, cols): (u16, u16)) -> Option<String> {
-    let (height, width) = CELL;
+fn window_report(asked: u16, (rows, cols): (u16, u16)) -> Option<String> {
+    let (height, width) = CELL_PIXELS;
     Some(match asked {
         11 => "\x1b[1t".into(),
         13 => "\x1b[3;0;0t".into(),
@@ -127,8 +127,8 @@ fn window(asked: u16, (rows, cols): (u16, u16)) -> Option<String> {
 }
 
 /// The answers to an operating system command, without what encloses them.
-pub(super) fn command(what: &[u8], asked: &[u8]) -> Vec<String> {
-    let fields = asked.split(|byte| *byte == b';').take(MOST_ANSWERS);
+pub(super) fn answer_osc(what: &[u8], asked: &[u8]) -> Vec<String> {
+    let fields = asked.split(|byte| *byte == b';').take(MAX_ANSWERS);
     match what {
         // Text, background and cursor; each further field asks for the next.
         b"10" | b"11" | b"12" => {
@@ -138,7 +138,7 @@ pub(super) fn command(what: &[u8], asked: &[u8]) -> Vec<String> {
             asked
                 .map(|(at, _)| first + at)
                 .take_while(|which| *which <= 12)
-                .map(|which| format!("{which};{}", colour(light(which))))
+                .map(|which| format!("{which};{}", colour_spec(light(which))))
                 .collect()
         }
         b"4" => {
@@ -147,7 +147,7 @@ pub(super) fn command(what: &[u8], asked: &[u8]) -> Vec<String> {
                 [index, b"?"] => std::str::from_utf8(index).ok()?.parse().ok(),
                 _ => None,
             });
-            asked.map(|index: u8| format!("4;{index};{}", colour(palette(index)))).collect()
+            asked.map(|index: u8| format!("4;{index};{}", colour_spec(palette_colour(index)))).collect()
         }
         // The clipboard is the user's: it is empty for whoever asks.
         b"52" if asked.ends_with(b";?") => vec!["52;c;".into()],
@@ -156,7 +156,7 @@ pub(super) fn command(what: &[u8], asked: &[u8]) -> Vec<String> {
 }
 
 /// The answer to a device control string: that there is none.
-pub(super) fn device(asked: &[u8]) -> Option<&'static [u8]> {
+pub(super) fn answer_dcs(asked: &[u8]) -> Option<&'static [u8]> {
     match asked {
         [b'$', b'q', ..] => Some(b"\x1bP0$r\x1b\\"),
         [b'+', b'q', ..] => Some(b"\x1bP0+r\x1b\\"),
@@ -164,14 +164,14 @@ pub(super) fn device(asked: &[u8]) -> Option<&'static [u8]> {
     }
 }
 
-fn colour(rgb: u32) -> String {
+fn colour_spec(rgb: u32) -> String {
     let [_, r, g, b] = rgb.to_be_bytes();
     format!("rgb:{r:02x}{r:02x}/{g:02x}{g:02x}/{b:02x}{b:02x}")
 }
 
 /// The 256 colours: sixteen with names, a cube, a ramp of greys.
-fn palette(index: u8) -> u32 {
-    if let Some(colour) = COLOURS.get(usize::from(index)) {
+fn palette_colour(index: u8) -> u32 {
+    if let Some(colour) = NAMED_COLOURS.get(usize::from(index)) {
         return *colour;
     }
     let index = u32::from(index);

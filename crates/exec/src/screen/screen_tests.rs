@@ -1,15 +1,15 @@
 use proptest::prelude::*;
 
-use super::{PromptKind, Screen};
+use super::{PromptKind, TerminalScreen};
 
-fn drawn(bytes: &str) -> Screen {
-    let mut screen = Screen::new(6, 20);
+fn drawn(bytes: &str) -> TerminalScreen {
+    let mut screen = TerminalScreen::new(6, 20);
     screen.feed(bytes.as_bytes());
     screen
 }
 
 fn replies(bytes: &str) -> String {
-    String::from_utf8(drawn(bytes).replies()).unwrap()
+    String::from_utf8(drawn(bytes).take_replies()).unwrap()
 }
 
 #[test]
@@ -26,13 +26,13 @@ fn text_is_what_a_person_sees() {
 
 #[test]
 fn the_default_is_thirty_by_a_hundred_and_twenty() {
-    assert_eq!(Screen::default().size(), (30, 120));
+    assert_eq!(TerminalScreen::default().size(), (30, 120));
 }
 
 #[test]
 fn sizes_are_bounded() {
-    assert_eq!(Screen::new(0, 0).size(), (1, 2));
-    let mut screen = Screen::new(u16::MAX, u16::MAX);
+    assert_eq!(TerminalScreen::new(0, 0).size(), (1, 2));
+    let mut screen = TerminalScreen::new(u16::MAX, u16::MAX);
     assert_eq!(screen.size(), (500, 500));
     screen.resize(3, 10);
     assert_eq!(screen.size(), (3, 10));
@@ -58,7 +58,7 @@ fn the_cursor_is_where_the_program_put_it() {
 
 #[test]
 fn rows_that_scrolled_away_are_kept_within_bounds() {
-    let mut screen = Screen::new(5, 20);
+    let mut screen = TerminalScreen::new(5, 20);
     for n in 0..5000 {
         screen.feed(format!("line {n}\r\n").as_bytes());
     }
@@ -72,17 +72,17 @@ fn rows_that_scrolled_away_are_kept_within_bounds() {
 
 #[test]
 fn only_changes_are_told() {
-    let mut screen = Screen::new(6, 20);
-    assert_eq!(screen.since(), None);
+    let mut screen = TerminalScreen::new(6, 20);
+    assert_eq!(screen.text_if_changed(), None);
     screen.feed(b"one");
-    assert_eq!(screen.since().as_deref(), Some("one"));
-    assert_eq!(screen.since(), None);
+    assert_eq!(screen.text_if_changed().as_deref(), Some("one"));
+    assert_eq!(screen.text_if_changed(), None);
     screen.feed(b"\x1b[31m");
-    assert_eq!(screen.since(), None);
+    assert_eq!(screen.text_if_changed(), None);
     screen.feed(b"\x1b[H");
-    assert_eq!(screen.since().as_deref(), Some("one"));
+    assert_eq!(screen.text_if_changed().as_deref(), Some("one"));
     screen.feed(b"two");
-    assert_eq!(screen.since().as_deref(), Some("two"));
+    assert_eq!(screen.text_if_changed().as_deref(), Some("two"));
 }
 
 #[test]
@@ -167,13 +167,13 @@ fn no_answer_carries_what_the_program_said() {
 #[test]
 fn replies_are_handed_out_once_and_do_not_pile_up() {
     let mut screen = drawn("\x1b[6n");
-    assert_eq!(screen.replies(), b"\x1b[1;1R");
-    assert!(screen.replies().is_empty());
+    assert_eq!(screen.take_replies(), b"\x1b[1;1R");
+    assert!(screen.take_replies().is_empty());
     screen.feed("\x1b[6n".repeat(100_000).as_bytes());
-    let waiting = screen.replies();
+    let waiting = screen.take_replies();
     assert!(waiting.len() <= 4096 && waiting.ends_with(b"R"));
     screen.feed(b"\x1b[5n");
-    assert_eq!(screen.replies(), b"\x1b[0n");
+    assert_eq!(screen.take_replies(), b"\x1b[0n");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn the_modes_of_keys_follow_the_program() {
 
 #[test]
 fn a_question_is_before_the_cursor() {
-    let kind = |bytes: &str| drawn(bytes).awaits_input().map(|prompt| prompt.kind);
+    let kind = |bytes: &str| drawn(bytes).detect_prompt().map(|prompt| prompt.kind);
     assert_eq!(kind("Password: "), Some(PromptKind::Password));
     assert_eq!(kind("> "), Some(PromptKind::Interpreter));
     assert_eq!(kind(">"), None);
@@ -204,7 +204,7 @@ fn a_question_is_before_the_cursor() {
     assert_eq!(kind("\x1b[?1049h\x1b[6;1H\x1b[7ma.txt\x1b[m\x1b[K"), Some(PromptKind::Pager));
     assert_eq!(kind("\x1b[?1049h\x1b[6;1Ha.txt"), None);
     // It may be longer than the screen is wide.
-    let prompt = drawn("out\r\nEnter passphrase for key 'id': ").awaits_input().unwrap();
+    let prompt = drawn("out\r\nEnter passphrase for key 'id': ").detect_prompt().unwrap();
     assert_eq!(prompt.line, "Enter passphrase for key 'id':");
 }
 
@@ -216,7 +216,7 @@ fn strings_without_an_end_take_no_memory_and_draw_nothing() {
         for _ in 0..100 {
             screen.feed(&[b'1'; 10_000]);
         }
-        assert!(screen.stream.held.capacity() <= 4096, "{start:?}");
+        assert!(screen.parser.pending.capacity() <= 4096, "{start:?}");
         screen.feed(b"\x18after");
         assert_eq!(screen.text(), "before after", "{start:?}");
     }
@@ -225,12 +225,12 @@ fn strings_without_an_end_take_no_memory_and_draw_nothing() {
 #[test]
 fn a_stumble_of_the_library_costs_the_picture_only() {
     let mut screen = drawn("\x1b]2;title\x07lost\x1b[6n");
-    screen.drawing.guarded(|_| panic!("on purpose"));
+    screen.drawing.catch_panic(|_| panic!("on purpose"));
     assert_eq!((screen.text().as_str(), screen.size()), ("", (6, 20)));
     assert_eq!(screen.title(), "title");
     screen.feed(b"found");
     assert_eq!(screen.text(), "found");
-    assert_eq!(screen.replies(), b"\x1b[1;5R");
+    assert_eq!(screen.take_replies(), b"\x1b[1;5R");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn colourful_characters_are_as_wide_as_programs_count() {
     let mut screen = drawn(&format!("\x1b[6;20H{heart}\x1b[5;20Hx"));
     screen.feed(b"\x1b[6;20Hy");
     assert_eq!(screen.drawing.restarts, 0);
-    let mut cut = Screen::new(6, 20);
+    let mut cut = TerminalScreen::new(6, 20);
     for byte in heart.bytes().chain(*b"!") {
         cut.feed(&[byte]);
     }
@@ -252,13 +252,13 @@ fn colourful_characters_are_as_wide_as_programs_count() {
 fn characters_may_be_cut() {
     let text = "é é 漢 👍 é";
     for at in 0..text.len() {
-        let mut screen = Screen::new(6, 20);
+        let mut screen = TerminalScreen::new(6, 20);
         let (head, tail) = text.as_bytes().split_at(at);
         screen.feed(head);
         screen.feed(tail);
         assert_eq!(screen.text(), text, "cut at {at}");
     }
-    let mut screen = Screen::new(6, 20);
+    let mut screen = TerminalScreen::new(6, 20);
     screen.feed(b"a\xe6\xbc\x1b[mb\xff\xc3(c\xe9");
     screen.feed(b"d");
     assert_eq!(screen.text(), "ab(cd");
@@ -326,7 +326,7 @@ proptest! {
         pieces in proptest::collection::vec(piece(), 0..60),
         sizes in proptest::collection::vec((0u16..12, 0u16..24), 1..4),
     ) {
-        let mut screen = Screen::new(4, 10);
+        let mut screen = TerminalScreen::new(4, 10);
         for part in pieces.chunks(pieces.len() / sizes.len() + 1).zip(sizes.iter().cycle()) {
             let (pieces, (rows, cols)) = part;
             screen.feed(&pieces.concat());
@@ -335,7 +335,7 @@ proptest! {
             let cursor = screen.cursor();
             prop_assert!(cursor.row < rows && cursor.col < cols);
             prop_assert!(screen.text().lines().count() <= usize::from(rows));
-            let _ = (screen.awaits_input(), screen.text_with_history(50), screen.since());
+            let _ = (screen.detect_prompt(), screen.text_with_history(50), screen.text_if_changed());
         }
         // The guard is for what nobody has thought of.
         prop_assert_eq!(screen.drawing.restarts, 0);
@@ -347,9 +347,9 @@ proptest! {
         cuts in proptest::collection::vec(1usize..9, 1..20),
     ) {
         let bytes = pieces.concat();
-        let mut whole = Screen::new(5, 12);
+        let mut whole = TerminalScreen::new(5, 12);
         whole.feed(&bytes);
-        let mut cut = Screen::new(5, 12);
+        let mut cut = TerminalScreen::new(5, 12);
         let mut rest = bytes.as_slice();
         for size in cuts.iter().cycle() {
             let (head, tail) = rest.split_at(rest.len().min(*size));
@@ -361,7 +361,7 @@ proptest! {
         }
         prop_assert_eq!(whole.text(), cut.text());
         prop_assert_eq!(whole.cursor(), cut.cursor());
-        prop_assert_eq!(whole.replies(), cut.replies());
+        prop_assert_eq!(whole.take_replies(), cut.take_replies());
         prop_assert_eq!(whole.title(), cut.title());
     }
 }

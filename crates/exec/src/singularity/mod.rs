@@ -4,7 +4,7 @@
 //! sees nothing of this machine but what is declared.
 
 mod settings;
-mod trouble;
+mod diagnosis;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,39 +16,39 @@ use std::time::Duration;
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use serde::Deserialize;
 
-use crate::backend::Exit;
-use crate::elsewhere::{Carriage, Carrier, Elsewhere, Way};
-use crate::errand::{Done, Errand};
-use crate::local::Local;
-use crate::order::{Input, Order, Output};
-use crate::{leftovers, tree};
-pub use settings::Settings;
+use crate::backend::ProcessExit;
+use crate::remote::{TransportIo, TransportProcess, RemoteBackend, Transport};
+use crate::captured_command::{CaptureResult, CapturedCommand};
+use crate::local::LocalBackend;
+use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::{job_records, tree};
+pub use settings::SingularitySettings;
 
 /// An image may have to be fetched and unpacked first.
-const START: Duration = Duration::from_secs(15 * 60);
+const START_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// How long a small question may take.
-const QUESTION: Duration = Duration::from_secs(60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of an answer.
-const MOST: usize = 4 * 1024 * 1024;
+const MAX_OUTPUT_BYTES: usize = 4 * 1024 * 1024;
 /// What it ends with when it is not the program's end.
-const OWN: i32 = 255;
+const OWN_EXIT_CODE: i32 = 255;
 
 /// How often, and after how long, a container is looked at that may be ending.
-const ROUNDS: usize = 20;
-const ROUND: Duration = Duration::from_millis(100);
+const MAX_EXIT_CHECKS: usize = 20;
+const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A shell that waits for the program: the carrier would end by the signal
 /// that the program ended by, as if somebody had killed it. The program has the
 /// terminal to itself: a key that interrupts would end the carrier as well.
-const WAITER: &str = "trap : INT QUIT; set -m 2>/dev/null; sh -c \"$1\"; exit $?";
+const WAIT_SCRIPT: &str = "trap : INT QUIT; set -m 2>/dev/null; sh -c \"$1\"; exit $?";
 
 /// The same for one without a terminal, which has a session of its own: the
 /// one that it would be in is not seen from inside.
-const APART: &str = "if command -v setsid >/dev/null; then setsid sh -c \"$1\"; \
+const SETSID_SCRIPT: &str = "if command -v setsid >/dev/null; then setsid sh -c \"$1\"; \
                      else sh -c \"$1\"; fi; exit $?";
 
 /// What it takes from the environment of this program.
-const PASSED: [&str; 15] = [
+const FORWARDED_VARIABLES: [&str; 15] = [
     "APPTAINER_CACHEDIR",
     "APPTAINER_CONFIGDIR",
     "APPTAINER_TMPDIR",
@@ -68,75 +68,75 @@ const PASSED: [&str; 15] = [
 
 /// The way into a container.
 #[derive(Debug)]
-pub struct Singularity {
-    settings: Settings,
-    local: Local,
-    opening: tokio::sync::Mutex<Opening>,
-    open: Mutex<Option<Instance>>,
-    news: Mutex<Option<String>>,
+pub struct SingularityTransport {
+    settings: SingularitySettings,
+    local: LocalBackend,
+    opening: tokio::sync::Mutex<InstanceOpening>,
+    open: Mutex<Option<ContainerInstance>>,
+    notice: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
-struct Opening {
+struct InstanceOpening {
     /// Instances that nobody owns were looked for.
-    is_swept: bool,
+    has_swept: bool,
     was_open: bool,
 }
 
 /// A container that runs.
 #[derive(Debug, Clone)]
-struct Instance {
+struct ContainerInstance {
     name: String,
     /// Its first process, and when that started.
     pid: u32,
     started: u64,
-    held: String,
+    containment: String,
 }
 
-impl Instance {
+impl ContainerInstance {
     fn is_alive(&self) -> bool {
-        tree::started(self.pid) == Some(self.started)
+        tree::start_time(self.pid) == Some(self.started)
     }
 }
 
 /// What is told of instances.
 #[derive(Debug, Deserialize)]
-struct List {
-    instances: Vec<Listed>,
+struct InstanceList {
+    instances: Vec<InstanceRecord>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Listed {
+struct InstanceRecord {
     instance: String,
     pid: u32,
 }
 
-impl Singularity {
+impl SingularityTransport {
     /// The way into a container like this.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: SingularitySettings) -> Self {
         Self {
             settings,
-            local: Local::default(),
+            local: LocalBackend::default(),
             opening: tokio::sync::Mutex::default(),
             open: Mutex::default(),
-            news: Mutex::default(),
+            notice: Mutex::default(),
         }
     }
 
     /// The place in such a container.
-    pub fn place(settings: Settings) -> Elsewhere<Self> {
-        Elsewhere::new(Self::new(settings))
+    pub fn backend(settings: SingularitySettings) -> RemoteBackend<Self> {
+        RemoteBackend::new(Self::new(settings))
     }
 
-    async fn make_ready(&self) -> Result<(), ToolError> {
+    async fn ensure_open(&self) -> Result<(), ToolError> {
         let mut opening = self.opening.lock().await;
-        if lock(&self.open).as_ref().is_some_and(Instance::is_alive) {
+        if lock(&self.open).as_ref().is_some_and(ContainerInstance::is_alive) {
             return Ok(());
         }
         self.check()?;
         lock(&self.open).take();
-        if !std::mem::replace(&mut opening.is_swept, true) {
-            self.sweep().await?;
+        if !std::mem::replace(&mut opening.has_swept, true) {
+            self.stop_abandoned().await?;
         }
         let instance = self.start().await?;
         *lock(&self.open) = Some(instance);
@@ -145,7 +145,7 @@ impl Singularity {
                 Some(_) => "what ran in it has ended",
                 None => "what it held outside of its binds is lost, and what ran in it has ended",
             };
-            *lock(&self.news) =
+            *lock(&self.notice) =
                 Some(format!("the container was gone, so this ran in a new one: {lost}"));
         }
         Ok(())
@@ -164,33 +164,33 @@ impl Singularity {
     }
 
     /// Starts a container, with the limits if they can hold.
-    async fn start(&self) -> Result<Instance, ToolError> {
-        let (pid, started) = leftovers::owner();
+    async fn start(&self) -> Result<ContainerInstance, ToolError> {
+        let (pid, started) = job_records::current_process();
         let word = RandomState::new().build_hasher().finish();
         let name = format!("hermes_{pid}_{started}_{word:016x}");
-        let limits = self.limits();
-        let mut done = self.run(self.starting(&name, &limits), START).await?;
-        let cannot = trouble::NO_LIMITS.iter().any(|sign| done.errors.contains(sign));
+        let limits = self.limit_arguments();
+        let mut done = self.run(self.start_arguments(&name, &limits), START_TIMEOUT).await?;
+        let cannot = diagnosis::NO_CGROUPS_MESSAGES.iter().any(|sign| done.errors.contains(sign));
         let mut unheld = None;
-        if !done.is_well() && !limits.is_empty() && cannot {
-            unheld = Some(trouble::fatal(&done.errors).unwrap_or("no cgroups").to_owned());
-            done = self.run(self.starting(&name, &[]), START).await?;
+        if !done.succeeded() && !limits.is_empty() && cannot {
+            unheld = Some(diagnosis::fatal_message(&done.errors).unwrap_or("no cgroups").to_owned());
+            done = self.run(self.start_arguments(&name, &[]), START_TIMEOUT).await?;
         }
-        if !done.is_well() {
+        if !done.succeeded() {
             let program = self.program().display().to_string();
-            return Err(trouble::of_starting(&program, &self.settings.image, &done.errors));
+            return Err(diagnosis::start_error(&program, &self.settings.image, &done.errors));
         }
         let found = self.list(Some(&name)).await?;
-        let running = found.iter().find_map(|found| Some((found.pid, tree::started(found.pid)?)));
+        let running = found.iter().find_map(|found| Some((found.pid, tree::start_time(found.pid)?)));
         let Some((pid, started)) = running else {
             return Err(ToolError::unavailable("singularity: the container ended at once")
                 .with_hint("Its start script may have failed; try another image."));
         };
-        let held = self.describe(unheld.as_deref());
-        Ok(Instance { name, pid, started, held })
+        let held = self.describe_containment(unheld.as_deref());
+        Ok(ContainerInstance { name, pid, started, containment: held })
     }
 
-    fn starting(&self, name: &str, limits: &[OsString]) -> Vec<OsString> {
+    fn start_arguments(&self, name: &str, limits: &[OsString]) -> Vec<OsString> {
         let mut words: Vec<OsString> =
             ["instance", "start", "--containall", "--no-home", "--cleanenv", "--no-privs"]
                 .map(OsString::from)
@@ -210,18 +210,18 @@ impl Singularity {
         words
     }
 
-    fn limits(&self) -> Vec<OsString> {
-        let memory = self.settings.memory.map(|most| ["--memory".into(), format!("{most}M")]);
+    fn limit_arguments(&self) -> Vec<OsString> {
+        let memory = self.settings.memory_mb.map(|most| ["--memory".into(), format!("{most}M")]);
         let cpus = self.settings.cpus.map(|most| ["--cpus".into(), most.to_string()]);
         memory.into_iter().chain(cpus).flatten().map(|word: String| word.into()).collect()
     }
 
-    fn describe(&self, unheld: Option<&str>) -> String {
+    fn describe_containment(&self, unheld: Option<&str>) -> String {
         let mut held = format!("{}: container, no privileges", self.program_name());
         if !self.settings.network {
             held.push_str(", no network");
         }
-        let limits = self.limits();
+        let limits = self.limit_arguments();
         let limits: Vec<_> = limits.iter().map(|word| word.to_string_lossy()).collect();
         match unheld {
             Some(why) => held.push_str(&format!("; limits do not hold here: {why}")),
@@ -232,14 +232,14 @@ impl Singularity {
     }
 
     /// Ends the instances of programs that are gone.
-    async fn sweep(&self) -> Result<(), ToolError> {
+    async fn stop_abandoned(&self) -> Result<(), ToolError> {
         for found in self.list(None).await? {
             let mut parts = found.instance.split('_');
             let is_ours = parts.next() == Some("hermes");
             let owner = parts.next().and_then(|pid| pid.parse().ok());
             let started: Option<u64> = parts.next().and_then(|started| started.parse().ok());
             if let (true, Some(pid), Some(_)) = (is_ours, owner, started)
-                && tree::started(pid) != started
+                && tree::start_time(pid) != started
             {
                 self.stop(&found.instance).await;
             }
@@ -247,10 +247,10 @@ impl Singularity {
         Ok(())
     }
 
-    async fn list(&self, name: Option<&str>) -> Result<Vec<Listed>, ToolError> {
+    async fn list(&self, name: Option<&str>) -> Result<Vec<InstanceRecord>, ToolError> {
         let words = ["instance", "list", "--json"].into_iter().chain(name);
-        let done = self.run(words.map(OsString::from).collect(), QUESTION).await?;
-        let list: Result<List, _> = serde_json::from_slice(&done.output);
+        let done = self.run(words.map(OsString::from).collect(), QUERY_TIMEOUT).await?;
+        let list: Result<InstanceList, _> = serde_json::from_slice(&done.output);
         list.map(|list| list.instances).map_err(|_| {
             let program = self.program().display().to_string();
             let said = done.errors.trim().lines().next_back().unwrap_or_default();
@@ -262,21 +262,21 @@ impl Singularity {
     async fn stop(&self, name: &str) {
         let words = ["instance", "stop", "--timeout", "5", name];
         // One that is gone needs no end.
-        let _ = self.run(words.map(OsString::from).to_vec(), QUESTION).await;
+        let _ = self.run(words.map(OsString::from).to_vec(), QUERY_TIMEOUT).await;
     }
 
-    async fn run(&self, words: Vec<OsString>, limit: Duration) -> Result<Done, ToolError> {
-        let Carrier { program, arguments, environment } = self.called(words);
-        let order = Order {
+    async fn run(&self, words: Vec<OsString>, limit: Duration) -> Result<CaptureResult, ToolError> {
+        let TransportProcess { program, arguments, environment } = self.engine_process(words);
+        let order = CommandSpec {
             program,
             arguments,
             environment,
             directory: "/".into(),
-            input: Input::Given(Vec::new()),
-            output: Output::Apart,
+            input: StdinSource::Bytes(Vec::new()),
+            output: StdioMode::Separate,
             confinement: None,
         };
-        let done = Errand { order, limit, most: MOST }.run(&self.local, "singularity").await;
+        let done = CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }.run(&self.local, "singularity").await;
         done.map_err(|error| match error.kind() {
             ErrorKind::NotFound => ToolError::unavailable(
                 "singularity: neither apptainer nor singularity is installed",
@@ -304,15 +304,15 @@ impl Singularity {
         name.to_string_lossy().into_owned()
     }
 
-    fn called(&self, arguments: Vec<OsString>) -> Carrier {
-        let environment = PASSED
+    fn engine_process(&self, arguments: Vec<OsString>) -> TransportProcess {
+        let environment = FORWARDED_VARIABLES
             .iter()
             .filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)))
             .collect();
-        Carrier { program: self.program(), arguments, environment }
+        TransportProcess { program: self.program(), arguments, environment }
     }
 
-    fn gone(&self, said: &str) -> ToolError {
+    fn gone_error(&self, said: &str) -> ToolError {
         let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
         ToolError::unavailable(format!(
             "singularity: the container ended while a program ran in it{said}"
@@ -321,22 +321,22 @@ impl Singularity {
     }
 }
 
-impl Way for Singularity {
+impl Transport for SingularityTransport {
     fn name(&self) -> &str {
         "singularity"
     }
 
     fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
-        Box::pin(self.make_ready())
+        Box::pin(self.ensure_open())
     }
 
-    fn carrier(&self, script: &str, carriage: Carriage) -> Carrier {
+    fn transport_process(&self, script: &str, carriage: TransportIo) -> TransportProcess {
         let name = lock(&self.open).as_ref().map(|open| open.name.clone()).unwrap_or_default();
         let mut words = ["exec", "--cleanenv", "--no-privs"].map(OsString::from).to_vec();
         words.push(format!("instance://{name}").into());
-        let waiter = if carriage.terminal { WAITER } else { APART };
+        let waiter = if carriage.terminal { WAIT_SCRIPT } else { SETSID_SCRIPT };
         words.extend(["sh", "-c", waiter, "sh", script].map(OsString::from));
-        self.called(words)
+        self.engine_process(words)
     }
 
     fn directory(&self) -> Option<OsString> {
@@ -347,38 +347,38 @@ impl Way for Singularity {
         self.settings.environment.clone()
     }
 
-    fn held(&self) -> Option<String> {
-        lock(&self.open).as_ref().map(|open| open.held.clone())
+    fn containment_summary(&self) -> Option<String> {
+        lock(&self.open).as_ref().map(|open| open.containment.clone())
     }
 
-    fn failure(&self, exit: Exit, errors: &str) -> Option<ToolError> {
-        let said = trouble::fatal(errors);
-        (exit == Exit::Code(OWN)).then_some(said).flatten().map(|said| self.gone(said))
+    fn explain_failure(&self, exit: ProcessExit, errors: &str) -> Option<ToolError> {
+        let said = diagnosis::fatal_message(errors);
+        (exit == ProcessExit::Code(OWN_EXIT_CODE)).then_some(said).flatten().map(|said| self.gone_error(said))
     }
 
-    fn lost(&self, exit: Exit) -> BoxFuture<'_, Option<ToolError>> {
+    fn diagnose_loss(&self, exit: ProcessExit) -> BoxFuture<'_, Option<ToolError>> {
         Box::pin(async move {
             // What ends a container ends its programs first.
-            let rounds = if matches!(exit, Exit::Signal(_)) { ROUNDS } else { 1 };
+            let rounds = if matches!(exit, ProcessExit::Signal(_)) { MAX_EXIT_CHECKS } else { 1 };
             for round in 0..rounds {
                 if round > 0 {
-                    tokio::time::sleep(ROUND).await;
+                    tokio::time::sleep(EXIT_CHECK_INTERVAL).await;
                 }
-                let is_alive = lock(&self.open).as_ref().is_some_and(Instance::is_alive);
+                let is_alive = lock(&self.open).as_ref().is_some_and(ContainerInstance::is_alive);
                 if !is_alive {
-                    return Some(self.gone(""));
+                    return Some(self.gone_error(""));
                 }
             }
             None
         })
     }
 
-    fn news(&self) -> Option<String> {
-        lock(&self.news).take()
+    fn take_notice(&self) -> Option<String> {
+        lock(&self.notice).take()
     }
 
     /// All of it ends with its instance.
-    fn lasts(&self) -> bool {
+    fn keeps_programs_on_close(&self) -> bool {
         false
     }
 

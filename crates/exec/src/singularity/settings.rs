@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// A container of Apptainer or Singularity.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct SingularitySettings {
     /// A `.sif` file, a folder, or an address such as `docker://…`.
     pub image: String,
     /// What of this machine is seen in it: `/here:/there`, perhaps with `:ro`.
@@ -15,7 +15,7 @@ pub struct Settings {
     /// when it is closed.
     pub overlay: Option<PathBuf>,
     /// Megabytes of memory at most.
-    pub memory: Option<u64>,
+    pub memory_mb: Option<u64>,
     /// Processors at most.
     pub cpus: Option<f64>,
     /// Whether it has a network.
@@ -28,13 +28,13 @@ pub struct Settings {
     pub program: Option<OsString>,
 }
 
-impl Default for Settings {
+impl Default for SingularitySettings {
     fn default() -> Self {
         Self {
             image: String::new(),
             binds: Vec::new(),
             overlay: None,
-            memory: None,
+            memory_mb: None,
             cpus: None,
             network: true,
             directory: None,

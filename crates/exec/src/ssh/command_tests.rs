@@ -1,6 +1,6 @@
 use std::process::Command;
 
-use super::line;
+use super::remote_command_line;
 
 /// A script with everything in it that some shell has an opinion on.
 const ODD: &str = r#"n=$(printf '\nx'); printf '%s|' 'a\\b' "it's" '!x !!' "$((1+2))" '%d' '~' '\'  '*' '#' 'ü' "${n%x}" '{a,b}' "\$HOME""#;
@@ -11,7 +11,7 @@ const LAST: &str = "printf \"\\036word:$c\\036\" >&2; ";
 fn said_by(shell: &str) -> Option<Vec<u8>> {
     // A home of nobody, so that no start file says anything.
     let output = Command::new(shell)
-        .args(["-c", &line(ODD, LAST)])
+        .args(["-c", &remote_command_line(ODD, LAST)])
         .env("HOME", "/nonexistent")
         .output()
         .ok()?;
@@ -25,7 +25,7 @@ fn every_login_shell_hands_it_on_unchanged() {
     for shell in ["sh", "bash", "dash", "busybox", "zsh", "fish", "tcsh", "csh"] {
         let said = match shell {
             "busybox" => Command::new(shell)
-                .args(["sh", "-c", &line(ODD, LAST)])
+                .args(["sh", "-c", &remote_command_line(ODD, LAST)])
                 .output()
                 .ok()
                 .map(|output| output.stdout),
@@ -40,9 +40,9 @@ fn every_login_shell_hands_it_on_unchanged() {
 
 #[test]
 fn the_end_is_told_and_a_signal_has_its_code() {
-    assert_eq!(LAST, super::super::told::saying("word"));
+    assert_eq!(LAST, super::super::exit_report::report_exit_script("word"));
     for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("kill -15 $$", 143), ("true", 0)] {
-        let output = Command::new("sh").args(["-c", &line(script, LAST)]).output().unwrap();
+        let output = Command::new("sh").args(["-c", &remote_command_line(script, LAST)]).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{script}");
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(said, format!("\x1eword:{code}\x1e"), "and nothing of a shell's own");
@@ -51,5 +51,5 @@ fn the_end_is_told_and_a_signal_has_its_code() {
 
 #[test]
 fn it_is_one_line() {
-    assert!(!line("a\nb\r'c", LAST).contains(['\n', '\r']));
+    assert!(!remote_command_line("a\nb\r'c", LAST).contains(['\n', '\r']));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// How a host is reached, and what is kept the same there and here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct SshSettings {
     /// Its name or address, or an alias of the user's ssh configuration.
     pub host: String,
     /// The user there; else what the ssh configuration says.
@@ -17,17 +17,17 @@ pub struct Settings {
     /// The private key; else those of the ssh configuration and of the agent.
     pub key: Option<PathBuf>,
     /// What is asked of the host's own key.
-    pub host_key: HostKey,
+    pub host_key: HostKeyPolicy,
     /// The folder that sessions begin in; `~` is the home there.
     pub directory: Option<String>,
     /// What is sent before a program runs, and again when it has changed.
-    pub sync: Vec<Synced>,
+    pub sync: Vec<SyncMapping>,
     /// What is fetched when the place is closed.
-    pub sync_back: Vec<Synced>,
+    pub sync_back: Vec<SyncMapping>,
     /// A folder here that remembers what was fetched, for the next program.
     pub storage: Option<PathBuf>,
     /// Bytes that are fetched at most.
-    pub most: u64,
+    pub max_fetch_bytes: u64,
     /// How long a host has to answer.
     pub connect_timeout: Duration,
     /// How long an unused connection is kept.
@@ -40,19 +40,19 @@ pub struct Settings {
     pub known_hosts: Option<PathBuf>,
 }
 
-impl Default for Settings {
+impl Default for SshSettings {
     fn default() -> Self {
         Self {
             host: String::new(),
             user: None,
             port: None,
             key: None,
-            host_key: HostKey::default(),
+            host_key: HostKeyPolicy::default(),
             directory: None,
             sync: Vec::new(),
             sync_back: Vec::new(),
             storage: None,
-            most: 2 * 1024 * 1024 * 1024,
+            max_fetch_bytes: 2 * 1024 * 1024 * 1024,
             connect_timeout: Duration::from_secs(10),
             persist: Duration::from_secs(300),
             program: "ssh".into(),
@@ -64,7 +64,7 @@ impl Default for Settings {
 
 /// What is asked of a host's own key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum HostKey {
+pub enum HostKeyPolicy {
     /// A host that is not known yet is believed and remembered; one that is
     /// known must have the key that it had.
     #[default]
@@ -75,7 +75,7 @@ pub enum HostKey {
     Off,
 }
 
-impl HostKey {
+impl HostKeyPolicy {
     /// Reads its name in the configuration: `accept-new`, `strict`, `off`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -89,7 +89,7 @@ impl HostKey {
 
 /// A file or folder that is here and there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Synced {
+pub struct SyncMapping {
     /// Here; `~` is the home.
     pub local: PathBuf,
     /// There; `~` is the home there.
@@ -97,7 +97,7 @@ pub struct Synced {
 }
 
 /// A path of this machine, with the home in place of `~`.
-pub(super) fn expand(path: &Path) -> PathBuf {
+pub(super) fn expand_home(path: &Path) -> PathBuf {
     let home = || std::env::var_os("HOME").map(PathBuf::from);
     match path.as_os_str().as_bytes() {
         b"~" => home().unwrap_or_else(|| path.to_owned()),

@@ -4,35 +4,35 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A value as the shell holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bytes(pub(super) Vec<u8>);
+pub(super) struct ShellBytes(pub(super) Vec<u8>);
 
 /// A document is text, so only what is not text is written as numbers.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum SerializedBytes {
     Text(String),
     Numbers(Vec<u8>),
 }
 
-impl Serialize for Bytes {
+impl Serialize for ShellBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match std::str::from_utf8(&self.0) {
             Ok(text) => serializer.serialize_str(text),
-            Err(_) => Written::Numbers(self.0.clone()).serialize(serializer),
+            Err(_) => SerializedBytes::Numbers(self.0.clone()).serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for ShellBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Written::deserialize(deserializer)? {
-            Written::Text(text) => Self(text.into_bytes()),
-            Written::Numbers(bytes) => Self(bytes),
+        Ok(match SerializedBytes::deserialize(deserializer)? {
+            SerializedBytes::Text(text) => Self(text.into_bytes()),
+            SerializedBytes::Numbers(bytes) => Self(bytes),
         })
     }
 }
 
-impl From<&[u8]> for Bytes {
+impl From<&[u8]> for ShellBytes {
     fn from(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())
     }

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::bytes::Bytes;
+use super::bytes::ShellBytes;
 use super::quote::unquote;
-use super::variable::{Value, Variable, is_name};
-use super::{Function, ShellState};
+use super::variable::{VariableValue, ShellVariable, is_variable_name};
+use super::{ShellFunction, ShellState};
 
 /// The mark of what is global, in a report from within a function.
-const GLOBAL: char = 't';
+const GLOBAL_MARK: char = 't';
 
 /// How much is kept, names and values and texts together.
-const ROOM: usize = 1 << 20;
+const MAX_STATE_BYTES: usize = 1 << 20;
 
 /// Variables that every shell makes for itself.
-const OWN: &str = "\
+const SHELL_OWN_VARIABLES: &str = "\
     BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND \
     BASH_EXECUTION_STRING BASH_LINENO BASH_MONOSECONDS BASH_REMATCH BASH_SOURCE \
     BASH_SUBSHELL BASH_TRAPSIG BASH_VERSINFO BASH_VERSION BASH_XTRACEFD COMP_WORDBREAKS \
@@ -29,43 +29,43 @@ const OWN_UNLESS_EXPORTED: &str = "\
     BASH_LOADABLES_PATH COLUMNS HOSTNAME HOSTTYPE LINES MACHTYPE OSTYPE SHELL";
 
 /// What they are in a shell that has just been started.
-const DEFAULTS: &[(&str, &[u8])] =
+const DEFAULT_VALUES: &[(&str, &[u8])] =
     &[("IFS", b" \t\n"), ("OPTERR", b"1"), ("OPTIND", b"1"), ("PS4", b"+ "), ("TERM", b"dumb")];
 
 /// Those of `set -o` that may be on when a shell starts.
-const OPTIONS: &str = "\
+const SET_OPTIONS: &str = "\
     allexport braceexpand emacs errexit errtrace functrace hashall histexpand history \
     ignoreeof interactive-comments keyword monitor noclobber noglob nolog notify nounset \
     physical pipefail posix verbose vi xtrace";
 
 /// Options that would keep the next command from running, or cannot be set.
-const NOT_KEPT: &str = "\
+const UNKEPT_OPTIONS: &str = "\
     login_shell noexec onecmd privileged restricted restricted_shell";
 
 /// Reads a report. `base` is the environment that the session's exports were
 /// put on top of. None if it is not complete, as from a shell that was killed.
-pub fn read(dump: &[u8], base: &BTreeMap<OsString, OsString>) -> Option<ShellState> {
+pub fn parse_dump(dump: &[u8], base: &BTreeMap<OsString, OsString>) -> Option<ShellState> {
     let text = dump.strip_suffix(b"__hermes_end\n")?;
-    let mut reader = Reader { held: BTreeMap::new(), state: ShellState::default(), room: ROOM };
-    let (text, variables) = reader.declarations(text);
-    let functions = reader.aliases(text)?;
-    reader.functions(functions);
-    reader.circumstances();
-    reader.variables(variables, base);
+    let mut reader = DumpReader { own_variables: BTreeMap::new(), state: ShellState::default(), remaining_bytes: MAX_STATE_BYTES };
+    let (text, variables) = reader.read_declarations(text);
+    let functions = reader.read_aliases(text)?;
+    reader.read_functions(functions);
+    reader.read_context();
+    reader.read_variables(variables, base);
     Some(reader.state)
 }
 
-struct Reader {
+struct DumpReader {
     /// Our own variables, by what follows their prefix.
-    held: BTreeMap<String, Value>,
+    own_variables: BTreeMap<String, VariableValue>,
     state: ShellState,
-    room: usize,
+    remaining_bytes: usize,
 }
 
-impl Reader {
+impl DumpReader {
     /// Reads the umask and the variables. Lines that are neither are what a
     /// trap of the user has written.
-    fn declarations<'a>(&mut self, text: &'a [u8]) -> (&'a [u8], BTreeMap<String, Variable>) {
+    fn read_declarations<'a>(&mut self, text: &'a [u8]) -> (&'a [u8], BTreeMap<String, ShellVariable>) {
         let mut variables = BTreeMap::new();
         let mut rest = text;
         while !rest.is_empty()
@@ -73,9 +73,9 @@ impl Reader {
             && !rest.starts_with(b"__hermes_functions\n")
         {
             let (line, after) = split_line(rest);
-            if let Some((name, variable, after)) = Variable::read(rest) {
+            if let Some((name, variable, after)) = ShellVariable::parse(rest) {
                 match name.strip_prefix("__hermes_") {
-                    Some(own) => drop(self.held.insert(own.to_owned(), variable.value)),
+                    Some(own) => drop(self.own_variables.insert(own.to_owned(), variable.value)),
                     None => drop(variables.insert(name, variable)),
                 }
                 rest = after;
@@ -90,7 +90,7 @@ impl Reader {
     }
 
     /// Reads the aliases, and returns what the functions are in.
-    fn aliases<'a>(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
+    fn read_aliases<'a>(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = text;
         loop {
             if let Some(rest) = rest.strip_prefix(b"__hermes_functions\n") {
@@ -109,15 +109,15 @@ impl Reader {
             let (value, after) = unquote(value.get(1..)?, b"\n")?;
             rest = after.strip_prefix(b"\n")?;
             let name = String::from_utf8_lossy(name).into_owned();
-            if self.has_room("alias", &name, value.len()) {
-                self.state.aliases.insert(name, Bytes(value));
+            if self.take_room("alias", &name, value.len()) {
+                self.state.aliases.insert(name, ShellBytes(value));
             }
         }
     }
 
     /// Reads the list of functions, and then their texts, which are in the
     /// order of the list: a text ends where the next one's head follows it.
-    fn functions(&mut self, text: &[u8]) {
+    fn read_functions(&mut self, text: &[u8]) {
         let mut listed = Vec::new();
         let mut rest = text;
         while let Some(entry) = rest.strip_prefix(b"declare -f") {
@@ -129,7 +129,7 @@ impl Reader {
         }
         for (place, (marks, name)) in listed.iter().enumerate() {
             let length = match listed.get(place + 1) {
-                Some((_, next)) => find_head(rest, &declared(marks, name), next),
+                Some((_, next)) => find_function_head(rest, &function_declaration(marks, name), next),
                 None => Some(rest.len()),
             };
             let Some(length) = length else {
@@ -145,114 +145,114 @@ impl Reader {
             if name.starts_with("__hermes_") || body.contains("__hermes_") && name == "trap" {
                 continue;
             }
-            if self.has_room("function", name, body.len()) {
+            if self.take_room("function", name, body.len()) {
                 let text = body.trim_end();
                 // Its marks are told behind it as well, and are kept by themselves.
-                let text = text.strip_suffix(&declared(marks, name)).unwrap_or(text).trim_end();
-                let function = Function { marks: marks.clone(), text: text.to_owned() };
+                let text = text.strip_suffix(&function_declaration(marks, name)).unwrap_or(text).trim_end();
+                let function = ShellFunction { marks: marks.clone(), text: text.to_owned() };
                 self.state.functions.insert(name.clone(), function);
             }
         }
     }
 
     /// Reads what the script has held for us.
-    fn circumstances(&mut self) {
-        let at_end = self.word("c");
-        let cwd = if at_end == self.word("p") { self.word("w") } else { at_end };
-        self.state.is_adrift = self.held.contains_key("g");
+    fn read_context(&mut self) {
+        let at_end = self.own_word("c");
+        let cwd = if at_end == self.own_word("p") { self.own_word("w") } else { at_end };
+        self.state.is_adrift = self.own_variables.contains_key("g");
         self.state.cwd = Some(cwd).filter(|cwd| cwd.0.starts_with(b"/"));
-        self.state.last = match self.held.get("u") {
-            Some(Value::One(last)) => Some(last.clone()),
+        self.state.last = match self.own_variables.get("u") {
+            Some(VariableValue::One(last)) => Some(last.clone()),
             _ => None,
         };
-        self.state.inside = !matches!(self.word("n").0.as_slice(), b"" | b"1");
+        self.state.inside = !matches!(self.own_word("n").0.as_slice(), b"" | b"1");
         if !self.state.inside
-            && let Some(Value::Many(parameters)) = self.held.get("a")
+            && let Some(VariableValue::Many(parameters)) = self.own_variables.get("a")
         {
             let parameters: Vec<_> = parameters.iter().map(|(_, value)| value.clone()).collect();
             let size = parameters.iter().map(|word| word.0.len() + 8).sum();
-            if self.has_room("the positional", "parameters", size) {
+            if self.take_room("the positional", "parameters", size) {
                 self.state.parameters = parameters;
             }
         }
-        if !self.word("v").0.contains(&b'u') && self.state.umask.as_deref() == Some("0022") {
+        if !self.own_word("v").0.contains(&b'u') && self.state.umask.as_deref() == Some("0022") {
             self.state.umask = None;
         }
     }
 
     /// Takes away those of which only a function's own is known, or nothing.
-    fn uncover(&mut self, variables: &mut BTreeMap<String, Variable>) {
+    fn drop_hidden(&mut self, variables: &mut BTreeMap<String, ShellVariable>) {
         if !self.state.inside {
             return;
         }
-        if !self.held.contains_key("y") {
-            let hidden = self.locals();
+        if !self.own_variables.contains_key("y") {
+            let hidden = self.local_names();
             self.state.is_partial = true;
             variables.retain(|name, variable| variable.is_exported() && !hidden.contains(name));
             return;
         }
         variables.retain(|name, variable| {
-            if !variable.marks.contains(GLOBAL) {
+            if !variable.marks.contains(GLOBAL_MARK) {
                 self.state.unsure.insert(name.clone());
                 return false;
             }
-            variable.marks.retain(|mark| mark != GLOBAL);
+            variable.marks.retain(|mark| mark != GLOBAL_MARK);
             // The mark was all that there was to it.
-            !variable.marks.is_empty() || variable.value != Value::Unset
+            !variable.marks.is_empty() || variable.value != VariableValue::Unset
         });
     }
 
-    fn variables(
+    fn read_variables(
         &mut self,
-        mut variables: BTreeMap<String, Variable>,
+        mut variables: BTreeMap<String, ShellVariable>,
         base: &BTreeMap<OsString, OsString>,
     ) {
-        self.options(&variables);
-        self.uncover(&mut variables);
+        self.read_options(&variables);
+        self.drop_hidden(&mut variables);
         for name in base.keys().filter_map(|name| name.to_str()) {
             let is_known = !self.state.is_partial && !self.state.unsure.contains(name);
-            if is_name(name) && !is_own(name) && !variables.contains_key(name) && is_known {
+            if is_variable_name(name) && !is_shell_own(name) && !variables.contains_key(name) && is_known {
                 self.state.variables.insert(name.to_owned(), None);
             }
         }
         for (name, variable) in variables {
             let inherited = base.get(std::ffi::OsStr::new(&name));
             let same = match (&variable.value, inherited) {
-                (Value::One(value), Some(inherited)) => {
+                (VariableValue::One(value), Some(inherited)) => {
                     variable.marks == "x" && value.0 == inherited.as_bytes()
                 }
-                (Value::One(value), None) => !variable.is_exported() && is_default(&name, &value.0),
-                (Value::Unset, _) => variable.marks == "x" && name == "OLDPWD",
+                (VariableValue::One(value), None) => !variable.is_exported() && is_default(&name, &value.0),
+                (VariableValue::Unset, _) => variable.marks == "x" && name == "OLDPWD",
                 _ => false,
             };
             let made = match &variable.value {
                 _ if inherited.is_none() => {
-                    !variable.is_exported() && is_in(OWN_UNLESS_EXPORTED, &name)
+                    !variable.is_exported() && contains_word(OWN_UNLESS_EXPORTED, &name)
                 }
                 // The shell does not take these over from its environment.
-                Value::One(value) => is_in("IFS PS4", &name) && is_default(&name, &value.0),
+                VariableValue::One(value) => contains_word("IFS PS4", &name) && is_default(&name, &value.0),
                 _ => false,
             };
-            if same || made || is_own(&name) {
+            if same || made || is_shell_own(&name) {
                 continue;
             }
-            if self.has_room("variable", &name, variable.size()) {
+            if self.take_room("variable", &name, variable.byte_size()) {
                 self.state.variables.insert(name, Some(variable));
             }
         }
     }
 
     /// Keeps the options that are not as they were found.
-    fn options(&mut self, variables: &BTreeMap<String, Variable>) {
-        let found = self.word("o").0;
+    fn read_options(&mut self, variables: &BTreeMap<String, ShellVariable>) {
+        let found = self.own_word("o").0;
         let found: BTreeSet<&str> = split_options(&found);
         let now = |name: &str| match variables.get(name).map(|variable| &variable.value) {
-            Some(Value::One(list)) => split_options(&list.0),
+            Some(VariableValue::One(list)) => split_options(&list.0),
             _ => BTreeSet::new(),
         };
         let (options, switches) = (now("SHELLOPTS"), now("BASHOPTS"));
-        let known = self.word("v").0;
-        let kept = |name: &&&str| !is_in(NOT_KEPT, name);
+        let known = self.own_word("v").0;
+        let kept = |name: &&&str| !contains_word(UNKEPT_OPTIONS, name);
         for name in options.difference(&found).filter(kept) {
             self.state.options.insert((*name).to_owned(), true);
         }
@@ -261,7 +261,7 @@ impl Reader {
         }
         let both = &options | &switches;
         for name in found.difference(&both).filter(kept) {
-            let (map, name) = if is_in(OPTIONS, name) {
+            let (map, name) = if contains_word(SET_OPTIONS, name) {
                 (&mut self.state.options, name)
             } else {
                 (&mut self.state.switches, name)
@@ -278,8 +278,8 @@ impl Reader {
     }
 
     /// The variables of the function that the shell was left from.
-    fn locals(&self) -> BTreeSet<String> {
-        let listed = self.word("l").0;
+    fn local_names(&self) -> BTreeSet<String> {
+        let listed = self.own_word("l").0;
         String::from_utf8_lossy(&listed)
             .lines()
             .filter_map(|line| {
@@ -287,38 +287,38 @@ impl Reader {
                     .strip_prefix("declare -")
                     .map_or(line, |rest| rest.split_once(' ').map_or(rest, |(_, rest)| rest));
                 let name = line.split('=').next()?;
-                is_name(name).then(|| name.to_owned())
+                is_variable_name(name).then(|| name.to_owned())
             })
             .collect()
     }
 
-    fn word(&self, name: &str) -> Bytes {
-        match self.held.get(name) {
-            Some(Value::One(word)) => word.clone(),
-            _ => Bytes::default(),
+    fn own_word(&self, name: &str) -> ShellBytes {
+        match self.own_variables.get(name) {
+            Some(VariableValue::One(word)) => word.clone(),
+            _ => ShellBytes::default(),
         }
     }
 
-    fn has_room(&mut self, kind: &str, name: &str, size: usize) -> bool {
+    fn take_room(&mut self, kind: &str, name: &str, size: usize) -> bool {
         let size = size + name.len();
-        if size > self.room {
+        if size > self.remaining_bytes {
             self.state.dropped.push(format!("{kind} {name}"));
             return false;
         }
-        self.room -= size;
+        self.remaining_bytes -= size;
         true
     }
 }
 
-fn is_own(name: &str) -> bool {
-    is_in(OWN, name) || name.starts_with("__hermes_")
+fn is_shell_own(name: &str) -> bool {
+    contains_word(SHELL_OWN_VARIABLES, name) || name.starts_with("__hermes_")
 }
 
 fn is_default(name: &str, value: &[u8]) -> bool {
-    DEFAULTS.contains(&(name, value))
+    DEFAULT_VALUES.contains(&(name, value))
 }
 
-fn is_in(words: &str, name: &str) -> bool {
+fn contains_word(words: &str, name: &str) -> bool {
     words.split(' ').any(|word| word == name)
 }
 
@@ -336,13 +336,13 @@ fn split_options(list: &[u8]) -> BTreeSet<&str> {
 
 /// What is told of a function with marks, as one that is exported, in the list
 /// and again behind its text; nothing of any other.
-fn declared(marks: &str, name: &str) -> String {
+fn function_declaration(marks: &str, name: &str) -> String {
     if marks.is_empty() { String::new() } else { format!("\ndeclare -f{marks} {name}") }
 }
 
 /// Where the function of this name begins, after the end of another one. That
 /// end is a brace, maybe redirections, and maybe a line with its marks.
-fn find_head(text: &[u8], marks: &str, name: &str) -> Option<usize> {
+fn find_function_head(text: &[u8], marks: &str, name: &str) -> Option<usize> {
     [format!("\n{name} () \n{{ \n"), format!("\nfunction {name} () \n{{ \n")]
         .iter()
         .filter_map(|head| {

@@ -8,12 +8,12 @@
 
 mod bytes;
 mod dump;
-mod foregone;
-mod frame;
+mod no_state_change;
+mod framing;
 mod posix;
 mod quote;
 mod script;
-mod strike;
+mod filter;
 mod variable;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,33 +23,33 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use bytes::Bytes;
-pub use dump::read;
-pub(crate) use foregone::is_builtin;
-pub use foregone::{adrift, foregone};
-pub use frame::Frame;
-pub use posix::{posix_script, read_posix};
+use bytes::ShellBytes;
+pub use dump::parse_dump;
+pub(crate) use no_state_change::is_builtin;
+pub use no_state_change::{state_after_cwd_loss, unchanged_state};
+pub use framing::ReportExtractor;
+pub use posix::{posix_script, parse_posix_report};
 use quote::quote;
-pub use script::{Report, arguments, hidden_arguments, script, shown_at_exit};
-use variable::Variable;
+pub use script::{ReportTarget, arguments, hidden_arguments, script, shown_at_exit};
+use variable::ShellVariable;
 
 /// A shell that has this one follows POSIX from then on, and takes no function
 /// whose name has a hyphen in it. So it comes after them, also if it is exported.
-const STRICT: &str = "POSIXLY_CORRECT";
+const POSIX_MODE_VARIABLE: &str = "POSIXLY_CORRECT";
 
 /// What differs from a shell that has just been started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShellState {
     #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<Bytes>,
+    cwd: Option<ShellBytes>,
     /// None: it comes with the environment, and was unset.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    variables: BTreeMap<String, Option<Variable>>,
+    variables: BTreeMap<String, Option<ShellVariable>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    functions: BTreeMap<String, Function>,
+    functions: BTreeMap<String, ShellFunction>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    aliases: BTreeMap<String, Bytes>,
+    aliases: BTreeMap<String, ShellBytes>,
     /// Those of `set -o`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     options: BTreeMap<String, bool>,
@@ -60,10 +60,10 @@ pub struct ShellState {
     umask: Option<String>,
     /// `$1`, `$2`, …
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    parameters: Vec<Bytes>,
+    parameters: Vec<ShellBytes>,
     /// `$_`, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last: Option<Bytes>,
+    last: Option<ShellBytes>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<String>,
     /// Written from within a function, which has parameters of its own.
@@ -82,7 +82,7 @@ pub struct ShellState {
 
 /// A function: its text, and its marks as `declare -F` says them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Function {
+struct ShellFunction {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     marks: String,
     text: String,
@@ -96,42 +96,42 @@ impl ShellState {
 
     /// Moves the session, as where a command's folder was for that one only.
     pub fn set_cwd(&mut self, cwd: Option<PathBuf>) {
-        self.cwd = cwd.map(|cwd| Bytes(cwd.into_os_string().into_vec()));
+        self.cwd = cwd.map(|cwd| ShellBytes(cwd.into_os_string().into_vec()));
     }
 
     /// Whether the command ended in a folder that is no longer there, and
     /// [`cwd`](Self::cwd) is the nearest one above it.
-    pub fn is_adrift(&self) -> bool {
+    pub fn has_lost_cwd(&self) -> bool {
         self.is_adrift
     }
 
-    /// Sets and exports a variable, as `export NAME=VALUE` does. False if that
+    /// Sets and exports a variable, as `export PROCESS_NAME=VALUE` does. False if that
     /// is no name for one, or the value has a zero in it.
     pub fn export(&mut self, name: &str, value: &OsStr) -> bool {
-        if !variable::is_name(name) || value.as_bytes().contains(&0) {
+        if !variable::is_variable_name(name) || value.as_bytes().contains(&0) {
             return false;
         }
-        let value = variable::Value::One(value.as_bytes().into());
-        self.variables.insert(name.to_owned(), Some(Variable { marks: "x".to_owned(), value }));
+        let value = variable::VariableValue::One(value.as_bytes().into());
+        self.variables.insert(name.to_owned(), Some(ShellVariable { marks: "x".to_owned(), value }));
         true
     }
 
     /// Knows nothing more of a variable: it is what it comes as.
-    pub fn forget(&mut self, name: &str) {
+    pub fn forget_variable(&mut self, name: &str) {
         self.variables.remove(name);
     }
 
     /// The variables that it knows of: set, changed, unset.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn variable_names(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().map(String::as_str)
     }
 
     /// What it knows of a variable, exported or not: that it was unset, or what
     /// it holds. None if it is what it comes as.
-    pub fn holds(&self, name: &str) -> Option<Option<&[u8]>> {
+    pub fn variable_value(&self, name: &str) -> Option<Option<&[u8]>> {
         let known = self.variables.get(name)?;
         Some(known.as_ref().and_then(|variable| match &variable.value {
-            variable::Value::One(value) => Some(value.0.as_slice()),
+            variable::VariableValue::One(value) => Some(value.0.as_slice()),
             _ => None,
         }))
     }
@@ -146,8 +146,8 @@ impl ShellState {
     pub fn environment(&self, base: BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
         let mut environment = base;
         for (name, variable) in &self.variables {
-            let exported = variable.as_ref().filter(|_| name != STRICT);
-            match exported.and_then(Variable::in_environment) {
+            let exported = variable.as_ref().filter(|_| name != POSIX_MODE_VARIABLE);
+            match exported.and_then(ShellVariable::exported_value) {
                 Some(value) => {
                     environment.insert(name.into(), OsStr::from_bytes(value).to_owned());
                 }
@@ -171,7 +171,7 @@ impl ShellState {
         for (name, variable) in &self.variables {
             if let Some(variable) = variable
                 && !variable.is_plain_export()
-                && name != STRICT
+                && name != POSIX_MODE_VARIABLE
             {
                 lines.push(variable.declaration(name));
             }
@@ -193,11 +193,11 @@ impl ShellState {
             lines.push(format!("shopt -{} {name}", if *on { 's' } else { 'u' }));
         }
         self.declare_functions(&mut lines);
-        for (name, on) in self.options.iter().filter(|(name, _)| !is_trace(name)) {
+        for (name, on) in self.options.iter().filter(|(name, _)| !is_trace_option(name)) {
             lines.push(format!("set {}o {name}", if *on { '-' } else { '+' }));
         }
-        if let Some(Some(strict)) = self.variables.get(STRICT) {
-            lines.push(strict.declaration(STRICT));
+        if let Some(Some(strict)) = self.variables.get(POSIX_MODE_VARIABLE) {
+            lines.push(strict.declaration(POSIX_MODE_VARIABLE));
         }
         if *self.switches.get("expand_aliases").unwrap_or(&!self.aliases.is_empty()) {
             lines.push("shopt -s expand_aliases".to_owned());
@@ -256,14 +256,14 @@ impl ShellState {
         &self.dropped
     }
 
-    fn has_command(&self, name: &str) -> bool {
+    fn defines_command(&self, name: &str) -> bool {
         self.functions.contains_key(name) || self.aliases.contains_key(name)
     }
 }
 
 /// Whether the option writes down what is read or executed. Such a one is set
 /// with the command itself, or our own words would be written down as well.
-fn is_trace(option: &str) -> bool {
+fn is_trace_option(option: &str) -> bool {
     matches!(option, "xtrace" | "verbose")
 }
 

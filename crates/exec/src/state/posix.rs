@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-use super::bytes::Bytes;
-use super::script::marks;
-use super::variable::{self, Value, Variable};
-use super::{ShellState, is_trace};
+use super::bytes::ShellBytes;
+use super::script::report_markers;
+use super::variable::{self, VariableValue, ShellVariable};
+use super::{ShellState, is_trace_option};
 
 /// Variables that belong to the shell itself.
-const OWN: &str = "\
+const SHELL_OWN_VARIABLES: &str = "\
     _ SHLVL PWD OLDPWD PPID HERMES_JOB LINENO RANDOM FUNCNAME OPTIND OPTARG SECONDS EPOCHSECONDS \
     EPOCHREALTIME";
 
 /// How much is kept, names and values together.
-const ROOM: usize = 1 << 20;
+const MAX_STATE_BYTES: usize = 1 << 20;
 
 /// What is said at the end. A function of the user may have the name of a
 /// builtin, but not of a special one. The folder may be gone by now.
-const DUMP: &str = "\
+const DUMP_SCRIPT: &str = "\
     __hermes_c=$PWD; while case $__hermes_c in /?*) ! command [ -d \"$__hermes_c\" ];; *) ! :;; esac; \
     do __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; __hermes_g=1; done; \
     case ${__hermes_g-} in 1) command cd \"$__hermes_c\";; esac; \
@@ -33,12 +33,12 @@ const DUMP: &str = "\
 /// What `sh -c` gets to run the command from this state, and to report at its
 /// end on its output, between marks with this word.
 pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
-    let (begin, end) = marks(nonce);
+    let (begin, end) = report_markers(nonce);
     // In a condition, `set -e` does not end what reports of it. Such a shell
     // comes to its exit trap only if a signal does not just end it.
     let mut script = format!(
         "__hermes_b=$(set); __hermes_dump() {{ trap - EXIT; unset -f command; \
-         command printf '\\036%s\\n' {begin}; {DUMP}\
+         command printf '\\036%s\\n' {begin}; {DUMP_SCRIPT}\
          command printf '\\n%s\\n' {end}; set +vx; }}; \
          trap '{{ __hermes_s=$?; __hermes_dump || :; }} 2>/dev/null; exit $__hermes_s' EXIT; trap 'exit 143' TERM; "
     );
@@ -50,7 +50,7 @@ pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
         else {
             continue;
         };
-        let Value::One(Bytes(value)) = &variable.value else { continue };
+        let VariableValue::One(ShellBytes(value)) = &variable.value else { continue };
         let Ok(value) = std::str::from_utf8(value) else { continue };
         let export = if variable.is_exported() { "export " } else { "" };
         script.push_str(&format!("{export}{name}={}; ", quote(value)));
@@ -61,7 +61,7 @@ pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
     }
     let mut traced = String::new();
     for (name, on) in &state.options {
-        let text = if is_trace(name) { &mut traced } else { &mut script };
+        let text = if is_trace_option(name) { &mut traced } else { &mut script };
         text.push_str(&format!("set {}o {name}; ", if *on { '-' } else { '+' }));
     }
     script.push_str("eval ");
@@ -70,20 +70,20 @@ pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
 }
 
 /// Reads such a report: the state after the command. None if it is none.
-pub fn read_posix(
+pub fn parse_posix_report(
     report: &[u8],
     before: &ShellState,
     base: &BTreeMap<OsString, OsString>,
 ) -> Option<ShellState> {
-    let (head, rest) = cut(report, b"__hermes_exports\n")?;
-    let (exports, rest) = cut(rest, b"__hermes_aliases\n")?;
-    let (aliases, rest) = cut(rest, b"__hermes_options\n")?;
-    let (options, variables) = cut(rest, b"__hermes_variables\n")?;
+    let (head, rest) = split_at_line(report, b"__hermes_exports\n")?;
+    let (exports, rest) = split_at_line(rest, b"__hermes_aliases\n")?;
+    let (aliases, rest) = split_at_line(rest, b"__hermes_options\n")?;
+    let (options, variables) = split_at_line(rest, b"__hermes_variables\n")?;
     let head = head.strip_suffix(b"\n").unwrap_or(head);
     let at = head.iter().rposition(|byte| *byte == b'\n')?;
     let (cwd, umask) = (head.get(..at)?, head.get(at + 1..)?);
     let mut state = ShellState {
-        cwd: Some(Bytes(cwd.to_vec())),
+        cwd: Some(ShellBytes(cwd.to_vec())),
         functions: before.functions.clone(),
         umask: before.umask.clone(),
         ..ShellState::default()
@@ -92,11 +92,11 @@ pub fn read_posix(
     if umask.trim_start_matches('0') != "22" || before.umask.is_some() {
         state.umask = Some(umask);
     }
-    let variables = assignments(variables);
+    let variables = parse_assignments(variables);
     state.is_adrift = variables.contains_key("__hermes_g");
-    read_variables(&mut state, &assignments(exports), &variables, base);
-    for (name, value) in assignments(aliases) {
-        state.aliases.insert(name, Bytes(value));
+    read_variables(&mut state, &parse_assignments(exports), &variables, base);
+    for (name, value) in parse_assignments(aliases) {
+        state.aliases.insert(name, ShellBytes(value));
     }
     for line in String::from_utf8_lossy(options).lines() {
         let mut words = line.split_whitespace();
@@ -118,11 +118,11 @@ fn read_variables(
     base: &BTreeMap<OsString, OsString>,
 ) {
     for name in base.keys().filter_map(|name| name.to_str()) {
-        if !exports.contains_key(name) && !is_own(name) {
+        if !exports.contains_key(name) && !is_shell_own(name) {
             state.variables.insert(name.to_owned(), None);
         }
     }
-    let started = variables.get("__hermes_b").map(|text| assignments(text)).unwrap_or_default();
+    let started = variables.get("__hermes_b").map(|text| parse_assignments(text)).unwrap_or_default();
     let exported = exports.iter().filter(|(name, value)| {
         base.get(OsStr::new(name)).map(|value| value.as_bytes()) != Some(value)
     });
@@ -131,17 +131,17 @@ fn read_variables(
             && (started.get(*name) != Some(value) || base.contains_key(OsStr::new(name)))
     });
     let exported = exported.map(|found| ("x", found));
-    let mut room = ROOM;
+    let mut room = MAX_STATE_BYTES;
     for (marks, (name, value)) in exported.chain(plain.map(|found| ("", found))) {
-        if is_own(name) || !variable::is_name(name) {
+        if is_shell_own(name) || !variable::is_variable_name(name) {
             continue;
         }
-        let value = Value::One(value.as_slice().into());
-        let variable = Variable { marks: marks.to_owned(), value };
-        let size = name.len() + variable.size();
+        let value = VariableValue::One(value.as_slice().into());
+        let variable = ShellVariable { marks: marks.to_owned(), value };
+        let size = name.len() + variable.byte_size();
         // What the environment does not take is text in the script.
         let is_sayable = variable.is_plain_export()
-            || matches!(&variable.value, Value::One(value) if std::str::from_utf8(&value.0).is_ok());
+            || matches!(&variable.value, VariableValue::One(value) if std::str::from_utf8(&value.0).is_ok());
         if size > room || !is_sayable {
             state.dropped.push(format!("variable {name}"));
             continue;
@@ -151,11 +151,11 @@ fn read_variables(
     }
 }
 
-fn is_own(name: &str) -> bool {
-    name.starts_with("__hermes_") || OWN.split(' ').any(|own| own == name)
+fn is_shell_own(name: &str) -> bool {
+    name.starts_with("__hermes_") || SHELL_OWN_VARIABLES.split(' ').any(|own| own == name)
 }
 
-fn cut<'a>(text: &'a [u8], line: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+fn split_at_line<'a>(text: &'a [u8], line: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = memchr::memmem::find(text, line)?;
     Some((text.get(..at)?, text.get(at + line.len()..)?))
 }
@@ -164,13 +164,13 @@ fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Lines like `export NAME='value'`, `declare -x NAME="value"`, `alias x='y'`
+/// Lines like `export PROCESS_NAME='value'`, `declare -x PROCESS_NAME="value"`, `alias x='y'`
 /// or `x='y'`; a value may go on over several lines.
-fn assignments(text: &[u8]) -> BTreeMap<String, Vec<u8>> {
+fn parse_assignments(text: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (words, after) = read_line(rest);
+        let (words, after) = split_words(rest);
         rest = after;
         let Some(word) = words.into_iter().find(|word| word.contains(&b'=')) else { continue };
         let Some(at) = word.iter().position(|byte| *byte == b'=') else { continue };
@@ -183,7 +183,7 @@ fn assignments(text: &[u8]) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// The words of the first line, as a shell reads them, and what follows.
-fn read_line(text: &[u8]) -> (Vec<Vec<u8>>, &[u8]) {
+fn split_words(text: &[u8]) -> (Vec<Vec<u8>>, &[u8]) {
     let mut words = vec![Vec::new()];
     let mut quoted = None;
     let mut bytes = text.iter().enumerate();

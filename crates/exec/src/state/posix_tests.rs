@@ -1,6 +1,6 @@
 use std::process::Command;
 
-use super::super::Frame;
+use super::super::ReportExtractor;
 use super::*;
 
 /// The shells here that are not bash.
@@ -30,10 +30,10 @@ impl Session {
             .current_dir(self.state.cwd().unwrap_or(std::path::Path::new("/")))
             .output()
             .unwrap();
-        let mut frame = Frame::new("n7");
+        let mut frame = ReportExtractor::new("n7");
         let mut output = frame.feed(&done.stdout).into_owned();
         output.extend(frame.finish().0);
-        let after = read_posix(frame.report().unwrap(), &self.state, &base).unwrap();
+        let after = parse_posix_report(frame.report().unwrap(), &self.state, &base).unwrap();
         let before = self.state.clone();
         self.state.merge(&before, &after);
         (String::from_utf8(output).unwrap(), done.status.code().unwrap())

@@ -19,12 +19,12 @@ pub(super) fn quote(bytes: &[u8]) -> String {
                 '\\' => word.push_str("\\\\"),
                 '\n' => word.push_str("\\n"),
                 '\t' => word.push_str("\\t"),
-                _ if letter.is_ascii_control() => octal(&mut word, letter as u8),
+                _ if letter.is_ascii_control() => push_octal(&mut word, letter as u8),
                 _ => word.push(letter),
             }
         }
         for byte in chunk.invalid() {
-            octal(&mut word, *byte);
+            push_octal(&mut word, *byte);
         }
     }
     word.push('\'');
@@ -36,7 +36,7 @@ pub(super) fn quote_lines(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-fn octal(word: &mut String, byte: u8) {
+fn push_octal(word: &mut String, byte: u8) {
     let _ = write!(word, "\\{byte:03o}");
 }
 
@@ -53,8 +53,8 @@ pub(super) fn unquote<'a>(mut text: &'a [u8], ends: &[u8]) -> Option<(Vec<u8>, &
                 word.extend_from_slice(rest.get(..end)?);
                 text = rest.get(end + 1..)?;
             }
-            [b'"', rest @ ..] => text = double(rest, &mut word)?,
-            [b'$', b'\'', rest @ ..] => text = escaped(rest, &mut word)?,
+            [b'"', rest @ ..] => text = read_double_quoted(rest, &mut word)?,
+            [b'$', b'\'', rest @ ..] => text = read_ansi_quoted(rest, &mut word)?,
             [b'\\', letter, rest @ ..] => {
                 word.push(*letter);
                 text = rest;
@@ -68,7 +68,7 @@ pub(super) fn unquote<'a>(mut text: &'a [u8], ends: &[u8]) -> Option<(Vec<u8>, &
 }
 
 /// What stands after `"`; returns what stands after the closing one.
-fn double<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+fn read_double_quoted<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match text {
             [] => return None,
@@ -86,7 +86,7 @@ fn double<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
 }
 
 /// What stands after `$'`; returns what stands after the closing quote.
-fn escaped<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+fn read_ansi_quoted<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match text {
             [] => return None,

@@ -10,38 +10,38 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::foregone::{is_foregone, last_word};
+use super::no_state_change::{leaves_state_unchanged, last_word};
 use super::quote::{quote, quote_lines};
-use super::{ShellState, is_trace};
+use super::{ShellState, is_trace_option};
 
 /// The kernel takes no longer argument than 128 KiB.
-const LONGEST_ARGUMENT: usize = 120_000;
+const MAX_ARGUMENT_BYTES: usize = 120_000;
 
 /// Where the state is written when the command has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Report<'a> {
+pub enum ReportTarget<'a> {
     /// Into this file, which is empty or not there. An own one for each
     /// command; in memory if possible, as on `/dev/shm`.
     File(&'a Path),
     /// To the end of the output, between marks with this word of letters and
     /// digits, which the output cannot know. A
-    /// [`Frame`](super::Frame) takes it off.
+    /// [`ReportExtractor`](super::Frame) takes it off.
     Framed(&'a str),
 }
 
 /// Takes away a function that stands in for the word that we call all others by. In
 /// this mode some words are those of the shell, whatever functions there are.
-const SHED: &str = r"if [[ -o posix ]]; then \unset -f builtin; else POSIXLY_CORRECT=1; \unset -f builtin; \unset POSIXLY_CORRECT; fi; ";
+const UNSHADOW_BUILTIN: &str = r"if [[ -o posix ]]; then \unset -f builtin; else POSIXLY_CORRECT=1; \unset -f builtin; \unset POSIXLY_CORRECT; fi; ";
 
 /// The exit trap, once `$?` is kept for a trap that the user has set.
-const AT_EXIT: &str = r#"[[ ${__hermes_d-} ]] || { [[ ! ${FUNCNAME-} ]] || __hermes_l=$(builtin local) || builtin :; __hermes_dump "$@"; }; } 2>/dev/null"#;
+const EXIT_TRAP_BODY: &str = r#"[[ ${__hermes_d-} ]] || { [[ ! ${FUNCNAME-} ]] || __hermes_l=$(builtin local) || builtin :; __hermes_dump "$@"; }; } 2>/dev/null"#;
 
 /// Reports from within a function, whose variables hide others: all that is seen is
 /// marked where it is global, and what bears no mark then is taken away, from the
 /// inside out. It is a copy of the shell that does so. A variable that cannot be
 /// taken away, and one that only names another, stays without a mark; where nothing
 /// can be marked, all stays as it is.
-const BARE: &str = concat!(
+const GLOBALS_DUMP_FUNCTION: &str = concat!(
     r#"__hermes_bare() { builtin declare -p | ( __hermes_m=; "#,
     r#"while IFS= builtin read -r __hermes_i; do "#,
     r#"if [[ $__hermes_i != 'declare -'*' '* ]]; then builtin continue; fi; "#,
@@ -56,11 +56,11 @@ const BARE: &str = concat!(
 
 /// The exit trap where the user may set one as well: theirs comes second, and
 /// finds the `$?` it expects also under `set -e`.
-const THEN_THEIRS: &str = r#"; [[ ! ${__hermes_t-} ]] || if __hermes_status; then builtin eval "$__hermes_t"; else builtin eval "$__hermes_t"; fi"#;
+const USER_TRAP_CALL: &str = r#"; [[ ! ${__hermes_t-} ]] || if __hermes_status; then builtin eval "$__hermes_t"; else builtin eval "$__hermes_t"; fi"#;
 
 /// Stands in for `trap` and keeps an exit trap of the user beside ours. In a
 /// subshell, and for every other signal, it is the builtin.
-const TRAP: &str = concat!(
+const TRAP_WRAPPER: &str = concat!(
     r#"__hermes_status() { builtin return "$__hermes_s"; }; "#,
     r#"if [[ ! -o posix ]]; then trap() { "#,
     r#"if [[ ${BASH_SUBSHELL-0} != 0 ]]; then builtin trap "$@"; builtin return; fi; "#,
@@ -80,13 +80,13 @@ const TRAP: &str = concat!(
 /// What `bash -c` gets to run the command from this state. Nothing is reported
 /// by a command of which it is clear beforehand that it changes nothing; see
 /// [`foregone`](super::foregone).
-pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String {
+pub fn script(state: &ShellState, command: &str, report: &ReportTarget<'_>) -> String {
     let prelude = state.prelude();
-    let foregone = is_foregone(state, command);
-    let traced = state.traces();
+    let foregone = leaves_state_unchanged(state, command);
+    let traced = state.trace_options();
     let framed = match report {
-        Report::Framed(nonce) => Some(*nonce),
-        Report::File(_) => None,
+        ReportTarget::Framed(nonce) => Some(*nonce),
+        ReportTarget::File(_) => None,
     };
     let is_plain = prelude.is_empty() && traced.is_empty() && !command.contains("$_");
     if foregone && framed.is_none() && is_plain {
@@ -96,7 +96,7 @@ pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String 
     }
     let mut script = String::with_capacity(command.len() + prelude.len() + 1500);
     if !foregone {
-        script.push_str(&opening(state, command, report));
+        script.push_str(&prologue(state, command, report));
     }
     if !prelude.is_empty() {
         script.push_str("builtin eval -- ");
@@ -111,23 +111,23 @@ pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String 
     script.push_str(&quote_lines(&format!("{traced}{command}")));
     if !foregone {
         script.push_str("; { __hermes_s=$?; ");
-        script.push_str(shed(command));
+        script.push_str(unshadow_builtin(command));
         script.push_str(
             "__hermes_dump \"$@\"; builtin set +vx; } 2>/dev/null; builtin exit $__hermes_s",
         );
     } else if let Some(nonce) = framed {
-        script.push_str(&looking(nonce));
+        script.push_str(&cwd_check_script(nonce));
     }
     script
 }
 
 /// What is said after a command that changes nothing in its shell: only that its
 /// folder is gone, and which one above it is left. Here everybody sees that.
-fn looking(nonce: &str) -> String {
-    let (begin, end) = marks(nonce);
+fn cwd_check_script(nonce: &str) -> String {
+    let (begin, end) = report_markers(nonce);
     format!(
-        "; {{ __hermes_s=$?; [[ -d $PWD ]] || {{ __hermes_c=$PWD; {NEAREST}\
-         builtin printf '\\036%s\\n%s\\n\\n%s\\n' {begin} \"{GONE}$__hermes_c\" {end}; }}; }} \
+        "; {{ __hermes_s=$?; [[ -d $PWD ]] || {{ __hermes_c=$PWD; {NEAREST_DIR_LOOP}\
+         builtin printf '\\036%s\\n%s\\n\\n%s\\n' {begin} \"{GONE_PREFIX}$__hermes_c\" {end}; }}; }} \
          2>/dev/null; builtin exit $__hermes_s"
     )
 }
@@ -135,12 +135,12 @@ fn looking(nonce: &str) -> String {
 /// The arguments of a shell for such a script. A long one is handed over in
 /// pieces, because there is a limit to each argument.
 pub fn arguments(script: &str) -> Vec<String> {
-    if script.len() <= LONGEST_ARGUMENT {
+    if script.len() <= MAX_ARGUMENT_BYTES {
         return vec!["-c".to_owned(), script.to_owned()];
     }
     let joined = r#"__hermes_x=; for __hermes_i; do __hermes_x=$__hermes_x$__hermes_i; done; set --; eval "$__hermes_x""#;
     let mut arguments = vec!["-c".to_owned(), joined.to_owned(), "bash".to_owned()];
-    arguments.extend(pieces(script).into_iter().map(str::to_owned));
+    arguments.extend(split_argument(script).into_iter().map(str::to_owned));
     arguments
 }
 
@@ -149,7 +149,7 @@ pub fn arguments(script: &str) -> Vec<String> {
 /// user of the machine, its environment only to its own. The programs that the
 /// script starts do not get them.
 pub fn hidden_arguments(script: &str) -> (Vec<String>, BTreeMap<OsString, OsString>) {
-    let pieces = pieces(script);
+    let pieces = split_argument(script);
     let names: Vec<String> = (0..pieces.len()).map(|at| format!("__hermes_x{at}")).collect();
     let values = names.iter().map(|name| format!("${name}")).collect::<String>();
     let joined = format!("__hermes_i={values}; unset {}; eval \"$__hermes_i\"", names.join(" "));
@@ -158,11 +158,11 @@ pub fn hidden_arguments(script: &str) -> (Vec<String>, BTreeMap<OsString, OsStri
     (vec!["-c".to_owned(), joined], variables)
 }
 
-fn pieces(script: &str) -> Vec<&str> {
+fn split_argument(script: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = script;
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_ARGUMENT));
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(MAX_ARGUMENT_BYTES));
         pieces.push(piece);
         rest = after;
     }
@@ -170,52 +170,52 @@ fn pieces(script: &str) -> Vec<&str> {
 }
 
 /// Takes down how the shell was found, and sees to it that its end is written.
-fn opening(state: &ShellState, command: &str, report: &Report<'_>) -> String {
+fn prologue(state: &ShellState, command: &str, report: &ReportTarget<'_>) -> String {
     let cwd = state.cwd.as_ref().map_or(&b""[..], |cwd| &cwd.0);
     let mut opening = format!(
         "__hermes_o=$SHELLOPTS:$BASHOPTS __hermes_p=$PWD __hermes_w={} __hermes_v={}; ",
         quote(cwd),
-        quote(known(state, command).as_bytes()),
+        quote(context_assignments(state, command).as_bytes()),
     );
     if let Some(last) = last_word(command) {
         opening.push_str(&format!("__hermes_u={}; ", quote(last.as_bytes())));
     }
     opening.push_str("builtin unset BASH_EXECUTION_STRING __hermes_x __hermes_i; ");
-    opening.push_str(&dump(report));
+    opening.push_str(&dump_function(report));
     if may_set_trap(state, command) {
-        opening.push_str(TRAP);
+        opening.push_str(TRAP_WRAPPER);
     }
-    opening.push_str(&format!("__hermes_e={}; ", quote_lines(&at_exit(state, command))));
+    opening.push_str(&format!("__hermes_e={}; ", quote_lines(&exit_trap(state, command))));
     opening.push_str("builtin trap -- \"$__hermes_e\" EXIT; ");
     opening
 }
 
-fn at_exit(state: &ShellState, command: &str) -> String {
-    let then = if may_set_trap(state, command) { THEN_THEIRS } else { "" };
-    format!("{{ __hermes_s=$?; {}{AT_EXIT}{then}", shed(command))
+fn exit_trap(state: &ShellState, command: &str) -> String {
+    let then = if may_set_trap(state, command) { USER_TRAP_CALL } else { "" };
+    format!("{{ __hermes_s=$?; {}{EXIT_TRAP_BODY}{then}", unshadow_builtin(command))
 }
 
-fn shed(command: &str) -> &'static str {
-    if command.contains("builtin") { SHED } else { "" }
+fn unshadow_builtin(command: &str) -> &'static str {
+    if command.contains("builtin") { UNSHADOW_BUILTIN } else { "" }
 }
 
 /// The line of ours that bash shows when such a command exits, if it may have
-/// been told to show what it reads; see [`Frame::without`](super::Frame::without).
+/// been told to show what it reads; see [`ReportExtractor::without`](super::Frame::without).
 pub fn shown_at_exit(state: &ShellState, command: &str) -> Option<String> {
     let is_on = state.options.get("verbose") == Some(&true);
     let may_be_set = command.contains("set") && command.contains('v');
-    (is_on || may_be_set).then(|| format!("{}\n", at_exit(state, command)))
+    (is_on || may_be_set).then(|| format!("{}\n", exit_trap(state, command)))
 }
 
 /// Goes up from `__hermes_c` to a folder that is there.
-const NEAREST: &str = "while [[ $__hermes_c == /?* && ! -d $__hermes_c ]]; do __hermes_g=1; \
+const NEAREST_DIR_LOOP: &str = "while [[ $__hermes_c == /?* && ! -d $__hermes_c ]]; do __hermes_g=1; \
                        __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; done; ";
 
 /// Stands before the folder that is left above one that is gone.
-pub(super) const GONE: &str = "__hermes_gone ";
+pub(super) const GONE_PREFIX: &str = "__hermes_gone ";
 
 /// What is known only here and matters when the report is read.
-fn known(state: &ShellState, command: &str) -> String {
+fn context_assignments(state: &ShellState, command: &str) -> String {
     let mut known = String::new();
     if state.umask.is_some() || command.contains("umask") {
         known.push('u');
@@ -226,7 +226,7 @@ fn known(state: &ShellState, command: &str) -> String {
     known
 }
 
-fn dump(report: &Report<'_>) -> String {
+fn dump_function(report: &ReportTarget<'_>) -> String {
     const ALL: &str = "__hermes_all() { builtin umask; builtin declare -p; builtin alias -p; \
                        builtin echo __hermes_functions; builtin declare -F; \
                        builtin declare -f; builtin echo __hermes_end; }; ";
@@ -235,16 +235,16 @@ fn dump(report: &Report<'_>) -> String {
     const UNSET: &str = "builtin unset -f __hermes_dump; ";
     const SAY: &str = "if [[ $__hermes_n == 1 ]]; then __hermes_all; else __hermes_bare 0; fi; ";
     match report {
-        Report::File(path) => {
+        ReportTarget::File(path) => {
             let path = quote(path.as_os_str().as_bytes());
             let say = format!("{{ {SAY}}} >>{path} || builtin :; ");
-            format!("{ALL}{BARE}__hermes_dump() {{ {HELD}{NEAREST}{UNSET}{say}}}; ")
+            format!("{ALL}{GLOBALS_DUMP_FUNCTION}__hermes_dump() {{ {HELD}{NEAREST_DIR_LOOP}{UNSET}{say}}}; ")
         }
         // Output that the command has sent into a file is not for us.
-        Report::Framed(nonce) => {
-            let (begin, end) = marks(nonce);
+        ReportTarget::Framed(nonce) => {
+            let (begin, end) = report_markers(nonce);
             format!(
-                "{ALL}{BARE}[[ ! -f /dev/fd/1 ]] || __hermes_r=1; __hermes_dump() {{ {HELD}{NEAREST}{UNSET}\
+                "{ALL}{GLOBALS_DUMP_FUNCTION}[[ ! -f /dev/fd/1 ]] || __hermes_r=1; __hermes_dump() {{ {HELD}{NEAREST_DIR_LOOP}{UNSET}\
                  [[ -f /dev/fd/1 && ! ${{__hermes_r-}} ]] || {{ \
                  builtin printf '\\036%s\\n' {begin}; {SAY}builtin echo {end}; }} || builtin :; }}; "
             )
@@ -255,7 +255,7 @@ fn dump(report: &Report<'_>) -> String {
 /// The lines around a framed report. In front of the first one stands a byte
 /// that no text has in it, so that a line end never has to be held back for
 /// what may come after it.
-pub(super) fn marks(nonce: &str) -> (String, String) {
+pub(super) fn report_markers(nonce: &str) -> (String, String) {
     (format!("__hermes_{nonce}_begin"), format!("__hermes_{nonce}_end"))
 }
 
@@ -271,8 +271,8 @@ fn may_set_trap(state: &ShellState, command: &str) -> bool {
 
 impl ShellState {
     /// What switches on the options that are set with the command.
-    fn traces(&self) -> String {
-        let on = self.options.iter().filter(|(name, on)| is_trace(name) && **on);
+    fn trace_options(&self) -> String {
+        let on = self.options.iter().filter(|(name, on)| is_trace_option(name) && **on);
         on.map(|(name, _)| format!("set -o {name}; ")).collect()
     }
 }

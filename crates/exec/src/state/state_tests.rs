@@ -39,7 +39,7 @@ impl Session {
     /// What the command writes and leaves, from this state.
     fn execute(&self, state: &ShellState, command: &str) -> (Output, Option<ShellState>) {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let report = if self.framed { Report::Framed("n0nce") } else { Report::File(file.path()) };
+        let report = if self.framed { ReportTarget::Framed("n0nce") } else { ReportTarget::File(file.path()) };
         let mut output = Command::new("bash")
             .args(arguments(&script(state, command, &report)))
             .env_clear()
@@ -49,7 +49,7 @@ impl Session {
             .output()
             .expect("bash runs");
         let dump = if self.framed {
-            let mut frame = Frame::new("n0nce");
+            let mut frame = ReportExtractor::new("n0nce");
             let mut shown = frame.feed(&output.stdout).into_owned();
             shown.extend(frame.finish().0);
             output.stdout = shown;
@@ -57,9 +57,9 @@ impl Session {
         } else {
             std::fs::read(file.path()).expect("a report")
         };
-        let after = adrift(state, command, &dump)
-            .or_else(|| foregone(state, command))
-            .or_else(|| read(&dump, &self.base));
+        let after = state_after_cwd_loss(state, command, &dump)
+            .or_else(|| unchanged_state(state, command))
+            .or_else(|| parse_dump(&dump, &self.base));
         (output, after)
     }
 
@@ -494,14 +494,14 @@ proptest! {
         let Some(mut session) = Session::start() else { return Ok(()) };
         let marks = if exported { "x" } else { "" };
         for (name, value) in &values {
-            let value = variable::Value::One(Bytes(value.clone()));
-            let variable = Variable { marks: marks.to_owned(), value };
+            let value = variable::VariableValue::One(ShellBytes(value.clone()));
+            let variable = ShellVariable { marks: marks.to_owned(), value };
             session.state.variables.insert(name.clone(), Some(variable));
         }
-        let list = values.values().map(|value| Bytes(value.clone()));
-        let items = list.clone().enumerate().map(|(at, value)| (Bytes(at.to_string().into()), value));
-        let value = variable::Value::Many(items.collect());
-        let list_variable = Variable { marks: "a".to_owned(), value };
+        let list = values.values().map(|value| ShellBytes(value.clone()));
+        let items = list.clone().enumerate().map(|(at, value)| (ShellBytes(at.to_string().into()), value));
+        let value = variable::VariableValue::Many(items.collect());
+        let list_variable = ShellVariable { marks: "a".to_owned(), value };
         session.state.variables.insert("list".to_owned(), Some(list_variable));
         session.state.parameters = list.collect();
         let expected = session.state.clone();
@@ -520,7 +520,7 @@ fn a_hidden_script_runs_the_same_and_nobody_else_sees_it() {
     let shows = "tr '\\0' ' ' </proc/$$/cmdline 2>/dev/null; env; f() { :; }; false";
     let command = format!("secret='{long}'; echo ${{#secret}} \"$#\"; {shows}");
     let file = tempfile::NamedTempFile::new().expect("a file");
-    let text = script(&session.state, &command, &Report::File(file.path()));
+    let text = script(&session.state, &command, &ReportTarget::File(file.path()));
     let (words, hidden) = hidden_arguments(&text);
     let output = Command::new("bash")
         .args(words)
@@ -533,7 +533,7 @@ fn a_hidden_script_runs_the_same_and_nobody_else_sees_it() {
     assert!(shown.starts_with("300000 0\n"), "{}", &shown[..shown.len().min(200)]);
     assert!(!shown.contains("xxxx"), "neither its words nor the environment of others");
     assert_eq!(output.status.code(), Some(1));
-    let after = read(&std::fs::read(file.path()).expect("a report"), &session.base);
+    let after = parse_dump(&std::fs::read(file.path()).expect("a report"), &session.base);
     let kept = after.expect("a state").prelude();
     assert!(kept.contains("f ()") && !kept.contains("__hermes_"), "{}", kept.len());
 }

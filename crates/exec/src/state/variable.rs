@@ -2,45 +2,45 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bytes::Bytes;
+use super::bytes::ShellBytes;
 use super::quote::{quote, unquote};
 
 /// The kernel takes no longer string than 128 KiB into an environment. What
 /// comes near is declared in the script instead.
-const LONGEST_EXPORT: usize = 100_000;
+const MAX_EXPORT_BYTES: usize = 100_000;
 
 /// A variable, an array, or a reference to one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Variable {
+pub(super) struct ShellVariable {
     /// The letters of `declare`: `x` exported, `a` array, …
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) marks: String,
-    pub(super) value: Value,
+    pub(super) value: VariableValue,
 }
 
 /// The keys of an array, and what is there.
-pub(super) type Items = Vec<(Bytes, Bytes)>;
+pub(super) type ShellArrayItems = Vec<(ShellBytes, ShellBytes)>;
 
 /// What a variable holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Value {
+pub(super) enum VariableValue {
     /// Declared, but never set.
     Unset,
-    One(Bytes),
+    One(ShellBytes),
     /// An array, by index or by key.
-    Many(Items),
+    Many(ShellArrayItems),
 }
 
-impl Variable {
+impl ShellVariable {
     pub(super) fn is_exported(&self) -> bool {
         self.marks.contains('x')
     }
 
     /// What a child finds in its environment.
-    pub(super) fn in_environment(&self) -> Option<&[u8]> {
+    pub(super) fn exported_value(&self) -> Option<&[u8]> {
         match &self.value {
-            Value::One(value) if self.is_exported() && value.0.len() <= LONGEST_EXPORT => {
+            VariableValue::One(value) if self.is_exported() && value.0.len() <= MAX_EXPORT_BYTES => {
                 Some(&value.0)
             }
             _ => None,
@@ -49,15 +49,15 @@ impl Variable {
 
     /// Whether the environment says all there is to say.
     pub(super) fn is_plain_export(&self) -> bool {
-        self.marks == "x" && self.in_environment().is_some()
+        self.marks == "x" && self.exported_value().is_some()
     }
 
     /// About how much room it takes.
-    pub(super) fn size(&self) -> usize {
+    pub(super) fn byte_size(&self) -> usize {
         32 + match &self.value {
-            Value::Unset => 0,
-            Value::One(value) => value.0.len(),
-            Value::Many(items) => {
+            VariableValue::Unset => 0,
+            VariableValue::One(value) => value.0.len(),
+            VariableValue::Many(items) => {
                 items.iter().map(|(key, value)| 16 + key.0.len() + value.0.len()).sum()
             }
         }
@@ -67,19 +67,19 @@ impl Variable {
     pub(super) fn declaration(&self, name: &str) -> String {
         let marks = if self.marks.is_empty() { "-" } else { &self.marks };
         match &self.value {
-            Value::Unset => format!("declare -{marks} {name}"),
-            Value::One(value) => format!("declare -{marks} {name}={}", quote(&value.0)),
-            Value::Many(items) => {
+            VariableValue::Unset => format!("declare -{marks} {name}"),
+            VariableValue::One(value) => format!("declare -{marks} {name}={}", quote(&value.0)),
+            VariableValue::Many(items) => {
                 let items: Vec<_> = items
                     .iter()
-                    .map(|(key, value)| format!("[{}]={}", self.key(&key.0), quote(&value.0)))
+                    .map(|(key, value)| format!("[{}]={}", self.quote_key(&key.0), quote(&value.0)))
                     .collect();
                 format!("declare -{marks} {name}=({})", items.join(" "))
             }
         }
     }
 
-    fn key(&self, key: &[u8]) -> String {
+    fn quote_key(&self, key: &[u8]) -> String {
         match std::str::from_utf8(key) {
             Ok(index) if index.bytes().all(|digit| digit.is_ascii_digit()) => index.to_owned(),
             _ => quote(key),
@@ -88,7 +88,7 @@ impl Variable {
 
     /// Reads one declaration at the beginning of a line. Returns its name too,
     /// and what follows its line.
-    pub(super) fn read(line: &[u8]) -> Option<(String, Self, &[u8])> {
+    pub(super) fn parse(line: &[u8]) -> Option<(String, Self, &[u8])> {
         let rest = line.strip_prefix(b"declare -")?;
         let space = memchr::memchr(b' ', rest)?;
         let marks = std::str::from_utf8(rest.get(..space)?).ok()?.replace('-', "");
@@ -97,23 +97,23 @@ impl Variable {
         }
         let rest = rest.get(space + 1..)?;
         let end = rest.iter().position(|letter| matches!(letter, b'=' | b'\n'))?;
-        let name = std::str::from_utf8(rest.get(..end)?).ok().filter(|name| is_name(name))?;
+        let name = std::str::from_utf8(rest.get(..end)?).ok().filter(|name| is_variable_name(name))?;
         let (value, rest) = match rest.get(end..)? {
             [b'=', b'(', rest @ ..] => {
                 let (items, rest) = read_items(rest)?;
-                (Value::Many(items), rest)
+                (VariableValue::Many(items), rest)
             }
             [b'=', rest @ ..] => {
                 let (word, rest) = unquote(rest, b"\n")?;
                 // Before 4.4 an array is one word in quotes.
                 match word.strip_prefix(b"(") {
                     Some(items) if marks.contains(['a', 'A']) => {
-                        (Value::Many(read_items(items)?.0), rest)
+                        (VariableValue::Many(read_items(items)?.0), rest)
                     }
-                    _ => (Value::One(Bytes(word)), rest),
+                    _ => (VariableValue::One(ShellBytes(word)), rest),
                 }
             }
-            rest => (Value::Unset, rest),
+            rest => (VariableValue::Unset, rest),
         };
         let rest = rest.strip_prefix(b"\n")?;
         Some((name.to_owned(), Self { marks, value }, rest))
@@ -121,7 +121,7 @@ impl Variable {
 }
 
 /// Reads `[key]=value …)`, and returns what follows.
-fn read_items(mut text: &[u8]) -> Option<(Items, &[u8])> {
+fn read_items(mut text: &[u8]) -> Option<(ShellArrayItems, &[u8])> {
     let mut items = Vec::new();
     loop {
         text = text.trim_ascii_start();
@@ -130,7 +130,7 @@ fn read_items(mut text: &[u8]) -> Option<(Items, &[u8])> {
             [b'[', rest @ ..] => {
                 let (key, rest) = unquote(rest, b"]")?;
                 let (value, rest) = unquote(rest.strip_prefix(b"]=")?, b" )")?;
-                items.push((Bytes(key), Bytes(value)));
+                items.push((ShellBytes(key), ShellBytes(value)));
                 text = rest;
             }
             _ => return None,
@@ -139,7 +139,7 @@ fn read_items(mut text: &[u8]) -> Option<(Items, &[u8])> {
 }
 
 /// Whether bash takes it for the name of a variable.
-pub(super) fn is_name(name: &str) -> bool {
+pub(super) fn is_variable_name(name: &str) -> bool {
     let mut letters = name.bytes();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{MARK, Root};
+use super::{JOB_VARIABLE, JobRoot};
 
 /// A job that a test has started. What the test leaves is killed.
 pub(crate) struct Job {
-    pub(crate) root: Root,
+    pub(crate) root: JobRoot,
     pub(crate) child: Child,
 }
 
@@ -25,10 +25,10 @@ impl Job {
     pub(crate) fn start_with(script: &str, stdin: Stdio, stdout: Stdio) -> Self {
         let job = unique();
         let mut command = Command::new("setsid");
-        command.args(["bash", "-c", script]).env(MARK, &job);
+        command.args(["bash", "-c", script]).env(JOB_VARIABLE, &job);
         command.stdin(stdin).stdout(stdout).stderr(Stdio::null());
         let child = command.spawn().expect("bash and setsid are there");
-        let root = Root::of(child.id(), job).expect("it was not waited for");
+        let root = JobRoot::for_pid(child.id(), job).expect("it was not waited for");
         eventually("the job is at the head of a session", || {
             super::process::look(root.pid).is_some_and(|it| it.session == root.pid)
         });
@@ -38,7 +38,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        super::end(&self.root, Duration::ZERO);
+        super::terminate(&self.root, Duration::ZERO);
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -61,7 +61,7 @@ pub(crate) fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
 /// How many processes bear the mark of a job, found without the code under
 /// test.
 pub(crate) fn bearers(job: &str) -> usize {
-    let wanted = format!("{MARK}={job}");
+    let wanted = format!("{JOB_VARIABLE}={job}");
     let count = |path: &Path| {
         let text = fs::read(path.join("environ")).unwrap_or_default();
         text.split(|byte| *byte == 0).any(|line| line == wanted.as_bytes())

@@ -1,8 +1,8 @@
 //! Whether a process has stopped to read what somebody should type.
 
-use super::process::Process;
-use super::{Member, Root, Table};
-use crate::backend::Waiting;
+use super::process::ProcessStat;
+use super::{JobProcess, JobRoot, ProcessTable};
+use crate::backend::InputWait;
 
 /// Whether a process is blocked reading its terminal, or reading the standard
 /// input that its session was started with. `false` when it cannot be known.
@@ -12,32 +12,32 @@ use crate::backend::Waiting;
 /// read it. A reader in the middle of a pipeline does not count: it waits for
 /// another program.
 pub fn is_waiting_for_input(pid: u32) -> bool {
-    super::process::look(pid).is_some_and(|it| system::waiting(&it) != Waiting::Nothing)
+    super::process::look(pid).is_some_and(|it| system::waiting(&it) != InputWait::NotWaiting)
 }
 
 /// The first process of a job that waits for input.
-pub fn waiting(root: &Root) -> Option<Member> {
-    let table = Table::read_for(root).ok()?;
+pub fn waiting_process(root: &JobRoot) -> Option<JobProcess> {
+    let table = ProcessTable::read_for(root).ok()?;
     let found = table.find(root);
-    let is_waiting = |it: &&Process| it.is_alive() && system::waiting(it) != Waiting::Nothing;
-    found.into_iter().find(is_waiting).map(super::table::describe)
+    let is_waiting = |it: &&ProcessStat| it.is_alive() && system::waiting(it) != InputWait::NotWaiting;
+    found.into_iter().find(is_waiting).map(super::table::to_job_process)
 }
 
 /// What the processes of a job wait for.
-pub fn waiting_for(root: &Root) -> Waiting {
-    let Ok(table) = Table::read_for(root) else { return Waiting::Nothing };
+pub fn input_wait(root: &JobRoot) -> InputWait {
+    let Ok(table) = ProcessTable::read_for(root) else { return InputWait::NotWaiting };
     let found = table.find(root).into_iter().filter(|it| it.is_alive());
-    found.map(system::waiting).max().unwrap_or(Waiting::Nothing)
+    found.map(system::waiting).max().unwrap_or(InputWait::NotWaiting)
 }
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use crate::backend::Waiting;
-    use crate::tree::process::Process;
+    use crate::backend::InputWait;
+    use crate::tree::process::ProcessStat;
 
     /// Nothing here tells what a process is blocked in.
-    pub(super) fn waiting(_process: &Process) -> Waiting {
-        Waiting::Nothing
+    pub(super) fn waiting(_process: &ProcessStat) -> InputWait {
+        InputWait::NotWaiting
     }
 }
 
@@ -49,11 +49,11 @@ mod system {
     use rustix::fs::{Mode, OFlags, open};
     use rustix::termios::{LocalModes, tcgetattr};
 
-    use crate::backend::Waiting;
-    use crate::tree::process::Process;
+    use crate::backend::InputWait;
+    use crate::tree::process::ProcessStat;
 
     /// More threads than this are not looked at.
-    const MOST_THREADS: usize = 64;
+    const MAX_THREADS: usize = 64;
 
     /// Calls that wait for one of several, and which of their arguments says
     /// for how long: a number, or the place of one.
@@ -74,72 +74,72 @@ mod system {
         pub(super) const POLLS: &[(u64, usize)] = &[];
     }
     /// That say: without end. A number of -1, or no place.
-    const ENDLESS: [u64; 3] = [0, 0xffff_ffff, u64::MAX];
+    const ENDLESS_TIMEOUTS: [u64; 3] = [0, 0xffff_ffff, u64::MAX];
 
-    pub(super) fn waiting(process: &Process) -> Waiting {
+    pub(super) fn waiting(process: &ProcessStat) -> InputWait {
         // A blocked process sleeps; the rest need not be looked at.
         if process.state != b'S' {
-            return Waiting::Nothing;
+            return InputWait::NotWaiting;
         }
         let pid = process.pid;
         if process.threads <= 1 {
-            return of_thread(process, &format!("/proc/{pid}"));
+            return thread_wait(process, &format!("/proc/{pid}"));
         }
         let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-            return Waiting::Nothing;
+            return InputWait::NotWaiting;
         };
-        let threads = threads.flatten().take(MOST_THREADS);
-        let waits = threads.map(|thread| of_thread(process, &thread.path().to_string_lossy()));
-        waits.max().unwrap_or(Waiting::Nothing)
+        let threads = threads.flatten().take(MAX_THREADS);
+        let waits = threads.map(|thread| thread_wait(process, &thread.path().to_string_lossy()));
+        waits.max().unwrap_or(InputWait::NotWaiting)
     }
 
-    fn of_thread(process: &Process, folder: &str) -> Waiting {
-        let typing = |is_so: bool| if is_so { Waiting::Typing } else { Waiting::Nothing };
+    fn thread_wait(process: &ProcessStat, folder: &str) -> InputWait {
+        let typing = |is_so: bool| if is_so { InputWait::Blocked } else { InputWait::NotWaiting };
         let Ok(line) = fs::read_to_string(format!("{folder}/syscall")) else {
             return typing(is_in_terminal_read(process, folder));
         };
         let mut words = line.split_ascii_whitespace();
         let Some(call) = words.next().and_then(|word| word.parse::<u64>().ok()) else {
-            return Waiting::Nothing;
+            return InputWait::NotWaiting;
         };
         let mut argument = |at: usize| {
             let word = words.nth(at).and_then(|word| word.strip_prefix("0x"));
             word.and_then(|word| u64::from_str_radix(word, 16).ok())
         };
         if call::READS.contains(&call) {
-            return typing(argument(0).is_some_and(|number| is_for_people(process, number)));
+            return typing(argument(0).is_some_and(|number| is_user_input(process, number)));
         }
         let Some((_, at)) = call::POLLS.iter().find(|(known, _)| *known == call) else {
-            return Waiting::Nothing;
+            return InputWait::NotWaiting;
         };
-        if !is_taking_keys(process) {
-            return Waiting::Nothing;
+        if !is_reading_keys(process) {
+            return InputWait::NotWaiting;
         }
         match argument(*at) {
-            Some(limit) if !ENDLESS.contains(&limit) => Waiting::Glance,
-            _ => Waiting::Typing,
+            Some(limit) if !ENDLESS_TIMEOUTS.contains(&limit) => InputWait::Polling,
+            _ => InputWait::Blocked,
         }
     }
 
     /// Without the call itself, only a place in the kernel that is nothing
     /// but reading a terminal is proof.
-    fn is_in_terminal_read(process: &Process, folder: &str) -> bool {
+    fn is_in_terminal_read(process: &ProcessStat, folder: &str) -> bool {
         let place = fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default();
-        matches!(place.trim(), "n_tty_read" | "tty_read") && is_terminal(&target(process.pid, 0))
+        matches!(place.trim(), "n_tty_read" | "tty_read") && is_terminal(&fd_target(process.pid, 0))
     }
 
     /// Whether what is read there comes from a person, or from whoever
     /// started the job.
-    fn is_for_people(process: &Process, number: u64) -> bool {
-        let read = target(process.pid, number);
+    fn is_user_input(process: &ProcessStat, number: u64) -> bool {
+        let read = fd_target(process.pid, number);
         if is_terminal(&read) {
             return true;
         }
-        number == 0 && read.is_some() && read == target(process.session, 0)
+        number == 0 && read.is_some() && read == fd_target(process.session, 0)
     }
 
-    fn is_taking_keys(process: &Process) -> bool {
-        if process.foreground != process.group || !is_terminal(&target(process.pid, 0)) {
+    fn is_reading_keys(process: &ProcessStat) -> bool {
+        if process.foreground != process.group || !is_terminal(&fd_target(process.pid, 0)) {
             return false;
         }
         let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -149,7 +149,7 @@ mod system {
         tcgetattr(&terminal).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ICANON))
     }
 
-    fn target(pid: u32, number: u64) -> Option<PathBuf> {
+    fn fd_target(pid: u32, number: u64) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()
     }
 

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::{is_waiting_for_input, waiting};
+use super::{is_waiting_for_input, waiting_process};
 use crate::tree::fixture::{Job, eventually};
 use crate::tree::members;
 
@@ -27,14 +27,14 @@ fn a_question_on_the_terminal() {
     let (_master, slave) = terminal();
     let job = Job::start_with("read -r name; sleep 60", slave.into(), Stdio::null());
     eventually("it reads", || is_waiting_for_input(job.root.pid));
-    assert_eq!(waiting(&job.root).map(|it| it.pid), Some(job.root.pid));
+    assert_eq!(waiting_process(&job.root).map(|it| it.pid), Some(job.root.pid));
 }
 
 #[test]
 fn a_child_that_reads_the_terminal() {
     let (_master, slave) = terminal();
     let job = Job::start_with("cat; exit 0", slave.into(), Stdio::null());
-    eventually("cat reads", || waiting(&job.root).is_some_and(|it| it.command == "cat"));
+    eventually("cat reads", || waiting_process(&job.root).is_some_and(|it| it.command == "cat"));
     assert!(!is_waiting_for_input(job.root.pid), "the shell waits for cat");
 }
 
@@ -42,17 +42,17 @@ fn a_child_that_reads_the_terminal() {
 fn after_the_answer_it_no_longer_waits() {
     let (master, slave) = terminal();
     let job = Job::start_with("read -r name; exec sleep 60", slave.into(), Stdio::null());
-    eventually("it reads", || waiting(&job.root).is_some());
+    eventually("it reads", || waiting_process(&job.root).is_some());
     rustix::io::write(&master, b"me\n").unwrap();
     eventually("it sleeps", || members(&job.root).iter().any(|it| it.command == "sleep 60"));
-    eventually("it waits for nobody", || waiting(&job.root).is_none());
+    eventually("it waits for nobody", || waiting_process(&job.root).is_none());
 }
 
 #[test]
 fn an_open_pipe_as_standard_input() {
     let (read, _write) = std::io::pipe().unwrap();
     let job = Job::start_with("cat; exit 0", read.into(), Stdio::null());
-    eventually("cat reads", || waiting(&job.root).is_some_and(|it| it.command == "cat"));
+    eventually("cat reads", || waiting_process(&job.root).is_some_and(|it| it.command == "cat"));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_reader_in_a_pipeline_waits_for_a_program() {
         ["cat", "sleep 60"].iter().all(|it| found.iter().any(|member| member.command == *it))
     });
     for _ in 0..20 {
-        assert_eq!(waiting(&job.root), None);
+        assert_eq!(waiting_process(&job.root), None);
         std::thread::yield_now();
     }
 }

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::fixture::{Job, bearers, descriptors, eventually, read_pid};
-use super::process::{Process, parse};
-use super::{Root, Signal, Table, end, is_alive, mark, members, signal, started, usage};
+use super::process::{ProcessStat, parse};
+use super::{JobRoot, Signal, ProcessTable, terminate, is_alive, nested_mark, members, signal, start_time, usage};
 
-fn pids(root: &Root) -> Vec<u32> {
+fn pids(root: &JobRoot) -> Vec<u32> {
     members(root).iter().map(|it| it.pid).collect()
 }
 
@@ -31,10 +31,10 @@ fn damaged_lines_are_no_processes() {
 #[test]
 fn this_process_is_alive_and_known_by_its_start() {
     let pid = std::process::id();
-    let start = started(pid).unwrap();
+    let start = start_time(pid).unwrap();
     assert!(is_alive(pid, start));
     assert!(!is_alive(pid, start + 1));
-    assert_eq!(started(u32::MAX), None);
+    assert_eq!(start_time(u32::MAX), None);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_session_without_its_head_and_without_a_mark_may_be_a_strangers() {
     let mut job = Job::start("sleep 60 & exit 0");
     job.child.wait().unwrap();
     eventually("it sleeps", || members(&job.root).len() == 1);
-    let other = Root { job: "another".to_owned(), ..job.root.clone() };
+    let other = JobRoot { job: "another".to_owned(), ..job.root.clone() };
     assert!(members(&other).is_empty());
 }
 
@@ -94,20 +94,20 @@ fn an_id_that_was_given_out_again_is_not_the_job() {
     let job = Job::start("sleep 60 & sleep 60");
     eventually("it runs", || members(&job.root).len() >= 2);
     let earlier =
-        Root { started: job.root.started - 1, job: "another".to_owned(), ..job.root.clone() };
+        JobRoot { started: job.root.started - 1, job: "another".to_owned(), ..job.root.clone() };
     assert!(members(&earlier).is_empty());
     assert_eq!(signal(&earlier, Signal::KILL), 0);
-    let ended = end(&earlier, Duration::ZERO);
-    assert_eq!((ended.asked, ended.killed), (0, 0));
+    let ended = terminate(&earlier, Duration::ZERO);
+    assert_eq!((ended.terminated, ended.killed), (0, 0));
     assert!(is_alive(job.root.pid, job.root.started));
 }
 
 #[test]
 fn this_process_and_those_above_it_are_nobodys_job() {
-    let table = Table::read().unwrap();
+    let table = ProcessTable::read().unwrap();
     for pid in table.protected() {
         let Some(found) = table.get(pid) else { continue };
-        let root = Root { pid, started: found.started, job: String::new() };
+        let root = JobRoot { pid, started: found.started, job: String::new() };
         assert!(table.find(&root).is_empty(), "{pid}");
     }
     assert!(table.protected().contains(&std::process::id()));
@@ -115,17 +115,17 @@ fn this_process_and_those_above_it_are_nobodys_job() {
 
 #[test]
 fn an_empty_job_id_marks_nobody() {
-    let root = Root { pid: 0, started: 0, job: String::new() };
+    let root = JobRoot { pid: 0, started: 0, job: String::new() };
     assert!(members(&root).is_empty());
-    let root = Root { pid: u32::MAX, started: 0, job: String::new() };
+    let root = JobRoot { pid: u32::MAX, started: 0, job: String::new() };
     assert!(members(&root).is_empty());
 }
 
 #[test]
 fn a_job_within_a_job_belongs_to_both() {
-    assert_eq!(mark(None, "a"), "a");
-    assert_eq!(mark(Some(""), "a"), "a");
-    assert_eq!(mark(Some("a"), "b"), "a/b");
+    assert_eq!(nested_mark(None, "a"), "a");
+    assert_eq!(nested_mark(Some(""), "a"), "a");
+    assert_eq!(nested_mark(Some("a"), "b"), "a/b");
     let job = Job::start("HERMES_JOB=$HERMES_JOB/inner setsid -f sleep 60; sleep 60");
     eventually("the inner one is away", || {
         members(&job.root).iter().filter(|it| it.command == "sleep 60").count() == 2
@@ -158,7 +158,7 @@ fn a_signal_reaches_all() {
 fn usage_tells_busy_from_idle() {
     let busy = Job::start("while :; do :; done");
     let before = usage(&busy.root);
-    assert!(before.memory > 0);
+    assert!(before.memory_bytes > 0);
     assert_eq!(before.processes, 1);
     eventually("time is taken", || usage(&busy.root).ticks > before.ticks);
 }
@@ -180,7 +180,7 @@ fn a_dead_first_thread_does_not_make_a_dead_process() {
     let several = parse(42, line).unwrap();
     assert!(several.is_alive());
     assert_eq!(several.foreground, 0);
-    assert!(!Process { threads: 1, ..several }.is_alive());
+    assert!(!ProcessStat { threads: 1, ..several }.is_alive());
 }
 
 /// Prints how long one pass takes; run it by hand.
@@ -189,7 +189,7 @@ fn a_dead_first_thread_does_not_make_a_dead_process() {
 fn pass_over_500_processes() {
     let job = Job::start("for i in $(seq 500); do sleep 120 & done; wait");
     eventually("all are there", || members(&job.root).len() > 500);
-    let stranger = Root { job: "another".to_owned(), pid: u32::MAX, started: 0 };
+    let stranger = JobRoot { job: "another".to_owned(), pid: u32::MAX, started: 0 };
     for (what, root) in [("its own", &job.root), ("a stranger's", &stranger)] {
         let start = Instant::now();
         for _ in 0..20 {
@@ -198,9 +198,9 @@ fn pass_over_500_processes() {
         println!(
             "{what}: {} µs for {} processes",
             start.elapsed().as_micros() / 20,
-            Table::read().unwrap().all().len()
+            ProcessTable::read().unwrap().all().len()
         );
     }
     let start = Instant::now();
-    println!("{:?} in {} ms", end(&job.root, Duration::from_secs(2)), start.elapsed().as_millis());
+    println!("{:?} in {} ms", terminate(&job.root, Duration::from_secs(2)), start.elapsed().as_millis());
 }

@@ -4,34 +4,34 @@
 //! environment. Its processes are found by that session, by ancestry, and, if
 //! they left both, by the mark; those that have cleared their environment
 //! besides, by the stamp that was put on the first of them
-//! ([`hermes_sandbox::Stamp`]). A process is known by its id *and* its start
+//! ([`hermes_sandbox::SyncFileStamp`]). A process is known by its id *and* its start
 //! time, since ids are given out again.
 
-mod catch;
-mod ending;
+mod stopper;
+mod termination;
 mod input;
 #[cfg(target_os = "linux")]
 mod proc;
 mod process;
 #[cfg(any(test, not(target_os = "linux")))]
 mod ps;
-mod send;
+mod signals;
 mod table;
 
 use std::collections::HashSet;
 
-pub use ending::{Ended, Ending, Reason, Step, Survivor, end};
-pub use input::{is_waiting_for_input, waiting, waiting_for};
+pub use termination::{TerminationReport, JobTermination, SurvivalReason, TerminationStep, SurvivingProcess, terminate};
+pub use input::{is_waiting_for_input, waiting_process, input_wait};
 pub use rustix::process::Signal;
-pub use table::Table;
+pub use table::ProcessTable;
 
 /// The variable that tells a process, and all that it starts, which job it
 /// belongs to.
-pub const MARK: &str = hermes_sandbox::JOB_VARIABLE;
+pub const JOB_VARIABLE: &str = hermes_sandbox::JOB_VARIABLE;
 
 /// The first process of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Root {
+pub struct JobRoot {
     /// Its id, which is also the id of its session.
     pub pid: u32,
     /// When it started, in the system's own count.
@@ -41,17 +41,17 @@ pub struct Root {
     pub job: String,
 }
 
-impl Root {
+impl JobRoot {
     /// The root of a job that was just started. `None` if the process is gone
     /// already and has been waited for.
-    pub fn of(pid: u32, job: impl Into<String>) -> Option<Self> {
-        Some(Self { pid, started: started(pid)?, job: job.into() })
+    pub fn for_pid(pid: u32, job: impl Into<String>) -> Option<Self> {
+        Some(Self { pid, started: start_time(pid)?, job: job.into() })
     }
 }
 
 /// One process of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct JobProcess {
     /// Its id.
     pub pid: u32,
     /// When it started.
@@ -62,19 +62,19 @@ pub struct Member {
 
 /// What the processes of a job take, all together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct JobUsage {
     /// How many there are.
     pub processes: usize,
     /// Processor time in clock ticks, with that of children that were waited
     /// for. A job whose count stands still is idle.
     pub ticks: u64,
     /// Bytes of memory. What two of them share counts twice.
-    pub memory: u64,
+    pub memory_bytes: u64,
 }
 
 /// The value of [`MARK`] for a job that is started by a process whose own
 /// value is `outer`: a job within a job belongs to both.
-pub fn mark(outer: Option<&str>, job: &str) -> String {
+pub fn nested_mark(outer: Option<&str>, job: &str) -> String {
     match outer {
         Some(outer) if !outer.is_empty() => format!("{outer}/{job}"),
         _ => job.to_owned(),
@@ -82,19 +82,19 @@ pub fn mark(outer: Option<&str>, job: &str) -> String {
 }
 
 /// The process that started a process.
-pub(crate) fn parent(pid: u32) -> Option<u32> {
+pub(crate) fn parent_pid(pid: u32) -> Option<u32> {
     process::look(pid).map(|process| process.parent).filter(|parent| *parent > 1)
 }
 
 /// When a process started; `None` if there is no such process.
-pub fn started(pid: u32) -> Option<u64> {
+pub fn start_time(pid: u32) -> Option<u64> {
     process::look(pid).map(|found| found.started)
 }
 
 /// Whether that very process still runs. One that has ended and was not yet
 /// waited for does not.
 pub fn is_alive(pid: u32, started: u64) -> bool {
-    process::look(pid).is_some_and(|found| found.started == started && found.is_alive())
+    process::look(pid).is_some_and(|found| found.started == start_time && found.is_alive())
 }
 
 /// Whether somebody is in this group: its first process may be gone. A number
@@ -108,27 +108,27 @@ pub(crate) fn has_group(group: u32) -> bool {
 }
 
 /// The processes of a job that still run; none where the system does not say.
-pub fn members(root: &Root) -> Vec<Member> {
-    Table::read_for(root).map(|table| table.members(root)).unwrap_or_default()
+pub fn members(root: &JobRoot) -> Vec<JobProcess> {
+    ProcessTable::read_for(root).map(|table| table.members(root)).unwrap_or_default()
 }
 
 /// Sends a signal to every process of a job, and says to how many.
-pub fn signal(root: &Root, signal: Signal) -> usize {
-    let Ok(table) = Table::read_for(root) else { return 0 };
+pub fn signal(root: &JobRoot, signal: Signal) -> usize {
+    let Ok(table) = ProcessTable::read_for(root) else { return 0 };
     let found = table.find(root);
-    found.iter().filter(|it| it.is_alive() && send::to(it.pid, it.started, signal).is_ok()).count()
+    found.iter().filter(|it| it.is_alive() && signals::send_signal(it.pid, it.started, signal).is_ok()).count()
 }
 
 /// What the processes of a job take at this moment.
-pub fn usage(root: &Root) -> Usage {
-    Table::read_for(root).map(|table| table.usage(root)).unwrap_or_default()
+pub fn usage(root: &JobRoot) -> JobUsage {
+    ProcessTable::read_for(root).map(|table| table.usage(root)).unwrap_or_default()
 }
 
 /// Whether this process is itself part of a job, in which case it must not
 /// offer to end it.
-pub(crate) fn holds_us(table: &Table, root: &Root) -> bool {
+pub(crate) fn contains_self(table: &ProcessTable, root: &JobRoot) -> bool {
     let ours: HashSet<u32> = table.protected();
-    table.belonging(root).iter().any(|it| ours.contains(&it.pid))
+    table.find_all(root).iter().any(|it| ours.contains(&it.pid))
 }
 
 #[cfg(test)]

@@ -11,15 +11,15 @@ use memchr::memmem::Finder;
 use rustix::fs::{Dir, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 
-use super::MARK;
-use super::process::{Process, parse, read_small};
-use super::table::{Mark, Need, Reading};
+use super::JOB_VARIABLE;
+use super::process::{ProcessStat, parse, read_small};
+use super::table::{JobMark, MarkFilter, ProcessScan};
 
-const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
+const OPEN_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
 /// As much of a command line as anybody wants to read.
-const LONGEST_COMMAND: usize = 1024;
+const MAX_COMMAND_BYTES: usize = 1024;
 /// How often the list is taken anew when processes come and go meanwhile.
-const PASSES: usize = 16;
+const MAX_SCAN_PASSES: usize = 16;
 
 /// All processes, and the marks that are wanted.
 ///
@@ -28,22 +28,22 @@ const PASSES: usize = 16;
 /// taken again for those that are new. `each` hears of every process at once,
 /// for whom the end of the list would be too late.
 pub(super) fn all(
-    need: &Need,
-    each: &mut dyn FnMut(&Process, Option<&Mark>),
-) -> io::Result<Reading> {
-    let mut source = Source::open()?;
-    let mut found = Reading::default();
+    need: &MarkFilter,
+    each: &mut dyn FnMut(&ProcessStat, Option<&JobMark>),
+) -> io::Result<ProcessScan> {
+    let mut source = ProcReader::open()?;
+    let mut found = ProcessScan::default();
     let mut seen = HashSet::new();
-    for _ in 0..PASSES {
+    for _ in 0..MAX_SCAN_PASSES {
         let mut has_gone = false;
-        for entry in Dir::read_from(&source.folder)? {
+        for entry in Dir::read_from(&source.proc_dir)? {
             let entry = entry?;
             let name = entry.file_name().to_str().ok();
             let Some(pid) = name.and_then(|it| it.parse::<u32>().ok()) else { continue };
             if seen.contains(&pid) {
                 continue;
             }
-            let process = match source.look(pid) {
+            let process = match source.read_process(pid) {
                 Ok(Some(process)) => process,
                 Ok(None) => {
                     has_gone = true;
@@ -58,22 +58,22 @@ pub(super) fn all(
             };
             seen.insert(pid);
             has_gone |= !process.is_alive();
-            let mark = match is_wanted(&process, need) {
-                true => source.mark(pid)?,
-                false => Seen::Nothing,
+            let mark = match needs_mark(&process, need) {
+                true => source.read_mark(pid)?,
+                false => MarkLookup::Unmarked,
             };
             match mark {
-                Seen::Is(mark) => {
+                MarkLookup::Found(mark) => {
                     each(&process, Some(&mark));
                     found.marks.insert(pid, mark);
                 }
-                Seen::Nothing => each(&process, None),
-                Seen::Gone => has_gone = true,
+                MarkLookup::Unmarked => each(&process, None),
+                MarkLookup::Gone => has_gone = true,
             }
             found.processes.push(process);
         }
         if !has_gone {
-            found.is_settled = true;
+            found.is_complete = true;
             break;
         }
     }
@@ -83,35 +83,35 @@ pub(super) fn all(
     Ok(found)
 }
 
-fn is_wanted(process: &Process, need: &Need) -> bool {
+fn needs_mark(process: &ProcessStat, need: &MarkFilter) -> bool {
     process.is_alive()
         && !process.is_kernel
         && process.started >= need.started
         && need.session != Some(process.session)
 }
 
-enum Seen {
-    Is(Mark),
-    Nothing,
+enum MarkLookup {
+    Found(JobMark),
+    Unmarked,
     Gone,
 }
 
 /// The folder of all processes, and room to read in.
-struct Source {
-    folder: OwnedFd,
+struct ProcReader {
+    proc_dir: OwnedFd,
     path: String,
-    piece: Box<[u8]>,
+    buffer: Box<[u8]>,
     finder: Finder<'static>,
 }
 
-impl Source {
+impl ProcReader {
     fn open() -> io::Result<Self> {
         const PIECE: usize = 16 * 1024;
         Ok(Self {
-            folder: open("/proc", FLAGS.union(OFlags::DIRECTORY), Mode::empty())?,
+            proc_dir: open("/proc", OPEN_FLAGS.union(OFlags::DIRECTORY), Mode::empty())?,
             path: String::new(),
-            piece: vec![0; PIECE].into_boxed_slice(),
-            finder: Finder::new(MARK.as_bytes()),
+            buffer: vec![0; PIECE].into_boxed_slice(),
+            finder: Finder::new(JOB_VARIABLE.as_bytes()),
         })
     }
 
@@ -119,7 +119,7 @@ impl Source {
     fn file(&mut self, pid: u32, name: &str) -> Result<Option<File>, Errno> {
         self.path.clear();
         let _ = write!(self.path, "{pid}/{name}");
-        match openat(&self.folder, self.path.as_str(), FLAGS, Mode::empty()) {
+        match openat(&self.proc_dir, self.path.as_str(), OPEN_FLAGS, Mode::empty()) {
             Ok(file) => Ok(Some(file.into())),
             Err(Errno::NOENT | Errno::SRCH) => Ok(None),
             Err(error) => Err(error),
@@ -127,92 +127,92 @@ impl Source {
     }
 
     /// Nothing if the process has gone.
-    fn look(&mut self, pid: u32) -> io::Result<Option<Process>> {
+    fn read_process(&mut self, pid: u32) -> io::Result<Option<ProcessStat>> {
         let Some(file) = self.file(pid, "stat")? else { return Ok(None) };
         // A process that goes while it is read gives an error.
-        let Ok(length) = read_small(file, &mut self.piece) else { return Ok(None) };
-        Ok(self.piece.get(..length).and_then(|line| parse(pid, line)))
+        let Ok(length) = read_small(file, &mut self.buffer) else { return Ok(None) };
+        Ok(self.buffer.get(..length).and_then(|line| parse(pid, line)))
     }
 
     /// The mark of a process: that in the environment that it was started with,
     /// or its stamp.
-    fn mark(&mut self, pid: u32) -> io::Result<Seen> {
-        match self.words(pid)? {
-            Seen::Nothing => self.stamps(pid),
+    fn read_mark(&mut self, pid: u32) -> io::Result<MarkLookup> {
+        match self.read_environment_mark(pid)? {
+            MarkLookup::Unmarked => self.read_tag_mark(pid),
             seen => Ok(seen),
         }
     }
 
-    fn words(&mut self, pid: u32) -> io::Result<Seen> {
+    fn read_environment_mark(&mut self, pid: u32) -> io::Result<MarkLookup> {
         // A process that is just becoming another program shows nothing for a
         // moment.
         for _ in 0..3 {
             let file = match self.file(pid, "environ") {
                 Ok(Some(file)) => file,
-                Ok(None) => return Ok(Seen::Gone),
+                Ok(None) => return Ok(MarkLookup::Gone),
                 // It belongs to somebody else.
-                Err(Errno::ACCESS | Errno::PERM) => return Ok(Seen::Nothing),
+                Err(Errno::ACCESS | Errno::PERM) => return Ok(MarkLookup::Unmarked),
                 Err(error) => return Err(error.into()),
             };
             match self.search(file) {
                 Ok(Some(mark)) => return Ok(mark),
                 Ok(None) => {}
-                Err(_) => return Ok(Seen::Gone),
+                Err(_) => return Ok(MarkLookup::Gone),
             }
         }
-        let is_alive = self.look(pid)?.is_some_and(|it| it.is_alive());
-        Ok(if is_alive { Seen::Nothing } else { Seen::Gone })
+        let is_alive = self.read_process(pid)?.is_some_and(|it| it.is_alive());
+        Ok(if is_alive { MarkLookup::Unmarked } else { MarkLookup::Gone })
     }
 
     /// What its limit on file locks carries.
-    fn stamps(&mut self, pid: u32) -> io::Result<Seen> {
+    fn read_tag_mark(&mut self, pid: u32) -> io::Result<MarkLookup> {
         const LINE: &[u8] = b"Max file locks";
         let file = match self.file(pid, "limits") {
             Ok(Some(file)) => file,
-            Ok(None) => return Ok(Seen::Gone),
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(Seen::Nothing),
+            Ok(None) => return Ok(MarkLookup::Gone),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(MarkLookup::Unmarked),
             Err(error) => return Err(error.into()),
         };
-        let Ok(length) = read_small(file, &mut self.piece) else { return Ok(Seen::Gone) };
-        let text = self.piece.get(..length).unwrap_or_default();
+        let Ok(length) = read_small(file, &mut self.buffer) else { return Ok(MarkLookup::Gone) };
+        let text = self.buffer.get(..length).unwrap_or_default();
         let mut lines = text.split(|byte| *byte == b'\n');
         let words = lines.find_map(|line| std::str::from_utf8(line.strip_prefix(LINE)?).ok());
         let mut words = words.unwrap_or_default().split_ascii_whitespace();
         let mut next = || words.next().and_then(|it| it.parse().ok()).and_then(ProcessTag::from_limit);
         let stamps = [next(), next()];
         let is_stamped = stamps.iter().any(Option::is_some);
-        Ok(if is_stamped { Seen::Is(Mark::Stamps(stamps)) } else { Seen::Nothing })
+        Ok(if is_stamped { MarkLookup::Found(JobMark::Tags(stamps)) } else { MarkLookup::Unmarked })
     }
 
     /// Looks for the mark piece by piece, since an environment may be
     /// megabytes long. Nothing for an empty one.
-    fn search(&mut self, mut file: File) -> io::Result<Option<Seen>> {
+    fn search(&mut self, mut file: File) -> io::Result<Option<MarkLookup>> {
         const LONGEST: usize = 4 * 1024;
         // The first variable has no end of another one before it.
         let mut text = vec![0];
         let mut is_empty = true;
         loop {
-            let length = match file.read(&mut self.piece) {
+            let length = match file.read(&mut self.buffer) {
                 Ok(length) => length,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
             is_empty &= length == 0;
-            text.extend_from_slice(self.piece.get(..length).unwrap_or_default());
+            text.extend_from_slice(self.buffer.get(..length).unwrap_or_default());
             let places = self.finder.find_iter(&text);
             for at in places.filter(|at| *at > 0 && text.get(at - 1) == Some(&0)) {
-                let rest = text.get(at + MARK.len()..).and_then(|it| it.strip_prefix(b"="));
+                let rest = text.get(at + JOB_VARIABLE.len()..).and_then(|it| it.strip_prefix(b"="));
                 let Some(rest) = rest else { continue };
                 let end = memchr::memchr(0, rest).or((length == 0).then_some(rest.len()));
                 if let Some(value) = end.and_then(|end| rest.get(..end)) {
                     let value = String::from_utf8(value.to_vec());
                     let value = value.ok().filter(|value| !value.is_empty());
-                    let words = value.map(|value| Seen::Is(Mark::Words(value)));
-                    return Ok(Some(words.unwrap_or(Seen::Nothing)));
+                    let words = value.map(|value| MarkLookup::Found(JobMark::Environment(value)));
+                    return Ok(Some(words.unwrap_or(MarkLookup::Unmarked)));
                 }
             }
             if length == 0 {
-                return Ok((!is_empty).then_some(Seen::Nothing));
+                return Ok((!is_empty).then_some(MarkLookup::Unmarked));
             }
             // Enough stays for a mark that this piece cuts in two.
             text.drain(..text.len().saturating_sub(LONGEST));
@@ -222,7 +222,7 @@ impl Source {
 
 /// The command line of a process, its words with blanks between.
 pub(super) fn command(pid: u32) -> Option<String> {
-    let mut buffer = [0; LONGEST_COMMAND];
+    let mut buffer = [0; MAX_COMMAND_BYTES];
     let file = File::open(format!("/proc/{pid}/cmdline")).ok()?;
     let length = read_small(file, &mut buffer).ok()?;
     let line = buffer.get(..length)?;

@@ -2,7 +2,7 @@
 
 /// What is known of a process from a single look.
 #[derive(Debug, Clone)]
-pub(crate) struct Process {
+pub(crate) struct ProcessStat {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     pub(crate) group: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Process {
     pub(crate) is_kernel: bool,
 }
 
-impl Process {
+impl ProcessStat {
     /// Whether it still runs. A process whose first thread has ended looks
     /// like a dead one as long as others go on.
     pub(crate) fn is_alive(&self) -> bool {
@@ -36,7 +36,7 @@ impl Process {
 pub(crate) use linux::{look, parse, read_small};
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn look(pid: u32) -> Option<Process> {
+pub(crate) fn look(pid: u32) -> Option<ProcessStat> {
     super::ps::list(Some(pid)).ok()?.into_iter().find(|it| it.pid == pid)
 }
 
@@ -46,11 +46,11 @@ mod linux {
     use std::io::{self, Read};
     use std::sync::OnceLock;
 
-    use super::Process;
+    use super::ProcessStat;
 
     const KERNEL_THREAD: u64 = 0x0020_0000;
 
-    pub(crate) fn look(pid: u32) -> Option<Process> {
+    pub(crate) fn look(pid: u32) -> Option<ProcessStat> {
         let mut buffer = [0; 1024];
         let file = File::open(format!("/proc/{pid}/stat")).ok()?;
         let length = read_small(file, &mut buffer).ok()?;
@@ -73,7 +73,7 @@ mod linux {
 
     /// Reads a line of `/proc/PID/stat`. The name comes first, in brackets, and
     /// may itself hold brackets and blanks.
-    pub(crate) fn parse(pid: u32, line: &[u8]) -> Option<Process> {
+    pub(crate) fn parse(pid: u32, line: &[u8]) -> Option<ProcessStat> {
         let open = memchr::memchr(b'(', line)?;
         let close = memchr::memrchr(b')', line)?;
         let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
@@ -86,7 +86,7 @@ mod linux {
         // Some fields are -1 where there is nothing to tell.
         let id = |at: usize| number(at).and_then(|it| u32::try_from(it).ok()).unwrap_or(0);
         let ticks = (11..=14).map(|at| number(at).unwrap_or(0)).fold(0, u64::saturating_add);
-        Some(Process {
+        Some(ProcessStat {
             pid,
             parent: id(1),
             group: id(2),
@@ -96,7 +96,7 @@ mod linux {
             threads: number(17)?,
             ticks,
             started: number(19)?,
-            memory: number(21).unwrap_or(0).saturating_mul(page()),
+            memory: number(21).unwrap_or(0).saturating_mul(page_size()),
             name,
             is_kernel: number(6)? & KERNEL_THREAD != 0,
         })
@@ -104,7 +104,7 @@ mod linux {
 
     /// Bytes in a page of memory, as the kernel told this program when it
     /// started it.
-    fn page() -> u64 {
+    fn page_size() -> u64 {
         const KEY: usize = 6;
         static PAGE: OnceLock<u64> = OnceLock::new();
         *PAGE.get_or_init(|| {

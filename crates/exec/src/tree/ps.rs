@@ -4,20 +4,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::process::Process;
+use super::process::ProcessStat;
 
 /// Columns that every `ps` has. The start takes five words, the command the
 /// rest of the line.
-const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,rss=,time=,lstart=,command=";
+const PS_COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,rss=,time=,lstart=,command=";
 
 /// All processes, or one.
-pub(crate) fn list(only: Option<u32>) -> io::Result<Vec<Process>> {
+pub(crate) fn list(only: Option<u32>) -> io::Result<Vec<ProcessStat>> {
     let mut command = Command::new("ps");
     match only {
         Some(pid) => command.arg("-p").arg(pid.to_string()),
         None => command.arg("-ax"),
     };
-    command.arg("-o").arg(COLUMNS).env("LC_ALL", "C").env("TZ", "UTC");
+    command.arg("-o").arg(PS_COLUMNS).env("LC_ALL", "C").env("TZ", "UTC");
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
     let found: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().filter_map(parse).collect();
     if found.is_empty() && only.is_none() {
@@ -28,7 +28,7 @@ pub(crate) fn list(only: Option<u32>) -> io::Result<Vec<Process>> {
 
 /// One line of the answer. There is no number for a session that means
 /// anything; a job's first group stands in for it.
-pub(crate) fn parse(line: &str) -> Option<Process> {
+pub(crate) fn parse(line: &str) -> Option<ProcessStat> {
     let mut words = line.split_ascii_whitespace();
     let pid = words.next()?.parse().ok()?;
     let parent = words.next()?.parse().ok()?;
@@ -36,13 +36,13 @@ pub(crate) fn parse(line: &str) -> Option<Process> {
     let foreground = words.next()?.parse().unwrap_or(0);
     let state = *words.next()?.as_bytes().first()?;
     let memory = words.next()?.parse::<u64>().ok()?.saturating_mul(1024);
-    let ticks = hundredths(words.next()?)?;
+    let ticks = parse_cpu_time(words.next()?)?;
     let mut start = DefaultHasher::new();
     for _ in 0..5 {
         words.next()?.hash(&mut start);
     }
     let name = words.collect::<Vec<_>>().join(" ");
-    Some(Process {
+    Some(ProcessStat {
         pid,
         parent,
         group,
@@ -59,7 +59,7 @@ pub(crate) fn parse(line: &str) -> Option<Process> {
 }
 
 /// Processor time, written `[[days-]hours:]minutes:seconds[.hundredths]`.
-fn hundredths(text: &str) -> Option<u64> {
+fn parse_cpu_time(text: &str) -> Option<u64> {
     let (days, text) = match text.split_once('-') {
         Some((days, rest)) => (days.parse::<u64>().ok()?, rest),
         None => (0, text),

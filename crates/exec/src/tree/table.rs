@@ -7,83 +7,83 @@ use hermes_sandbox::ProcessTag;
 
 #[cfg(target_os = "linux")]
 use super::proc as read;
-use super::process::{Process, look};
-use super::{Member, Root, Usage};
+use super::process::{ProcessStat, look};
+use super::{JobProcess, JobRoot, JobUsage};
 
 /// The processes of the system at one moment.
 ///
 /// Who asks for several jobs at once reads the table once.
 #[derive(Debug)]
-pub struct Table {
-    processes: Vec<Process>,
-    places: HashMap<u32, usize>,
-    marks: HashMap<u32, Mark>,
-    is_settled: bool,
+pub struct ProcessTable {
+    processes: Vec<ProcessStat>,
+    positions: HashMap<u32, usize>,
+    marks: HashMap<u32, JobMark>,
+    is_complete: bool,
 }
 
-impl Table {
+impl ProcessTable {
     /// Reads the table. An error means that it cannot be read whole, which is
     /// not the same as that nothing runs.
     pub fn read() -> io::Result<Self> {
-        Ok(Self::of(read::all(&Need::default(), &mut |_, _| ())?))
+        Ok(Self::from_scan(read::all(&MarkFilter::default(), &mut |_, _| ())?))
     }
 
     /// The same for jobs that began then or later.
     pub(crate) fn read_since(started: u64) -> io::Result<Self> {
-        Ok(Self::of(read::all(&Need { started, session: None }, &mut |_, _| ())?))
+        Ok(Self::from_scan(read::all(&MarkFilter { started, session: None }, &mut |_, _| ())?))
     }
 
     /// The same for one job only, which asks less of most processes.
-    pub fn read_for(root: &Root) -> io::Result<Self> {
-        Self::read_telling(root, &mut |_, _| ())
+    pub fn read_for(root: &JobRoot) -> io::Result<Self> {
+        Self::read_with(root, &mut |_, _| ())
     }
 
     /// The same; `each` hears of every process as it is found, and of its mark.
-    pub(crate) fn read_telling(
-        root: &Root,
-        each: &mut dyn FnMut(&Process, Option<&Mark>),
+    pub(crate) fn read_with(
+        root: &JobRoot,
+        each: &mut dyn FnMut(&ProcessStat, Option<&JobMark>),
     ) -> io::Result<Self> {
         // As long as its head is there, nobody in the session need bear the
         // mark.
         let is_head = |pid| look(pid).is_some_and(|it| it.started == root.started);
         let session = Some(root.pid).filter(|pid| is_head(*pid));
-        let need = Need { started: root.started, session };
-        let table = Self::of(read::all(&need, each)?);
+        let need = MarkFilter { started: root.started, session };
+        let table = Self::from_scan(read::all(&need, each)?);
         if session.is_none() || table.get(root.pid).is_some() {
             return Ok(table);
         }
-        Ok(Self::of(read::all(&Need { session: None, ..need }, each)?))
+        Ok(Self::from_scan(read::all(&MarkFilter { session: None, ..need }, each)?))
     }
 
-    fn of(reading: Reading) -> Self {
-        let Reading { processes, marks, is_settled } = reading;
+    fn from_scan(reading: ProcessScan) -> Self {
+        let ProcessScan { processes, marks, is_complete: is_settled } = reading;
         let places = processes.iter().enumerate().map(|(at, it)| (it.pid, at)).collect();
-        Self { processes, places, marks, is_settled }
+        Self { processes, positions: places, marks, is_complete: is_settled }
     }
 
     /// Whether what is not in the table was surely not there. Processes that
     /// start others and go, faster than they can be looked at, may be missed.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.is_settled
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// The processes of a job that still run.
-    pub fn members(&self, root: &Root) -> Vec<Member> {
-        self.find(root).into_iter().filter(|it| it.is_alive()).map(describe).collect()
+    pub fn members(&self, root: &JobRoot) -> Vec<JobProcess> {
+        self.find(root).into_iter().filter(|it| it.is_alive()).map(to_job_process).collect()
     }
 
     /// Whether any process of a job still runs.
-    pub fn has_members(&self, root: &Root) -> bool {
+    pub fn has_members(&self, root: &JobRoot) -> bool {
         self.find(root).iter().any(|it| it.is_alive())
     }
 
     /// What the processes of a job take.
-    pub fn usage(&self, root: &Root) -> Usage {
-        let mut sum = Usage::default();
+    pub fn usage(&self, root: &JobRoot) -> JobUsage {
+        let mut sum = JobUsage::default();
         for found in self.find(root) {
             sum.processes += usize::from(found.is_alive());
             sum.ticks = sum.ticks.saturating_add(found.ticks);
-            sum.memory = sum.memory.saturating_add(found.memory);
+            sum.memory_bytes = sum.memory_bytes.saturating_add(found.memory);
         }
         sum
     }
@@ -94,15 +94,15 @@ impl Table {
     }
 
     /// The processes that belong to a job, whichever it is.
-    pub(crate) fn marked(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn marked_pids(&self) -> impl Iterator<Item = u32> {
         self.marks.keys().copied()
     }
 
-    pub(crate) fn get(&self, pid: u32) -> Option<&Process> {
-        self.places.get(&pid).and_then(|at| self.processes.get(*at))
+    pub(crate) fn get(&self, pid: u32) -> Option<&ProcessStat> {
+        self.positions.get(&pid).and_then(|at| self.processes.get(*at))
     }
 
-    pub(crate) fn all(&self) -> &[Process] {
+    pub(crate) fn all(&self) -> &[ProcessStat] {
         &self.processes
     }
 
@@ -119,7 +119,7 @@ impl Table {
 
     /// The processes of a job, with those that have ended and were not waited
     /// for, without the protected ones.
-    pub(crate) fn find(&self, root: &Root) -> Vec<&Process> {
+    pub(crate) fn find(&self, root: &JobRoot) -> Vec<&ProcessStat> {
         let protected = self.protected();
         // Whoever takes one of ours for a job is mistaken, and what hangs
         // below it is not a job either.
@@ -130,12 +130,12 @@ impl Table {
     }
 
     /// The same with the protected ones.
-    pub(crate) fn belonging(&self, root: &Root) -> Vec<&Process> {
+    pub(crate) fn find_all(&self, root: &JobRoot) -> Vec<&ProcessStat> {
         self.collect(root, &HashSet::from([0, 1]))
     }
 
-    fn collect(&self, root: &Root, left_out: &HashSet<u32>) -> Vec<&Process> {
-        let mut search = Search::new(self, left_out);
+    fn collect(&self, root: &JobRoot, left_out: &HashSet<u32>) -> Vec<&ProcessStat> {
+        let mut search = DescendantSearch::new(self, left_out);
         let leader = self.get(root.pid);
         let is_ours = leader.is_some_and(|it| it.started == root.started);
         if is_ours {
@@ -165,27 +165,27 @@ impl Table {
     }
 
     fn is_marked(&self, pid: u32, job: &str) -> bool {
-        self.marks.get(&pid).is_some_and(|mark| mark.names(job))
+        self.marks.get(&pid).is_some_and(|mark| mark.includes_job(job))
     }
 }
 
 /// What a process bears of the jobs that it belongs to.
 #[derive(Debug)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-pub(crate) enum Mark {
+pub(crate) enum JobMark {
     /// All of them, in its environment.
-    Words(String),
+    Environment(String),
     /// The outermost and the innermost one, where its environment says nothing.
-    Stamps([Option<ProcessTag>; 2]),
+    Tags([Option<ProcessTag>; 2]),
 }
 
-impl Mark {
+impl JobMark {
     /// Whether its bearer belongs to a job.
-    pub(crate) fn names(&self, job: &str) -> bool {
+    pub(crate) fn includes_job(&self, job: &str) -> bool {
         !job.is_empty()
             && match self {
-                Self::Words(mark) => mark.split('/').any(|part| part == job),
-                Self::Stamps(stamps) => stamps.contains(&Some(ProcessTag::for_job(job))),
+                Self::Environment(mark) => mark.split('/').any(|part| part == job),
+                Self::Tags(stamps) => stamps.contains(&Some(ProcessTag::for_job(job))),
             }
     }
 }
@@ -193,7 +193,7 @@ impl Mark {
 /// Whose marks are wanted.
 #[derive(Debug, Clone, Copy, Default)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-pub(crate) struct Need {
+pub(crate) struct MarkFilter {
     /// Of those that started then or later.
     pub(crate) started: u64,
     /// But not of those in this session.
@@ -202,22 +202,22 @@ pub(crate) struct Need {
 
 /// What was read.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
-    pub(crate) processes: Vec<Process>,
-    pub(crate) marks: HashMap<u32, Mark>,
-    pub(crate) is_settled: bool,
+pub(crate) struct ProcessScan {
+    pub(crate) processes: Vec<ProcessStat>,
+    pub(crate) marks: HashMap<u32, JobMark>,
+    pub(crate) is_complete: bool,
 }
 
 /// Follows processes to what they have started.
-struct Search<'a> {
-    table: &'a Table,
+struct DescendantSearch<'a> {
+    table: &'a ProcessTable,
     left_out: &'a HashSet<u32>,
     children: HashMap<u32, Vec<u32>>,
     found: HashSet<u32>,
 }
 
-impl<'a> Search<'a> {
-    fn new(table: &'a Table, left_out: &'a HashSet<u32>) -> Self {
+impl<'a> DescendantSearch<'a> {
+    fn new(table: &'a ProcessTable, left_out: &'a HashSet<u32>) -> Self {
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         for it in &table.processes {
             children.entry(it.parent).or_default().push(it.pid);
@@ -243,9 +243,9 @@ impl<'a> Search<'a> {
 }
 
 /// A process as it is shown.
-pub(crate) fn describe(process: &Process) -> Member {
+pub(crate) fn to_job_process(process: &ProcessStat) -> JobProcess {
     let command = read::command(process.pid).unwrap_or_else(|| format!("[{}]", process.name));
-    Member { pid: process.pid, started: process.started, command }
+    JobProcess { pid: process.pid, started: process.started, command }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -258,12 +258,12 @@ mod read {
     /// Other systems show the environment of a process to nobody, so there
     /// are no marks.
     pub(super) fn all(
-        _need: &Need,
-        each: &mut dyn FnMut(&Process, Option<&Mark>),
-    ) -> io::Result<Reading> {
+        _need: &MarkFilter,
+        each: &mut dyn FnMut(&ProcessStat, Option<&JobMark>),
+    ) -> io::Result<ProcessScan> {
         let processes = ps::list(None)?;
         processes.iter().for_each(|process| each(process, None));
-        Ok(Reading { processes, is_settled: true, ..Reading::default() })
+        Ok(ProcessScan { processes, is_settled: true, ..ProcessScan::default() })
     }
 
     /// The name that `ps` gave is the whole command line.

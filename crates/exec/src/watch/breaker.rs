@@ -5,25 +5,25 @@ use std::time::{Duration, Instant};
 
 /// When it breaks, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct BreakerLimits {
     /// As many may pass ...
-    pub most: usize,
+    pub max_notices: usize,
     /// ... in this time.
-    pub within: Duration,
+    pub window: Duration,
     /// The silence after one too many.
     pub silence: Duration,
 }
 
-impl Default for Limits {
+impl Default for BreakerLimits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { most: 15, within: seconds(10), silence: seconds(30) }
+        Self { max_notices: 15, window: seconds(10), silence: seconds(30) }
     }
 }
 
 /// What becomes of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admission {
+pub enum NoticeAdmission {
     /// It is delivered.
     Deliver,
     /// It is not, and a silence begins, which should be said once.
@@ -34,7 +34,7 @@ pub enum Admission {
 
 /// What was not delivered during a silence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct SuppressedSummary {
     /// How many notifications in all.
     pub dropped: u64,
     /// How many of each job; the jobs beyond the first hundred are only in
@@ -44,41 +44,41 @@ pub struct Summary {
 
 /// Stops notifications of all jobs together when there are too many.
 #[derive(Debug)]
-pub struct Breaker {
-    limits: Limits,
-    passed: VecDeque<Instant>,
-    silence: Option<(Instant, Summary)>,
+pub struct NoticeBreaker {
+    limits: BreakerLimits,
+    delivered: VecDeque<Instant>,
+    silence: Option<(Instant, SuppressedSummary)>,
 }
 
-const MOST_JOBS: usize = 100;
+const MAX_SUMMARY_JOBS: usize = 100;
 
-impl Breaker {
+impl NoticeBreaker {
     /// Nothing has passed yet.
-    pub fn new(limits: Limits) -> Self {
-        Self { limits, passed: VecDeque::new(), silence: None }
+    pub fn new(limits: BreakerLimits) -> Self {
+        Self { limits, delivered: VecDeque::new(), silence: None }
     }
 
-    /// Decides on a notification of a job. Ask [`Breaker::release`] first, or
+    /// Decides on a notification of a job. Ask [`NoticeBreaker::release`] first, or
     /// the silence goes on until somebody does.
-    pub fn admit(&mut self, job: &str, now: Instant) -> Admission {
+    pub fn admit(&mut self, job: &str, now: Instant) -> NoticeAdmission {
         if let Some((_, summary)) = &mut self.silence {
-            count(summary, job);
-            return Admission::Silent;
+            count_dropped(summary, job);
+            return NoticeAdmission::Silent;
         }
-        let is_old = |then: &Instant| now.saturating_duration_since(*then) >= self.limits.within;
-        while self.passed.front().is_some_and(is_old) {
-            self.passed.pop_front();
+        let is_old = |then: &Instant| now.saturating_duration_since(*then) >= self.limits.window;
+        while self.delivered.front().is_some_and(is_old) {
+            self.delivered.pop_front();
         }
-        if self.passed.len() < self.limits.most {
-            self.passed.push_back(now);
-            return Admission::Deliver;
+        if self.delivered.len() < self.limits.max_notices {
+            self.delivered.push_back(now);
+            return NoticeAdmission::Deliver;
         }
-        let mut summary = Summary { dropped: 0, jobs: BTreeMap::new() };
-        count(&mut summary, job);
+        let mut summary = SuppressedSummary { dropped: 0, jobs: BTreeMap::new() };
+        count_dropped(&mut summary, job);
         let until = now.checked_add(self.limits.silence).unwrap_or(now);
         self.silence = Some((until, summary));
-        self.passed.clear();
-        Admission::Tripped
+        self.delivered.clear();
+        NoticeAdmission::Tripped
     }
 
     /// When the silence ends, if there is one.
@@ -87,7 +87,7 @@ impl Breaker {
     }
 
     /// Ends a silence that is over, with the one summary of it.
-    pub fn release(&mut self, now: Instant) -> Option<Summary> {
+    pub fn release(&mut self, now: Instant) -> Option<SuppressedSummary> {
         match self.silent_until() {
             Some(until) if now >= until => self.silence.take().map(|(_, summary)| summary),
             _ => None,
@@ -95,17 +95,17 @@ impl Breaker {
     }
 }
 
-impl Default for Breaker {
+impl Default for NoticeBreaker {
     fn default() -> Self {
-        Self::new(Limits::default())
+        Self::new(BreakerLimits::default())
     }
 }
 
-fn count(summary: &mut Summary, job: &str) {
+fn count_dropped(summary: &mut SuppressedSummary, job: &str) {
     summary.dropped = summary.dropped.saturating_add(1);
     if let Some(of_job) = summary.jobs.get_mut(job) {
         *of_job = of_job.saturating_add(1);
-    } else if summary.jobs.len() < MOST_JOBS {
+    } else if summary.jobs.len() < MAX_SUMMARY_JOBS {
         summary.jobs.insert(job.to_owned(), 1);
     }
 }

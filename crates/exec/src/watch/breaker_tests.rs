@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use super::{Admission, Breaker, Limits};
+use super::{NoticeAdmission, NoticeBreaker, BreakerLimits};
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -9,10 +9,10 @@ fn seconds(count: u64) -> Duration {
 #[test]
 fn fifteen_in_ten_seconds_pass() {
     let start = Instant::now();
-    let mut breaker = Breaker::default();
+    let mut breaker = NoticeBreaker::default();
     for round in 0..10 {
         for _ in 0..15 {
-            assert_eq!(breaker.admit("a", start + seconds(10 * round)), Admission::Deliver);
+            assert_eq!(breaker.admit("a", start + seconds(10 * round)), NoticeAdmission::Deliver);
         }
     }
     assert_eq!(breaker.silent_until(), None);
@@ -22,14 +22,14 @@ fn fifteen_in_ten_seconds_pass() {
 #[test]
 fn one_more_brings_silence_and_one_summary() {
     let start = Instant::now();
-    let mut breaker = Breaker::default();
+    let mut breaker = NoticeBreaker::default();
     for _ in 0..15 {
-        assert_eq!(breaker.admit("a", start), Admission::Deliver);
+        assert_eq!(breaker.admit("a", start), NoticeAdmission::Deliver);
     }
     let late = start + seconds(9);
-    assert_eq!(breaker.admit("a", late), Admission::Tripped);
-    assert_eq!(breaker.admit("b", late + seconds(20)), Admission::Silent);
-    assert_eq!(breaker.admit("a", late + seconds(29)), Admission::Silent);
+    assert_eq!(breaker.admit("a", late), NoticeAdmission::Tripped);
+    assert_eq!(breaker.admit("b", late + seconds(20)), NoticeAdmission::Silent);
+    assert_eq!(breaker.admit("a", late + seconds(29)), NoticeAdmission::Silent);
     assert_eq!(breaker.silent_until(), Some(late + seconds(30)));
     assert_eq!(breaker.release(late + seconds(29)), None);
     let summary = breaker.release(late + seconds(30)).unwrap();
@@ -37,15 +37,15 @@ fn one_more_brings_silence_and_one_summary() {
     assert_eq!(summary.jobs.into_iter().collect::<Vec<_>>(), [("a".into(), 2), ("b".into(), 1)]);
     assert_eq!(breaker.release(late + seconds(31)), None);
     for _ in 0..15 {
-        assert_eq!(breaker.admit("a", late + seconds(31)), Admission::Deliver);
+        assert_eq!(breaker.admit("a", late + seconds(31)), NoticeAdmission::Deliver);
     }
-    assert_eq!(breaker.admit("a", late + seconds(31)), Admission::Tripped);
+    assert_eq!(breaker.admit("a", late + seconds(31)), NoticeAdmission::Tripped);
 }
 
 #[test]
 fn the_summary_is_bounded() {
     let start = Instant::now();
-    let mut breaker = Breaker::new(Limits { most: 0, ..Limits::default() });
+    let mut breaker = NoticeBreaker::new(BreakerLimits { max_notices: 0, ..BreakerLimits::default() });
     for job in 0..5000 {
         breaker.admit(&job.to_string(), start);
     }
@@ -57,9 +57,9 @@ fn the_summary_is_bounded() {
 #[test]
 fn a_clock_that_stands_still_or_goes_back_is_no_harm() {
     let start = Instant::now() + seconds(100);
-    let mut breaker = Breaker::default();
+    let mut breaker = NoticeBreaker::default();
     for round in 0..15 {
-        assert_eq!(breaker.admit("a", start - seconds(round)), Admission::Deliver);
+        assert_eq!(breaker.admit("a", start - seconds(round)), NoticeAdmission::Deliver);
     }
-    assert_eq!(breaker.admit("a", start - seconds(50)), Admission::Tripped);
+    assert_eq!(breaker.admit("a", start - seconds(50)), NoticeAdmission::Tripped);
 }

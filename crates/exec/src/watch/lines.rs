@@ -4,32 +4,32 @@ use std::collections::BTreeMap;
 
 use memchr::memmem::Finder;
 
-use super::strip::Strip;
+use super::escape_stripper::EscapeStripper;
 
 /// The most of an unfinished line that is kept.
-pub(super) const LONGEST_LINE: usize = 64 * 1024;
+pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 /// A longer line is shown from so much before the pattern, for so long.
-const BEFORE: usize = 200;
-const SHOWN: usize = 500;
+const CONTEXT_BYTES: usize = 200;
+const MAX_SHOWN_BYTES: usize = 500;
 
 /// A line that holds patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Match {
+pub(super) struct PatternLine {
     pub(super) patterns: Vec<String>,
     pub(super) text: String,
 }
 
 /// What one piece of the stream brought.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct MatchBatch {
     /// How many lines matched.
     pub(super) count: u64,
     /// The first of them.
-    pub(super) matches: Vec<Match>,
+    pub(super) matches: Vec<PatternLine>,
 }
 
 #[derive(Debug)]
-struct Pattern {
+struct PatternFinder {
     finder: Finder<'static>,
     text: String,
     /// The last line, and part of it, in which it was found.
@@ -38,13 +38,13 @@ struct Pattern {
 
 /// Cuts a stream into lines and looks for patterns in them.
 #[derive(Debug)]
-pub(super) struct Lines {
-    strip: Strip,
-    patterns: Vec<Pattern>,
+pub(super) struct PatternScanner {
+    strip: EscapeStripper,
+    patterns: Vec<PatternFinder>,
     /// The text of the line that has no end yet.
     text: Vec<u8>,
     /// How much of it has been looked at.
-    looked: usize,
+    scanned: usize,
     /// How much of that line is no longer in `text`.
     cut: usize,
     /// How many lines came before it.
@@ -52,7 +52,7 @@ pub(super) struct Lines {
 }
 
 /// Where a pattern was found.
-struct Place {
+struct MatchPosition {
     line: u64,
     /// Where the line starts and the pattern is, in the text.
     start: usize,
@@ -60,27 +60,27 @@ struct Place {
     pattern: usize,
 }
 
-impl Lines {
+impl PatternScanner {
     pub(super) fn new(patterns: &[String]) -> Self {
         let usable = |text: &&String| !text.is_empty() && !text.contains(['\n', '\r']);
-        let patterns = patterns.iter().filter(usable).map(|text| Pattern {
+        let patterns = patterns.iter().filter(usable).map(|text| PatternFinder {
             finder: Finder::new(text.as_bytes()).into_owned(),
             text: text.clone(),
             last: None,
         });
         Self {
-            strip: Strip::default(),
+            strip: EscapeStripper::default(),
             patterns: patterns.collect(),
             text: Vec::new(),
-            looked: 0,
+            scanned: 0,
             cut: 0,
             number: 0,
         }
     }
 
     /// Looks at the next bytes, and gives at most `most` of the lines.
-    pub(super) fn feed(&mut self, bytes: &[u8], most: usize) -> Found {
-        let mut found = Found::default();
+    pub(super) fn feed(&mut self, bytes: &[u8], most: usize) -> MatchBatch {
+        let mut found = MatchBatch::default();
         if self.patterns.is_empty() {
             return found;
         }
@@ -89,23 +89,23 @@ impl Lines {
         places.sort_by_key(|place| (place.at, place.pattern));
         // A line that has two patterns is one line, and so is each part of a
         // very long one.
-        let mut order: BTreeMap<(u64, usize), Vec<&Place>> = BTreeMap::new();
+        let mut order: BTreeMap<(u64, usize), Vec<&MatchPosition>> = BTreeMap::new();
         for place in &places {
-            order.entry((place.line, self.part(place))).or_default().push(place);
+            order.entry((place.line, self.line_part(place))).or_default().push(place);
         }
         found.count = u64::try_from(order.len()).unwrap_or(u64::MAX);
-        found.matches = order.values().take(most).filter_map(|line| self.show(line)).collect();
+        found.matches = order.values().take(most).filter_map(|line| self.to_match(line)).collect();
         self.advance();
         found
     }
 
     /// Every place where a pattern is, once per line.
-    fn search(&mut self) -> Vec<Place> {
+    fn search(&mut self) -> Vec<MatchPosition> {
         let ends: Vec<usize> = memchr::memchr_iter(b'\n', &self.text).collect();
         let mut places = Vec::new();
         for (index, pattern) in self.patterns.iter_mut().enumerate() {
             // What was cut in two by the last piece begins before its end.
-            let mut from = self.looked.saturating_sub(pattern.text.len() - 1);
+            let mut from = self.scanned.saturating_sub(pattern.text.len() - 1);
             while let Some(at) = self.text.get(from..).and_then(|it| pattern.finder.find(it)) {
                 let at = from + at;
                 let before = ends.partition_point(|end| *end < at);
@@ -113,34 +113,34 @@ impl Lines {
                     before.checked_sub(1).and_then(|it| ends.get(it)).map_or(0, |it| it + 1);
                 let line = self.number + before as u64;
                 let offset = if before == 0 { at + self.cut } else { at - start };
-                let part = offset / LONGEST_LINE;
+                let part = offset / MAX_LINE_BYTES;
                 if pattern.last != Some((line, part)) {
                     pattern.last = Some((line, part));
-                    places.push(Place { line, start, at, pattern: index });
+                    places.push(MatchPosition { line, start, at, pattern: index });
                 }
                 // On to what can count again: the next part or the next line.
                 let end = ends.get(before).map_or(self.text.len(), |it| it + 1);
-                from = (at + (LONGEST_LINE - offset % LONGEST_LINE)).min(end);
+                from = (at + (MAX_LINE_BYTES - offset % MAX_LINE_BYTES)).min(end);
             }
         }
         places
     }
 
-    fn part(&self, place: &Place) -> usize {
+    fn line_part(&self, place: &MatchPosition) -> usize {
         let cut = if place.line == self.number { self.cut } else { 0 };
-        (place.at - place.start + cut) / LONGEST_LINE
+        (place.at - place.start + cut) / MAX_LINE_BYTES
     }
 
-    fn show(&self, line: &[&Place]) -> Option<Match> {
+    fn to_match(&self, line: &[&MatchPosition]) -> Option<PatternLine> {
         let first = line.first()?;
         let rest = self.text.get(first.start..)?;
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let whole = rest.get(..end)?;
-        let text = if whole.len() <= SHOWN {
+        let text = if whole.len() <= MAX_SHOWN_BYTES {
             String::from_utf8_lossy(whole).into_owned()
         } else {
-            let from = (first.at - first.start).saturating_sub(BEFORE);
-            let to = (from + SHOWN).min(whole.len());
+            let from = (first.at - first.start).saturating_sub(CONTEXT_BYTES);
+            let to = (from + MAX_SHOWN_BYTES).min(whole.len());
             let middle = String::from_utf8_lossy(whole.get(from..to)?);
             // A character that was cut in two is no longer one.
             let middle = middle.trim_matches('\u{fffd}');
@@ -148,7 +148,7 @@ impl Lines {
             format!("{}{middle}{}", mark(from > 0), mark(to < whole.len()))
         };
         let names = line.iter().filter_map(|place| self.patterns.get(place.pattern));
-        Some(Match { patterns: names.map(|it| it.text.clone()).collect(), text })
+        Some(PatternLine { patterns: names.map(|it| it.text.clone()).collect(), text })
     }
 
     /// Keeps the line that has no end yet, and not too much of it.
@@ -160,14 +160,14 @@ impl Lines {
             self.cut = 0;
         }
         // Twice as much may gather, so that not every byte moves all others.
-        if self.text.len() > 2 * LONGEST_LINE {
-            let extra = self.text.len() - LONGEST_LINE;
+        if self.text.len() > 2 * MAX_LINE_BYTES {
+            let extra = self.text.len() - MAX_LINE_BYTES;
             self.text.drain(..extra);
             self.cut = self.cut.saturating_add(extra);
         }
-        self.looked = self.text.len();
-        if self.text.capacity() > 16 * LONGEST_LINE {
-            self.text.shrink_to(4 * LONGEST_LINE);
+        self.scanned = self.text.len();
+        if self.text.capacity() > 16 * MAX_LINE_BYTES {
+            self.text.shrink_to(4 * MAX_LINE_BYTES);
         }
     }
 }

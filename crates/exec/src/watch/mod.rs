@@ -2,41 +2,41 @@
 
 mod breaker;
 mod lines;
-mod strip;
+mod escape_stripper;
 
 use std::time::{Duration, Instant};
 
-pub use breaker::{Admission, Breaker, Limits, Summary};
-use lines::{Lines, Match};
+pub use breaker::{NoticeAdmission, NoticeBreaker, BreakerLimits, SuppressedSummary};
+use lines::{PatternScanner, PatternLine};
 
 /// How much is told, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct WatchSettings {
     /// The least time between two notifications of one job.
-    pub between: Duration,
+    pub min_interval: Duration,
     /// After so many such times in a row in which something had to be held
     /// back, the patterns are switched off.
     pub strikes: u32,
     /// The most lines in one notification.
-    pub lines: usize,
+    pub max_lines: usize,
     /// The most characters in one notification.
-    pub chars: usize,
+    pub max_chars: usize,
 }
 
-impl Default for Settings {
+impl Default for WatchSettings {
     fn default() -> Self {
-        Self { between: Duration::from_secs(15), strikes: 3, lines: 20, chars: 2000 }
+        Self { min_interval: Duration::from_secs(15), strikes: 3, max_lines: 20, max_chars: 2000 }
     }
 }
 
 /// Something to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum WatchNotice {
     /// A pattern was found.
-    Hit(Hit),
+    PatternHit(PatternHit),
     /// There was too much to tell. The patterns are switched off, and the end
     /// of the job is to be told instead.
-    SwitchedOff {
+    Disabled {
         /// How many lines matched since the last notification.
         suppressed: u64,
     },
@@ -44,7 +44,7 @@ pub enum Notice {
 
 /// A notification of what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct PatternHit {
     /// The pattern of the first line.
     pub pattern: String,
     /// The other patterns that were found, in the order of the output.
@@ -62,35 +62,35 @@ pub struct Hit {
 /// written, also when the line has no end yet, and once per line. A line
 /// beyond 64 KB counts as a new one for each further 64 KB.
 #[derive(Debug)]
-pub struct Watch {
-    settings: Settings,
-    lines: Lines,
+pub struct PatternWatch {
+    settings: WatchSettings,
+    matcher: PatternScanner,
     /// Until when nothing may be told, once something was.
     quiet_until: Option<Instant>,
-    is_strike: bool,
+    has_strike: bool,
     strikes: u32,
     suppressed: u64,
-    is_off: bool,
+    is_disabled: bool,
 }
 
-impl Watch {
+impl PatternWatch {
     /// Watches for these patterns. Empty ones, and ones of several lines, are
     /// never found.
-    pub fn new(patterns: &[String], settings: Settings) -> Self {
+    pub fn new(patterns: &[String], settings: WatchSettings) -> Self {
         Self {
             settings,
-            lines: Lines::new(patterns),
+            matcher: PatternScanner::new(patterns),
             quiet_until: None,
-            is_strike: false,
+            has_strike: false,
             strikes: 0,
             suppressed: 0,
-            is_off: false,
+            is_disabled: false,
         }
     }
 
     /// Whether there was too much to tell.
-    pub fn is_off(&self) -> bool {
-        self.is_off
+    pub fn is_disabled(&self) -> bool {
+        self.is_disabled
     }
 
     /// How many lines matched and were not told yet.
@@ -100,19 +100,19 @@ impl Watch {
 
     /// Takes the next bytes of the output, and says what is to be told: at
     /// most one notice.
-    pub fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<Notice> {
-        if self.is_off {
+    pub fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<WatchNotice> {
+        if self.is_disabled {
             return Vec::new();
         }
-        let most = if self.is_quiet(now) { 0 } else { self.settings.lines };
-        let found = self.lines.feed(bytes, most);
+        let most = if self.is_quiet(now) { 0 } else { self.settings.max_lines };
+        let found = self.matcher.feed(bytes, most);
         if found.count == 0 {
             return Vec::new();
         }
         let notice = if self.is_quiet(now) {
             self.hold_back(found.count)
         } else {
-            self.tell(found.matches, found.count, now)
+            self.notify(found.matches, found.count, now)
         };
         notice.into_iter().collect()
     }
@@ -121,26 +121,26 @@ impl Watch {
         self.quiet_until.is_some_and(|until| now < until)
     }
 
-    fn hold_back(&mut self, count: u64) -> Option<Notice> {
+    fn hold_back(&mut self, count: u64) -> Option<WatchNotice> {
         self.suppressed = self.suppressed.saturating_add(count);
-        if !self.is_strike {
-            self.is_strike = true;
+        if !self.has_strike {
+            self.has_strike = true;
             self.strikes += 1;
         }
         if self.strikes < self.settings.strikes {
             return None;
         }
-        self.is_off = true;
-        Some(Notice::SwitchedOff { suppressed: std::mem::take(&mut self.suppressed) })
+        self.is_disabled = true;
+        Some(WatchNotice::Disabled { suppressed: std::mem::take(&mut self.suppressed) })
     }
 
-    fn tell(&mut self, matches: Vec<Match>, count: u64, now: Instant) -> Option<Notice> {
-        if !self.is_strike {
+    fn notify(&mut self, matches: Vec<PatternLine>, count: u64, now: Instant) -> Option<WatchNotice> {
+        if !self.has_strike {
             self.strikes = 0;
         }
-        self.is_strike = false;
-        self.quiet_until = now.checked_add(self.settings.between);
-        let mut room = self.settings.chars;
+        self.has_strike = false;
+        self.quiet_until = now.checked_add(self.settings.min_interval);
+        let mut room = self.settings.max_chars;
         let mut lines = Vec::new();
         let mut patterns: Vec<String> = Vec::new();
         for found in matches {
@@ -161,7 +161,7 @@ impl Watch {
         let suppressed = held_back.saturating_add(count.saturating_sub(shown));
         let mut patterns = patterns.into_iter();
         let pattern = patterns.next()?;
-        Some(Notice::Hit(Hit { pattern, others: patterns.collect(), lines, suppressed }))
+        Some(WatchNotice::PatternHit(PatternHit { pattern, others: patterns.collect(), lines, suppressed }))
     }
 }
 

@@ -2,20 +2,20 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::lines::{LONGEST_LINE, Lines};
-use super::{Hit, Notice, Settings, Watch};
+use super::lines::{MAX_LINE_BYTES, PatternScanner};
+use super::{PatternHit, WatchNotice, WatchSettings, PatternWatch};
 
 fn strings(patterns: &[&str]) -> Vec<String> {
     patterns.iter().map(|it| (*it).to_owned()).collect()
 }
 
-fn watch(patterns: &[&str]) -> Watch {
-    Watch::new(&strings(patterns), Settings::default())
+fn watch(patterns: &[&str]) -> PatternWatch {
+    PatternWatch::new(&strings(patterns), WatchSettings::default())
 }
 
-fn hit(notices: Vec<Notice>) -> Hit {
-    match <[Notice; 1]>::try_from(notices) {
-        Ok([Notice::Hit(hit)]) => hit,
+fn hit(notices: Vec<WatchNotice>) -> PatternHit {
+    match <[WatchNotice; 1]>::try_from(notices) {
+        Ok([WatchNotice::PatternHit(hit)]) => hit,
         other => panic!("not one hit: {other:?}"),
     }
 }
@@ -23,7 +23,7 @@ fn hit(notices: Vec<Notice>) -> Hit {
 /// The matches of a stream that comes in these pieces, and how many there
 /// were.
 fn matches(patterns: &[&str], pieces: &[&[u8]]) -> (u64, Vec<(Vec<String>, String)>) {
-    let mut lines = Lines::new(&strings(patterns));
+    let mut lines = PatternScanner::new(&strings(patterns));
     let mut count = 0;
     let mut all = Vec::new();
     for piece in pieces {
@@ -89,7 +89,7 @@ fn sequences_without_an_end_do_not_swallow_the_output() {
 
 #[test]
 fn very_long_lines_are_bounded_and_still_watched() {
-    let mut lines = Lines::new(&strings(&["needle"]));
+    let mut lines = PatternScanner::new(&strings(&["needle"]));
     let mut count = 0;
     let hay = [b'x'; 10_000];
     for _ in 0..1000 {
@@ -103,7 +103,7 @@ fn very_long_lines_are_bounded_and_still_watched() {
     assert!(found.matches[0].text.ends_with("needle and needle"));
     assert!(found.matches[0].text.len() < 1000);
     // Far enough away it is news again.
-    lines.feed(&[b'x'; LONGEST_LINE], 1);
+    lines.feed(&[b'x'; MAX_LINE_BYTES], 1);
     assert_eq!(lines.feed(b"needle", 1).count, 1);
 }
 
@@ -143,9 +143,9 @@ fn three_strikes_in_a_row_switch_it_off() {
         assert_eq!(watch.feed(b"x\n", at(round * 15 + 2)), [], "one strike each");
     }
     hit(watch.feed(b"x\n", at(30)));
-    assert!(!watch.is_off());
-    assert_eq!(watch.feed(b"x\nx\n", at(31)), [Notice::SwitchedOff { suppressed: 2 }]);
-    assert!(watch.is_off());
+    assert!(!watch.is_disabled());
+    assert_eq!(watch.feed(b"x\nx\n", at(31)), [WatchNotice::Disabled { suppressed: 2 }]);
+    assert!(watch.is_disabled());
     assert_eq!(watch.feed(b"x\n", at(1000)), []);
 }
 
@@ -162,7 +162,7 @@ fn a_quiet_time_makes_good() {
             assert_eq!(watch.feed(b"x\n", at(second + 1)), []);
         }
     }
-    assert!(!watch.is_off());
+    assert!(!watch.is_disabled());
 }
 
 proptest! {
@@ -211,7 +211,7 @@ proptest! {
 fn speed() {
     let chunk = "a line of ordinary output, as programs write it, number 12345\n".repeat(2000);
     for patterns in [&["needle"][..], &["needle", "ready", "error"], &["line"]] {
-        let mut lines = Lines::new(&strings(patterns));
+        let mut lines = PatternScanner::new(&strings(patterns));
         let start = Instant::now();
         for _ in 0..500 {
             lines.feed(chunk.as_bytes(), 20);

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hermes_core::ErrorKind;
-use hermes_exec::docker::{Docker, Settings};
-use hermes_exec::{Backend, Elsewhere, Exit, Way as _};
+use hermes_exec::docker::{DockerTransport, DockerSettings};
+use hermes_exec::{ExecBackend, RemoteBackend, ProcessExit, Transport as _};
 
 use crate::contract::{Scene, contract};
 
@@ -31,8 +31,8 @@ pub(crate) fn engine() -> Option<Engine> {
 
 impl Engine {
     /// A container for one test, which ends with it.
-    pub(crate) fn settings(&self, task: &str) -> Settings {
-        Settings {
+    pub(crate) fn settings(&self, task: &str) -> DockerSettings {
+        DockerSettings {
             program: Some("docker".into()),
             global_arguments: vec!["--host".into(), self.host.clone()],
             image: self.images[0].clone(),
@@ -42,7 +42,7 @@ impl Engine {
             persistent: false,
             network: false,
             memory_mb: Some(512),
-            ..Settings::default()
+            ..DockerSettings::default()
         }
     }
 
@@ -63,21 +63,21 @@ impl Engine {
     }
 
     /// The containers of a task.
-    pub(crate) fn containers(&self, settings: &Settings) -> Vec<String> {
+    pub(crate) fn containers(&self, settings: &DockerSettings) -> Vec<String> {
         let filter = format!("label=hermes.task={}", settings.task);
         let said = self.say(&["ps", "-aq", "--no-trunc", "--filter", &filter]);
         said.lines().map(str::to_owned).collect()
     }
 }
 
-pub(crate) fn place(settings: &Settings) -> Arc<Elsewhere<Docker>> {
-    Arc::new(Docker::place(settings.clone()))
+pub(crate) fn place(settings: &DockerSettings) -> Arc<RemoteBackend<DockerTransport>> {
+    Arc::new(DockerTransport::backend(settings.clone()))
 }
 
 async fn keeps_the_contract(word: &str) {
     let Some(engine) = engine() else { return };
     let Some(image) = engine.image(word) else { return };
-    let settings = Settings { image, ..engine.settings(&format!("contract-{word}")) };
+    let settings = DockerSettings { image, ..engine.settings(&format!("contract-{word}")) };
     contract(place(&settings)).await;
     assert_eq!(engine.containers(&settings), Vec::<String>::new());
 }
@@ -104,7 +104,7 @@ async fn programs_run_in_podman_as_everywhere() {
         eprintln!("skipped: no Podman (HERMES_TEST_PODMAN_IMAGE is not set)");
         return;
     };
-    let settings = Settings {
+    let settings = DockerSettings {
         program: Some("podman".into()),
         global_arguments: words("HERMES_TEST_PODMAN"),
         extra_arguments: words("HERMES_TEST_PODMAN_RUN"),
@@ -116,7 +116,7 @@ async fn programs_run_in_podman_as_everywhere() {
         network: false,
         // Its small first process is a package of its own.
         init: false,
-        ..Settings::default()
+        ..DockerSettings::default()
     };
     contract(place(&settings)).await;
 }
@@ -124,7 +124,7 @@ async fn programs_run_in_podman_as_everywhere() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_is_hardened() {
     let Some(engine) = engine() else { return };
-    let settings = Settings { pids: Some(64), ..engine.settings("hard") };
+    let settings = DockerSettings { pids: Some(64), ..engine.settings("hard") };
     let backend = place(&settings);
     let scene = Scene::open(backend.clone()).await;
     let status = scene.run(scene.sh("cat /proc/self/status")).await.text();
@@ -136,7 +136,7 @@ async fn a_container_is_hardened() {
         assert!(mounts.contains(mount), "{mounts}");
     }
     assert!(!mounts.contains("eth0"), "{mounts}");
-    let held = backend.way().container().map(|id| {
+    let held = backend.transport().container_id().map(|id| {
         engine.say(&[
             "inspect",
             "--format",
@@ -146,7 +146,7 @@ async fn a_container_is_hardened() {
     });
     assert_eq!(held.unwrap(), format!("64 {}", 512 << 20));
     let job = scene.start(scene.sh("true")).await;
-    let held = job.held().unwrap();
+    let held = job.containment_summary().unwrap();
     assert!(held.contains("at most 64 processes") && held.contains("no network"), "{held}");
     assert!(!held.contains("not held"), "{held}");
     scene.finish(&job).await;
@@ -159,7 +159,7 @@ async fn only_declared_variables_and_folders_get_there() {
     let Some(engine) = engine() else { return };
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("shown"), "seen").unwrap();
-    let settings = Settings {
+    let settings = DockerSettings {
         volumes: vec![format!("{}:/shown:ro", folder.path().display())],
         environment: BTreeMap::from([("DECLARED".into(), "a 'b'\nc".into())]),
         forward: vec!["PATH_OF_TEST".into(), "HERMES_TEST_DOCKER_IMAGES".into()],
@@ -173,7 +173,7 @@ async fn only_declared_variables_and_folders_get_there() {
     assert!(text.contains("DECLARED=a 'b'\nc\n"), "{text}");
     assert!(text.contains("HERMES_TEST_DOCKER_IMAGES="), "{text}");
     assert!(!text.contains("HERMES_TEST_DOCKER_HOST=") && !text.contains("PATH_OF_TEST"), "{text}");
-    let id = backend.way().container().unwrap();
+    let id = backend.transport().container_id().unwrap();
     let shown = engine.say(&["inspect", &id]);
     assert!(!shown.contains("DECLARED"), "a value is in the engine's own notes");
     backend.cleanup().await;
@@ -182,7 +182,7 @@ async fn only_declared_variables_and_folders_get_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_user_can_work_there() {
     let Some(engine) = engine() else { return };
-    let settings = Settings { user: Some("1234:1234".into()), ..engine.settings("user") };
+    let settings = DockerSettings { user: Some("1234:1234".into()), ..engine.settings("user") };
     let backend = place(&settings);
     let scene = Scene::open(backend.clone()).await;
     let script = "id -u; cd; pwd; touch mine && echo mine; grep CapEff /proc/self/status";
@@ -196,17 +196,17 @@ async fn another_user_can_work_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_that_stays_is_used_again_if_nothing_has_changed() {
     let Some(engine) = engine() else { return };
-    let settings = Settings { persistent: true, ..engine.settings("stays") };
+    let settings = DockerSettings { persistent: true, ..engine.settings("stays") };
     let first = place(&settings);
     let scene = Scene::open(first.clone()).await;
     scene.run(scene.sh("echo kept >/workspace/kept")).await;
-    let id = first.way().container().unwrap();
+    let id = first.transport().container_id().unwrap();
     first.cleanup().await;
     assert_eq!(engine.containers(&settings), std::slice::from_ref(&id));
 
     let second = place(&settings);
     let scene = Scene::open(second.clone()).await;
-    assert_eq!(second.way().container().unwrap(), id);
+    assert_eq!(second.transport().container_id().unwrap(), id);
     assert_eq!(scene.run(scene.sh("cat /workspace/kept")).await.text(), "kept\n");
     second.cleanup().await;
 
@@ -217,10 +217,10 @@ async fn a_container_that_stays_is_used_again_if_nothing_has_changed() {
     assert_eq!(scene.run(scene.sh("cat /workspace/kept")).await.text(), "kept\n");
     third.cleanup().await;
 
-    let changed = Settings { pids: Some(99), ..settings.clone() };
+    let changed = DockerSettings { pids: Some(99), ..settings.clone() };
     let fourth = place(&changed);
     let scene = Scene::open(fourth.clone()).await;
-    let other = fourth.way().container().unwrap();
+    let other = fourth.transport().container_id().unwrap();
     assert_ne!(other, id);
     assert_eq!(engine.containers(&settings), std::slice::from_ref(&other));
     // The first program is told; here that was the one that made a folder.
@@ -239,7 +239,7 @@ async fn containers_of_the_dead_are_removed() {
     child.wait().unwrap();
     let alive = place(&settings);
     Scene::open(alive.clone()).await;
-    let id = alive.way().container().unwrap();
+    let id = alive.transport().container_id().unwrap();
     let owner =
         engine.say(&["inspect", "--format", "{{index .Config.Labels \"hermes.owner\"}}", &id]);
     let dead = format!("{}.{pid}.1", owner.rsplitn(3, '.').last().unwrap());
@@ -264,7 +264,7 @@ async fn containers_of_the_dead_are_removed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn holds_a_container_until_it_is_killed() {
     let Ok(task) = std::env::var("HERMES_TEST_HOLD") else { return };
-    let settings = Settings { task, ..engine().unwrap().settings("hold") };
+    let settings = DockerSettings { task, ..engine().unwrap().settings("hold") };
     Scene::open(place(&settings)).await;
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
 }
@@ -297,13 +297,13 @@ async fn a_container_ends_with_a_program_that_is_killed() {
 
 #[tokio::test]
 async fn what_is_missing_is_told_with_the_next_step() {
-    let program = Settings { program: Some("no-such-docker".into()), ..Settings::default() };
+    let program = DockerSettings { program: Some("no-such-docker".into()), ..DockerSettings::default() };
     let error = place(&program).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("not installed") && error.hint().contains("Install"));
 
     let Some(engine) = engine() else { return };
-    let away = Settings {
+    let away = DockerSettings {
         global_arguments: vec!["--host".into(), "unix:///no/such.sock".into()],
         ..engine.settings("away")
     };
@@ -311,13 +311,13 @@ async fn what_is_missing_is_told_with_the_next_step() {
     assert!(error.message().contains("does not run"), "{}", error.message());
     assert!(error.hint().contains("Start it"), "{}", error.hint());
 
-    let image = Settings { image: "local/none:9".into(), ..engine.settings("image") };
+    let image = DockerSettings { image: "local/none:9".into(), ..engine.settings("image") };
     let error = place(&image).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.message().contains("local/none:9"), "{}", error.message());
     assert!(error.hint().contains("docker_image"), "{}", error.hint());
 
-    let volume = Settings { volumes: vec!["/no/such:/x".into()], ..engine.settings("volume") };
+    let volume = DockerSettings { volumes: vec!["/no/such:/x".into()], ..engine.settings("volume") };
     let error = place(&volume).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
@@ -328,9 +328,9 @@ async fn a_program_that_found_no_container_is_told_that_it_is_gone() {
     let settings = engine.settings("gone");
     let place = place(&settings);
     place.open().await.unwrap();
-    assert!(place.way().lost(Exit::Code(1)).await.is_none(), "it is there");
-    engine.say(&["rm", "--force", &place.way().container().unwrap()]);
-    let error = place.way().lost(Exit::Code(1)).await.unwrap();
+    assert!(place.transport().diagnose_loss(ProcessExit::Code(1)).await.is_none(), "it is there");
+    engine.say(&["rm", "--force", &place.transport().container_id().unwrap()]);
+    let error = place.transport().diagnose_loss(ProcessExit::Code(1)).await.unwrap();
     assert!(error.message().contains("stopped or removed"), "{error}");
     place.cleanup().await;
 }
@@ -341,7 +341,7 @@ async fn a_declared_folder_takes_the_place_of_the_default_one() {
     let (folder, storage) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(folder.path().join("mine"), "seen").unwrap();
     for persistent in [false, true] {
-        let settings = Settings {
+        let settings = DockerSettings {
             persistent,
             storage: Some(storage.path().into()),
             volumes: vec![format!("{}:/workspace", folder.path().display())],
@@ -350,7 +350,7 @@ async fn a_declared_folder_takes_the_place_of_the_default_one() {
         let backend = place(&settings);
         let scene = Scene::open(backend.clone()).await;
         assert_eq!(scene.run(scene.sh("cat /workspace/mine")).await.text(), "seen");
-        let id = backend.way().container().unwrap();
+        let id = backend.transport().container_id().unwrap();
         backend.cleanup().await;
         engine.say(&["rm", "--force", &id]);
     }
@@ -360,15 +360,15 @@ async fn a_declared_folder_takes_the_place_of_the_default_one() {
 async fn a_bound_on_the_disk_is_claimed_only_where_the_engine_keeps_it() {
     let Some(engine) = engine() else { return };
     let settings =
-        Settings { disk_mb: Some(10), persistent: true, ..engine.settings("disk-bound") };
+        DockerSettings { disk_mb: Some(10), persistent: true, ..engine.settings("disk-bound") };
     // Whoever finds the container knows it as well as whoever has made it.
     for _ in 0..2 {
         let backend = place(&settings);
         let scene = Scene::open(backend.clone()).await;
-        let id = backend.way().container().unwrap();
+        let id = backend.transport().container_id().unwrap();
         let kept = engine.say(&["inspect", "--format", "{{.HostConfig.StorageOpt}}", &id]);
         let job = scene.start(scene.sh("true")).await;
-        let held = job.held().unwrap();
+        let held = job.containment_summary().unwrap();
         scene.finish(&job).await;
         let is_claimed = held.contains("at most 10 MB of disk");
         assert_eq!(is_claimed, kept.contains("size:10m"), "{held} {kept}");
@@ -389,7 +389,7 @@ async fn an_image_without_a_shell_is_told_as_that() {
     std::fs::write(&archive, [0; 10240]).unwrap();
     engine.say(&["import", archive.to_str().unwrap(), "local/shell-less:1"]);
     for (persistent, disk_mb) in [(true, None), (true, Some(10)), (false, Some(10))] {
-        let settings = Settings {
+        let settings = DockerSettings {
             image: "local/shell-less:1".into(),
             persistent,
             disk_mb,

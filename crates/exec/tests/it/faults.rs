@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::ErrorKind;
-use hermes_exec::docker::{Docker, Settings};
-use hermes_exec::{Backend, Elsewhere, Job, Output, transfer};
+use hermes_exec::docker::{DockerTransport, DockerSettings};
+use hermes_exec::{ExecBackend, RemoteBackend, Job, StdioMode, file_transfer};
 
 use crate::contract::{Scene, text};
 use crate::docker::{Engine, engine, place};
 
 struct Stage {
     engine: Engine,
-    settings: Settings,
-    backend: Arc<Elsewhere<Docker>>,
+    settings: DockerSettings,
+    backend: Arc<RemoteBackend<DockerTransport>>,
     scene: Scene,
 }
 
 impl Stage {
-    async fn set(task: &str, change: impl FnOnce(&mut Settings)) -> Option<Self> {
+    async fn set(task: &str, change: impl FnOnce(&mut DockerSettings)) -> Option<Self> {
         let engine = engine()?;
         let mut settings = engine.settings(task);
         change(&mut settings);
@@ -39,7 +39,7 @@ impl Stage {
     }
 
     fn id(&self) -> String {
-        self.backend.way().container().unwrap()
+        self.backend.transport().container_id().unwrap()
     }
 }
 
@@ -82,7 +82,7 @@ async fn a_container_that_is_killed_is_told_and_made_anew() {
     let old = stage.id();
     let job = scene.start(scene.sh(&format!("echo began; sleep {number}; echo again"))).await;
     let mut order = scene.sh(&format!("echo began; sleep {number}"));
-    order.output = Output::Terminal(hermes_exec::Size::default());
+    order.output = StdioMode::Terminal(hermes_exec::TerminalSize::default());
     let terminal = scene.start(order).await;
     scene.hear(&job, "began").await;
     scene.hear(&terminal, "began").await;
@@ -151,18 +151,18 @@ async fn a_container_that_is_removed_between_commands_is_made_anew() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_keeps_the_old_file() {
-    let small = |settings: &mut Settings| {
+    let small = |settings: &mut DockerSettings| {
         let tmpfs = "/small:rw,size=1m,mode=1777".to_owned();
         settings.extra_arguments = vec!["--tmpfs".into(), tmpfs];
     };
     let Some(stage) = Stage::set("full", small).await else { return };
-    let backend: &dyn Backend = &*stage.backend;
+    let backend: &dyn ExecBackend = &*stage.backend;
     let path = "/small/file".as_ref();
-    transfer::write(backend, path, b"old".to_vec(), None).await.unwrap();
-    let error = transfer::write(backend, path, vec![b'x'; 4 << 20], None).await.unwrap_err();
+    file_transfer::write(backend, path, b"old".to_vec(), None).await.unwrap();
+    let error = file_transfer::write(backend, path, vec![b'x'; 4 << 20], None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit, "{}", error.message());
-    assert_eq!(transfer::read(backend, path, 9).await.unwrap().bytes, b"old");
-    let names = transfer::list(backend, "/small".as_ref()).await.unwrap();
+    assert_eq!(file_transfer::read(backend, path, 9).await.unwrap().bytes, b"old");
+    let names = file_transfer::list(backend, "/small".as_ref()).await.unwrap();
     assert_eq!(names.len(), 1, "{names:?}");
     // A program there meets the same wall, and ends.
     let outcome = stage.scene.run(stage.scene.sh("cat /dev/zero >/small/more")).await;
@@ -190,7 +190,7 @@ async fn a_fork_bomb_stays_in_its_bounds() {
     scene.until("the bound", full).await;
     let counted = stage.engine.say(&["top", &stage.id()]).lines().count();
     assert!(counted <= 65, "{counted} lines");
-    job.end(Duration::from_secs(1)).await;
+    job.terminate(Duration::from_secs(1)).await;
     scene.until("its end", || async { job.ended().is_some() }).await;
     let gone = || async { stage.engine.say(&["top", &stage.id()]).matches(&number).count() == 0 };
     scene.until("the end of all", gone).await;
@@ -206,7 +206,7 @@ async fn a_bomb_that_fills_every_gap_is_ended() {
     for word in ["busybox", "bash"] {
         let Some(engine) = engine() else { return };
         let Some(image) = engine.image(word) else { return };
-        let change = |settings: &mut Settings| {
+        let change = |settings: &mut DockerSettings| {
             settings.pids = Some(64);
             settings.image = image;
         };
@@ -219,7 +219,7 @@ async fn a_bomb_that_fills_every_gap_is_ended() {
         let job = scene.start(order).await;
         scene.hear(&job, "began").await;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        job.end(Duration::from_secs(1)).await;
+        job.terminate(Duration::from_secs(1)).await;
         scene.until("its end", || async { job.ended().is_some() }).await;
         let script = format!("mkdir -p {}; echo here", scene.folder.display());
         assert!(scene.run_at_root(&script).await.text().contains("here\n"));
@@ -229,7 +229,7 @@ async fn a_bomb_that_fills_every_gap_is_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_takes_all_memory_is_ended_alone() {
-    let small = |settings: &mut Settings| settings.memory_mb = Some(64);
+    let small = |settings: &mut DockerSettings| settings.memory_mb = Some(64);
     let Some(stage) = Stage::set("memory", small).await else { return };
     let scene = &stage.scene;
     let old = stage.id();

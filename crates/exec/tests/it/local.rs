@@ -6,23 +6,23 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use hermes_exec::{Exit, Local};
+use hermes_exec::{ProcessExit, LocalBackend};
 
 use crate::contract::{Scene, contract};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_run_here_as_everywhere() {
-    contract(Arc::new(Local::default())).await;
+    contract(Arc::new(LocalBackend::default())).await;
 }
 
 /// What bash makes of a command by itself.
-fn by_bash(scene: &Scene, command: &str) -> (Exit, String) {
+fn by_bash(scene: &Scene, command: &str) -> (ProcessExit, String) {
     let mut bash = Command::new("bash");
     bash.args(["-c", command]).current_dir(&scene.folder);
     bash.env_clear().envs(&scene.place.environment);
     let done = bash.output().unwrap();
     let text = [done.stdout, done.stderr].concat();
-    (Exit::Code(done.status.code().unwrap()), String::from_utf8_lossy(&text).into_owned())
+    (ProcessExit::Code(done.status.code().unwrap()), String::from_utf8_lossy(&text).into_owned())
 }
 
 fn make(file: &Path, text: &str, mode: u32) {
@@ -32,7 +32,7 @@ fn make(file: &Path, text: &str, mode: u32) {
 
 #[tokio::test]
 async fn a_command_without_a_shell_is_as_one_with_it() {
-    let scene = Scene::open(Arc::new(Local::default())).await;
+    let scene = Scene::open(Arc::new(LocalBackend::default())).await;
     make(&scene.folder.join("script"), "#!/bin/sh\necho \"$0 $*\"; exit 3\n", 0o755);
     make(&scene.folder.join("bare"), "echo \"$0 $*\" $((1 + 1))\n", 0o755);
     make(&scene.folder.join("text"), "not a program\n", 0o644);
@@ -64,7 +64,7 @@ async fn a_command_without_a_shell_is_as_one_with_it() {
 /// Bash believes the `PWD` that it finds if it leads to the folder.
 #[tokio::test]
 async fn the_way_to_a_folder_stays_as_it_was_gone() {
-    let scene = Scene::open(Arc::new(Local::default())).await;
+    let scene = Scene::open(Arc::new(LocalBackend::default())).await;
     let link = scene.folder.with_extension("link");
     symlink(&scene.folder, &link).unwrap();
     let pwd = |said: &str| {

@@ -5,27 +5,27 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hermes_core::ErrorKind;
-use hermes_exec::singularity::{Settings, Singularity};
-use hermes_exec::{Backend, Elsewhere, Exit, Way as _};
+use hermes_exec::singularity::{SingularitySettings, SingularityTransport};
+use hermes_exec::{ExecBackend, RemoteBackend, ProcessExit, Transport as _};
 
 use crate::contract::{Scene, contract};
 
 /// None if it is not there.
-fn find() -> Option<Settings> {
+fn find() -> Option<SingularitySettings> {
     let said = |name: &str| std::env::var(name).ok();
     let found = (said("HERMES_TEST_APPTAINER"), said("HERMES_TEST_APPTAINER_IMAGE"));
     let (Some(program), Some(image)) = found else {
         println!("skipped: no apptainer (scripts/components/apptainer.sh start DIR)");
         return None;
     };
-    Some(Settings { image, program: Some(program.into()), ..Settings::default() })
+    Some(SingularitySettings { image, program: Some(program.into()), ..SingularitySettings::default() })
 }
 
-fn place(settings: &Settings) -> Arc<Elsewhere<Singularity>> {
-    Arc::new(Singularity::place(settings.clone()))
+fn place(settings: &SingularitySettings) -> Arc<RemoteBackend<SingularityTransport>> {
+    Arc::new(SingularityTransport::backend(settings.clone()))
 }
 
-async fn scene(settings: &Settings) -> Scene {
+async fn scene(settings: &SingularitySettings) -> Scene {
     Scene::open(place(settings)).await
 }
 
@@ -84,10 +84,10 @@ async fn an_overlay_keeps_what_was_changed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_hold_or_it_is_said_that_they_do_not() {
     let Some(mut settings) = find() else { return };
-    (settings.memory, settings.cpus) = (Some(256), Some(0.5));
+    (settings.memory_mb, settings.cpus) = (Some(256), Some(0.5));
     let scene = scene(&settings).await;
     let job = scene.start(scene.sh("true")).await;
-    let held = job.held().unwrap();
+    let held = job.containment_summary().unwrap();
     let holds = held.contains("--memory 256M --cpus 0.5");
     assert!(holds != held.contains("limits do not hold here: "), "{held}");
     scene.finish(&job).await;
@@ -98,10 +98,10 @@ async fn limits_hold_or_it_is_said_that_they_do_not() {
 async fn a_container_that_is_gone_is_told_and_made_anew() {
     let Some(settings) = find() else { return };
     let place = place(&settings);
-    let scene = Scene::open(Arc::clone(&place) as Arc<dyn Backend>).await;
+    let scene = Scene::open(Arc::clone(&place) as Arc<dyn ExecBackend>).await;
     let job = scene.start(scene.sh("echo began; sleep 1000")).await;
     scene.hear(&job, "began").await;
-    let carrier = place.way().carrier("true", hermes_exec::Carriage { terminal: false });
+    let carrier = place.transport().transport_process("true", hermes_exec::TransportIo { terminal: false });
     let name = carrier.arguments.iter().find_map(|word| word.to_str()?.strip_prefix("instance://"));
     let stopped = Command::new(settings.program.as_ref().unwrap())
         .args(["instance", "stop", "--signal", "KILL", name.unwrap()])
@@ -110,7 +110,7 @@ async fn a_container_that_is_gone_is_told_and_made_anew() {
     assert!(stopped.status.success(), "{stopped:?}");
     let outcome = scene.finish(&job).await;
     assert!(outcome.text().contains("the container ended"), "{}", outcome.text());
-    assert_ne!(outcome.exit, Exit::Code(0));
+    assert_ne!(outcome.exit, ProcessExit::Code(0));
     let mut order = scene.sh("echo again");
     order.directory = "/".into();
     let next = scene.run(order).await.text();
@@ -121,18 +121,18 @@ async fn a_container_that_is_gone_is_told_and_made_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_started_says_why() {
     let Some(settings) = find() else { return };
-    let none = Settings { image: "/no/such/image.sif".into(), ..settings.clone() };
+    let none = SingularitySettings { image: "/no/such/image.sif".into(), ..settings.clone() };
     let error = place(&none).open().await.unwrap_err();
     assert!(error.message().contains("is not there"), "{error}");
     assert!(error.hint().contains("singularity_image"), "{error}");
-    let empty = Settings { image: String::new(), ..settings };
+    let empty = SingularitySettings { image: String::new(), ..settings };
     assert_eq!(place(&empty).open().await.unwrap_err().kind(), ErrorKind::InvalidArguments);
 }
 
 #[tokio::test]
 async fn a_missing_program_is_told() {
     let program = Some("/no/such/apptainer".into());
-    let settings = Settings { image: "x.sif".into(), program, ..Settings::default() };
+    let settings = SingularitySettings { image: "x.sif".into(), program, ..SingularitySettings::default() };
     let error = place(&settings).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.hint().contains("Install"), "{error}");

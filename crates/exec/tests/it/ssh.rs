@@ -7,15 +7,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hermes_core::ErrorKind;
-use hermes_exec::ssh::{Host, HostKey, Settings, Synced};
-use hermes_exec::{Backend, Exit, Job};
+use hermes_exec::ssh::{SshBackend, HostKeyPolicy, SshSettings, SyncMapping};
+use hermes_exec::{ExecBackend, ProcessExit, Job};
 use tempfile::TempDir;
 
 use crate::contract::{Scene, contract};
 
 /// A server that lets us in, and a folder of this test.
 struct Server {
-    settings: Settings,
+    settings: SshSettings,
     folder: TempDir,
 }
 
@@ -36,7 +36,7 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let known_hosts = folder.path().join("known hosts");
         fs::write(&known_hosts, format!("[127.0.0.1]:{port} {host_key}")).unwrap();
-        let settings = Settings {
+        let settings = SshSettings {
             host: "127.0.0.1".into(),
             user: Some(user),
             port: Some(port),
@@ -44,13 +44,13 @@ impl Server {
             known_hosts: Some(known_hosts),
             // What is configured on this machine is not what is tested.
             config: Some("/dev/null".into()),
-            ..Settings::default()
+            ..SshSettings::default()
         };
         Some(Self { settings, folder })
     }
 
-    fn place(&self) -> Arc<Host> {
-        Arc::new(Host::new(self.settings.clone()))
+    fn place(&self) -> Arc<SshBackend> {
+        Arc::new(SshBackend::new(self.settings.clone()))
     }
 
     async fn scene(&self) -> Scene {
@@ -134,14 +134,14 @@ async fn a_host_with_another_key_is_refused() {
 async fn a_host_that_is_not_known_is_remembered_or_refused() {
     let Some(mut server) = Server::find() else { return };
     let file = server.known(None);
-    server.settings.host_key = HostKey::Strict;
+    server.settings.host_key = HostKeyPolicy::Strict;
     let error = server.refusal().await;
     assert!(error.message().contains("only known ones"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "");
-    server.settings.host_key = HostKey::Off;
+    server.settings.host_key = HostKeyPolicy::Off;
     leave(&server.scene().await).await;
     assert_eq!(fs::read_to_string(&file).unwrap(), "");
-    server.settings.host_key = HostKey::AcceptNew;
+    server.settings.host_key = HostKeyPolicy::AcceptNew;
     leave(&server.scene().await).await;
     assert!(fs::read_to_string(&file).unwrap().contains("ssh-ed25519"));
 }
@@ -177,7 +177,7 @@ async fn a_host_that_does_not_answer_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_user_s_own_configuration_is_honoured() {
     let Some(mut server) = Server::find() else { return };
-    let Settings { user, port, key, .. } = server.settings.clone();
+    let SshSettings { user, port, key, .. } = server.settings.clone();
     let config = server.path("config");
     let text = format!(
         "Host box\n HostName 127.0.0.1\n Port {}\n User {}\n IdentityFile {}\n \
@@ -187,11 +187,11 @@ async fn the_user_s_own_configuration_is_honoured() {
         key.unwrap().display()
     );
     fs::write(&config, text).unwrap();
-    server.settings = Settings {
+    server.settings = SshSettings {
         host: "box".into(),
         config: Some(config),
         known_hosts: server.settings.known_hosts.clone(),
-        ..Settings::default()
+        ..SshSettings::default()
     };
     let scene = server.scene().await;
     assert_eq!(scene.run(scene.sh("echo here")).await.text(), "here\n");
@@ -234,7 +234,7 @@ impl Running {
         let script = format!("echo \"$SSH_CONNECTION\"; sleep {number}; echo no");
         let job = scene.start(scene.sh(&script)).await;
         scene.hear(&job, "\n").await;
-        let said = String::from_utf8(job.log().since(0, 4096).bytes).unwrap();
+        let said = String::from_utf8(job.log().read_from(0, 4096).bytes).unwrap();
         let port = said.split_whitespace().nth(1).unwrap().parse().unwrap();
         Self { scene, job, number, port }
     }
@@ -247,7 +247,7 @@ impl Running {
         let said = outcome.text();
         assert!(said.contains("the connection to 127.0.0.1 broke"), "{said}");
         assert!(said.contains("not run again"), "{said}");
-        assert_ne!(outcome.exit, Exit::Code(0));
+        assert_ne!(outcome.exit, ProcessExit::Code(0));
         let next = scene.run(scene.sh("echo again")).await.text();
         assert!(next.contains("again\n") && next.contains("was ended"), "{next}");
         scene.until_gone(&number).await;
@@ -330,7 +330,7 @@ async fn a_host_that_is_frozen_is_not_waited_for_when_a_program_is_ended() {
     let frozen = holder_of(THEIRS, running.port).expect("somebody holds the connection");
     rustix::process::kill_process(frozen, rustix::process::Signal::STOP).unwrap();
     let begin = std::time::Instant::now();
-    running.job.end(std::time::Duration::from_secs(2)).await;
+    running.job.terminate(std::time::Duration::from_secs(2)).await;
     let took = begin.elapsed();
     rustix::process::kill_process(frozen, rustix::process::Signal::CONT).unwrap();
     assert!(took.as_secs() < 10, "{took:?}");
@@ -347,7 +347,7 @@ async fn a_session_can_begin_in_what_is_sent() {
     fs::create_dir(&here).unwrap();
     fs::write(here.join("a"), "1").unwrap();
     server.settings.directory = Some(there.to_str().unwrap().to_owned());
-    server.settings.sync = vec![Synced { local: here, remote: there.to_str().unwrap().to_owned() }];
+    server.settings.sync = vec![SyncMapping { local: here, remote: there.to_str().unwrap().to_owned() }];
     let place = server.place();
     assert_eq!(place.open().await.unwrap().directory, there);
     place.cleanup().await;
@@ -375,7 +375,7 @@ async fn declared_files_are_sent_when_they_change_and_fetched_at_the_end() {
     fs::create_dir_all(here.join("deep")).unwrap();
     fs::write(here.join("deep/a b"), "one").unwrap();
     fs::write(server.path("undeclared"), "secret").unwrap();
-    let synced = |local: &Path, remote: &Path| Synced {
+    let synced = |local: &Path, remote: &Path| SyncMapping {
         local: local.to_owned(),
         remote: remote.to_str().unwrap().to_owned(),
     };
@@ -407,13 +407,13 @@ async fn results_are_fetched_by_one_program_after_the_other() {
     let (there, back) = (server.path("out"), server.path("back"));
     server.settings.storage = Some(server.path("kept"));
     server.settings.sync_back =
-        vec![Synced { local: back.clone(), remote: there.to_str().unwrap().to_owned() }];
+        vec![SyncMapping { local: back.clone(), remote: there.to_str().unwrap().to_owned() }];
     fs::create_dir(&there).unwrap();
     let run = async |text: &str| {
         let scene = server.scene().await;
         scene.run(scene.sh(&format!("echo {text} >'{}/s'", there.display()))).await;
         leave(&scene).await;
-        (fs::read_to_string(back.join("s")).unwrap(), scene.backend.news())
+        (fs::read_to_string(back.join("s")).unwrap(), scene.backend.take_notice())
     };
     assert_eq!(run("first").await, ("first\n".into(), None));
     assert_eq!(run("second").await, ("second\n".into(), None));
@@ -430,7 +430,7 @@ async fn what_cannot_be_sent_is_an_error_and_nothing_runs() {
     fs::write(&here, "x").unwrap();
     // No folder can be made below a file.
     let remote = server.path("here/below/file").to_str().unwrap().to_owned();
-    server.settings.sync = vec![Synced { local: here, remote }];
+    server.settings.sync = vec![SyncMapping { local: here, remote }];
     let error = server.refusal().await;
     assert!(error.message().contains("did not get there"), "{error}");
 }
@@ -445,13 +445,13 @@ async fn what_a_login_shell_prints_is_no_output() {
     let scene = server.scene().await;
     assert_eq!(scene.run(scene.sh("echo here; echo there >&2")).await.text(), "here\nthere\n");
     let mut order = scene.sh("echo here; echo there >&2");
-    order.output = hermes_exec::Output::Apart;
+    order.output = hermes_exec::StdioMode::Separate;
     let mut lines: Vec<String> = scene.run(order).await.text().lines().map(str::to_owned).collect();
     lines.sort();
     assert_eq!(lines, ["here", "there"]);
     let number = scene.number();
     let job = scene.start(scene.sh(&format!("sleep {number}"))).await;
-    job.end(std::time::Duration::from_secs(1)).await;
+    job.terminate(std::time::Duration::from_secs(1)).await;
     scene.until_gone(&number).await;
     leave(&scene).await;
 }
@@ -459,8 +459,8 @@ async fn what_a_login_shell_prints_is_no_output() {
 #[test]
 fn hosts_are_told_apart() {
     let whereabouts = |host: &str, port| {
-        let settings = Settings { host: host.into(), port, ..Settings::default() };
-        Host::new(settings).whereabouts()
+        let settings = SshSettings { host: host.into(), port, ..SshSettings::default() };
+        SshBackend::new(settings).location()
     };
     assert_eq!(whereabouts("a", None), "ssh a");
     let all = [whereabouts("a", None), whereabouts("b", None), whereabouts("a", Some(2))];

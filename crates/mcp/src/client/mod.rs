@@ -46,7 +46,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_engine::Engine;
-use hermes_exec::leftovers::Leftovers;
+use hermes_exec::job_records::JobRecords;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
@@ -109,7 +109,7 @@ pub(crate) struct Shared {
     pub(crate) logins: PathBuf,
     pub(crate) media: Media,
     media_folder: PathBuf,
-    pub(crate) leftovers: Option<Leftovers>,
+    pub(crate) leftovers: Option<JobRecords>,
     pub(crate) surroundings: Vec<(String, String)>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) models: Option<Arc<dyn Models>>,
@@ -217,7 +217,7 @@ impl Servers {
             media_folder: cache.join("media"),
             pins: state.join("pins"),
             logins: deps.state.join("mcp-tokens"),
-            leftovers: Leftovers::open(state.join("running")).ok(),
+            leftovers: JobRecords::open(state.join("running")).ok(),
             surroundings: deps.surroundings,
             asker: deps.asker,
             models: deps.models,

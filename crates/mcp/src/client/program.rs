@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
-use hermes_exec::leftovers::{self, Entry, Leftovers};
-use hermes_exec::tree::{self, Ending, Root, Step};
+use hermes_exec::job_records::{self, JobRecord, JobRecords};
+use hermes_exec::tree::{self, JobTermination, JobRoot, TerminationStep};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -29,8 +29,8 @@ const GRACE: Duration = Duration::from_millis(1500);
 pub(crate) struct Program {
     child: Child,
     id: String,
-    root: Option<Root>,
-    leftovers: Option<Leftovers>,
+    root: Option<JobRoot>,
+    leftovers: Option<JobRecords>,
     /// What it has said on its error stream.
     pub(crate) tail: Arc<Tail>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) cwd: Option<&'a Path>,
     /// Our own variables, of which the harmless ones are handed on.
     pub(crate) surroundings: &'a [(String, String)],
-    pub(crate) leftovers: Option<&'a Leftovers>,
+    pub(crate) leftovers: Option<&'a JobRecords>,
 }
 
 impl Program {
@@ -59,8 +59,8 @@ impl Program {
         let path = env.get("PATH").cloned().unwrap_or_default();
         let program = find(plan.command, &path, home.as_deref()).ok_or_else(|| missing(plan))?;
         let id = new_id(plan.server);
-        let outer = plan.surroundings.iter().find(|(name, _)| name == tree::MARK);
-        env.insert(tree::MARK.to_owned(), tree::mark(outer.map(|it| it.1.as_str()), &id));
+        let outer = plan.surroundings.iter().find(|(name, _)| name == tree::JOB_VARIABLE);
+        env.insert(tree::JOB_VARIABLE.to_owned(), tree::nested_mark(outer.map(|it| it.1.as_str()), &id));
 
         let mut command = with_us(&program);
         command.args(plan.args).env_clear().envs(&env);
@@ -81,9 +81,9 @@ impl Program {
             tokio::spawn(Arc::clone(&tail).follow(stderr));
         }
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let root = child.id().and_then(|pid| Root::of(pid, &id));
+        let root = child.id().and_then(|pid| JobRoot::for_pid(pid, &id));
         let leftovers = plan.leftovers.cloned();
-        let it = Self { child, id, root, leftovers, tail };
+        let it = Self { child, id, root, job_records, tail };
         it.note(plan);
         match (stdin, stdout) {
             (Some(stdin), Some(stdout)) => Ok((it, stdin, stdout)),
@@ -95,10 +95,10 @@ impl Program {
     /// leaves behind.
     fn note(&self, plan: &Plan<'_>) {
         let (Some(leftovers), Some(root)) = (&self.leftovers, &self.root) else { return };
-        let (owner_pid, owner_started) = leftovers::owner();
+        let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         // The arguments may hold a secret.
-        let entry = Entry {
+        let entry = JobRecord {
             id: self.id.clone(),
             pid: root.pid,
             started: root.started,
@@ -112,7 +112,7 @@ impl Program {
             output: None,
             elsewhere: None,
         };
-        let _ = leftovers.record(&entry);
+        let _ = job_records.record(&entry);
     }
 
     /// How it has ended, once it has.
@@ -125,7 +125,7 @@ impl Program {
     pub(crate) async fn end(mut self) {
         let _ = tokio::time::timeout(LEAVING, self.child.wait()).await;
         if let Some(root) = self.root.clone() {
-            let mut ending = Ending::new(root, GRACE);
+            let mut ending = JobTermination::new(root, GRACE);
             loop {
                 // Looking at all processes takes some milliseconds.
                 let step = tokio::task::spawn_blocking(move || {
@@ -137,26 +137,26 @@ impl Program {
                 // Nobody else waits for it, and until then it counts as there.
                 let _ = self.child.try_wait();
                 match step {
-                    Step::Wait(pause) => tokio::time::sleep(pause).await,
-                    Step::Done(_) => break,
+                    TerminationStep::Wait(pause) => tokio::time::sleep(pause).await,
+                    TerminationStep::Done(_) => break,
                 }
             }
         }
         let _ = self.child.start_kill();
         let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
         if let Some(leftovers) = &self.leftovers {
-            let _ = leftovers.forget(&self.id);
+            let _ = job_records.remove(&self.id);
         }
     }
 }
 
 /// Ends what programs of ours that have crashed have left running. Blocks.
-pub(crate) fn reap(leftovers: &Leftovers) -> usize {
-    let orphans = leftovers.orphans();
+pub(crate) fn reap(leftovers: &JobRecords) -> usize {
+    let orphans = job_records.orphans();
     // Side by side: somebody waits for all of them.
     std::thread::scope(|scope| {
         for orphan in &orphans {
-            scope.spawn(|| leftovers.end(orphan, GRACE));
+            scope.spawn(|| job_records.terminate(orphan, GRACE));
         }
     });
     orphans.len()

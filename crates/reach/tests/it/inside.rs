@@ -14,9 +14,9 @@ use hermes_core::{
     ToolContext, ToolError, ToolOutput, ToolSpec, WorkingDir,
 };
 use hermes_engine::{Caller, Engine};
-use hermes_exec::output::Source;
+use hermes_exec::output::OutputStream;
 use hermes_exec::tree::Signal;
-use hermes_exec::{Backend, Control, Exit, Order, Place, Shell, Size, Started, Waiting};
+use hermes_exec::{ExecBackend, ProcessControl, ProcessExit, CommandSpec, HostFacts, ShellKind, TerminalSize, SpawnedProcess, InputWait};
 use hermes_reach::{Hands, Settings, over_there, serve};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Value, json};
@@ -26,23 +26,23 @@ use tempfile::TempDir;
 #[derive(Debug)]
 struct Inside;
 
-impl Backend for Inside {
+impl ExecBackend for Inside {
     fn name(&self) -> &str {
         "inside"
     }
 
-    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>> {
         Box::pin(async {
-            Ok(Arc::new(Place {
+            Ok(Arc::new(HostFacts {
                 directory: "/".into(),
                 environment: Default::default(),
-                shell: Shell::Posix,
+                shell: ShellKind::Posix,
                 system: format!("Linux {}", std::env::consts::ARCH),
             }))
         })
     }
 
-    fn start<'a>(&'a self, _: &'a str, _: Order) -> BoxFuture<'a, Result<Started, ToolError>> {
+    fn start<'a>(&'a self, _: &'a str, _: CommandSpec) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         Box::pin(async {
             let (theirs, input) = pipe_with(PipeFlags::CLOEXEC).unwrap();
             let (output, their_output) = pipe_with(PipeFlags::CLOEXEC).unwrap();
@@ -50,9 +50,9 @@ impl Backend for Inside {
                 let _ =
                     serve(vec![Arc::new(Odd::new())], File::from(theirs), File::from(their_output));
             });
-            Ok(Started {
+            Ok(SpawnedProcess {
                 pid: None,
-                output: vec![(Source::Stdout, output)],
+                output: vec![(OutputStream::Stdout, output)],
                 input: Some(input),
                 control: Box::new(Unsteered),
                 containment: None,
@@ -68,12 +68,12 @@ impl Backend for Inside {
 #[derive(Debug)]
 struct Unsteered;
 
-impl Control for Unsteered {
-    fn ended(&self) -> BoxFuture<'_, io::Result<Exit>> {
-        Box::pin(async { Ok(Exit::Code(0)) })
+impl ProcessControl for Unsteered {
+    fn wait(&self) -> BoxFuture<'_, io::Result<ProcessExit>> {
+        Box::pin(async { Ok(ProcessExit::Code(0)) })
     }
 
-    fn end(&self, _: Duration) -> BoxFuture<'_, ()> {
+    fn terminate(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 
@@ -81,11 +81,11 @@ impl Control for Unsteered {
         Box::pin(async { 0 })
     }
 
-    fn awaits_input(&self) -> BoxFuture<'_, Waiting> {
-        Box::pin(async { Waiting::Nothing })
+    fn input_wait(&self) -> BoxFuture<'_, InputWait> {
+        Box::pin(async { InputWait::NotWaiting })
     }
 
-    fn resize(&self, _: Size) -> io::Result<()> {
+    fn resize(&self, _: TerminalSize) -> io::Result<()> {
         Ok(())
     }
 }

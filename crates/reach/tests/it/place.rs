@@ -11,7 +11,7 @@ use std::time::Duration;
 use hermes_core::{
     BoxFuture, DynTool, Effect, Grant, Grants, Scope, Session, ToolContext, ToolError, WorkingDir,
 };
-use hermes_exec::{Backend, Local, Order, Place, Started};
+use hermes_exec::{ExecBackend, LocalBackend, CommandSpec, HostFacts, SpawnedProcess};
 use hermes_reach::{Hands, Settings, over_there};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,8 +20,8 @@ use tempfile::TempDir;
 /// trips.
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
-    local: Local,
-    place: Mutex<Place>,
+    local: LocalBackend,
+    place: Mutex<HostFacts>,
     pub(crate) starts: AtomicUsize,
     pub(crate) marks: Mutex<Vec<u32>>,
 }
@@ -33,14 +33,14 @@ impl Elsewhere {
         let mut environment: BTreeMap<OsString, OsString> = kept.collect();
         environment.insert("HOME".into(), home.into());
         environment.insert("TMPDIR".into(), home.join("tmp").into());
-        let place = Place {
+        let place = HostFacts {
             directory: home.into(),
             environment,
-            shell: hermes_exec::Shell::Posix,
+            shell: hermes_exec::ShellKind::Posix,
             system: format!("Linux {}", std::env::consts::ARCH),
         };
         Arc::new(Self {
-            local: Local::default(),
+            local: LocalBackend::default(),
             place: Mutex::new(place),
             starts: AtomicUsize::new(0),
             marks: Mutex::default(),
@@ -52,25 +52,25 @@ impl Elsewhere {
     }
 
     /// Changes what is found there.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Place)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut HostFacts)) {
         change(&mut self.place.lock().unwrap());
     }
 }
 
-impl Backend for Elsewhere {
+impl ExecBackend for Elsewhere {
     fn name(&self) -> &str {
         "elsewhere"
     }
 
-    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>> {
         Box::pin(async { Ok(Arc::new(self.place.lock().unwrap().clone())) })
     }
 
     fn start<'a>(
         &'a self,
         job: &'a str,
-        order: Order,
-    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        order: CommandSpec,
+    ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         Box::pin(async move {
             self.starts.fetch_add(1, Ordering::SeqCst);
             let started = self.local.start(job, order).await?;

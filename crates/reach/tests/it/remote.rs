@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ToolContext, ToolError};
-use hermes_exec::docker::{self, Docker};
-use hermes_exec::ssh::{self, Host};
-use hermes_exec::{Backend, Elsewhere, Errand, Input, Order, Output, Place, Started};
+use hermes_exec::docker::{self, DockerTransport};
+use hermes_exec::ssh::{self, SshBackend};
+use hermes_exec::{ExecBackend, RemoteBackend, CapturedCommand, StdinSource, CommandSpec, StdioMode, HostFacts, SpawnedProcess};
 use hermes_reach::{Hands, Settings, over_there};
 use serde_json::{Value, json};
 
@@ -19,19 +19,19 @@ use crate::place::{cache, server};
 /// A place in which the program is kept in a folder of the test. Counts trips.
 #[derive(Debug)]
 struct Counting {
-    inner: Arc<dyn Backend>,
+    inner: Arc<dyn ExecBackend>,
     folder: PathBuf,
     starts: AtomicUsize,
 }
 
-impl Backend for Counting {
+impl ExecBackend for Counting {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
-    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>> {
         Box::pin(async {
-            let mut place = Place::clone(&*self.inner.open().await?);
+            let mut place = HostFacts::clone(&*self.inner.open().await?);
             let cache = self.folder.join("cache").into();
             place.environment.insert("XDG_CACHE_HOME".into(), cache);
             Ok(Arc::new(place))
@@ -41,8 +41,8 @@ impl Backend for Counting {
     fn start<'a>(
         &'a self,
         job: &'a str,
-        order: Order,
-    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        order: CommandSpec,
+    ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         self.starts.fetch_add(1, Ordering::SeqCst);
         self.inner.start(job, order)
     }
@@ -53,19 +53,19 @@ impl Backend for Counting {
 }
 
 /// What a command says there.
-async fn say(backend: &dyn Backend, command: &str) -> String {
-    let order = Order {
+async fn say(backend: &dyn ExecBackend, command: &str) -> String {
+    let order = CommandSpec {
         program: "sh".into(),
         arguments: vec!["-c".into(), command.into()],
         environment: backend.open().await.unwrap().environment.clone(),
         directory: "/".into(),
-        input: Input::Nothing,
-        output: Output::Apart,
+        input: StdinSource::Empty,
+        output: StdioMode::Separate,
         confinement: None,
     };
-    let errand = Errand { order, limit: Duration::from_secs(60), most: 1 << 20 };
+    let errand = CapturedCommand { spec: order, timeout: Duration::from_secs(60), max_output_bytes: 1 << 20 };
     let done = errand.run(backend, &format!("say-{}", std::process::id())).await.unwrap();
-    assert!(done.is_well(), "{command}: {}", done.errors);
+    assert!(done.succeeded(), "{command}: {}", done.errors);
     String::from_utf8(done.output).unwrap()
 }
 
@@ -81,7 +81,7 @@ async fn call(hands: &Arc<Hands>, work: &Path, name: &str, arguments: Value) -> 
 }
 
 /// Files are the same for commands and for tools, and no call is a trip.
-async fn works(inner: Arc<dyn Backend>, work: &Path) {
+async fn works(inner: Arc<dyn ExecBackend>, work: &Path) {
     let folder = work.join("kept");
     let backend = Arc::new(Counting { inner, folder, starts: AtomicUsize::new(0) });
     let settings = Settings { executable: server(), cache: Some(cache()), ..Settings::default() };
@@ -114,7 +114,7 @@ async fn works(inner: Arc<dyn Backend>, work: &Path) {
     backend.cleanup().await;
 }
 
-fn container(image: &str) -> Option<Arc<dyn Backend>> {
+fn container(image: &str) -> Option<Arc<dyn ExecBackend>> {
     let said = |name: &str| std::env::var(name).ok();
     let (host, images) = (said("HERMES_TEST_DOCKER_HOST"), said("HERMES_TEST_DOCKER_IMAGES"));
     let (Some(host), Some(images)) = (host, images) else {
@@ -125,7 +125,7 @@ fn container(image: &str) -> Option<Arc<dyn Backend>> {
         println!("skipped: the Docker engine has no image with {image}");
         return None;
     };
-    let settings = docker::Settings {
+    let settings = docker::DockerSettings {
         program: Some("docker".into()),
         global_arguments: vec!["--host".into(), host],
         image: image.to_owned(),
@@ -135,9 +135,9 @@ fn container(image: &str) -> Option<Arc<dyn Backend>> {
         persistent: false,
         network: false,
         memory_mb: Some(512),
-        ..docker::Settings::default()
+        ..docker::DockerSettings::default()
     };
-    Some(Arc::new(Elsewhere::new(Docker::new(settings))))
+    Some(Arc::new(RemoteBackend::new(DockerTransport::new(settings))))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -195,15 +195,15 @@ async fn on_another_host() {
     let known_hosts = folder.path().join("known_hosts");
     let host_key = fs::read_to_string(host_key).unwrap();
     fs::write(&known_hosts, format!("[127.0.0.1]:{port} {host_key}")).unwrap();
-    let settings = ssh::Settings {
+    let settings = ssh::SshSettings {
         host: "127.0.0.1".into(),
         user: Some(user),
         port: Some(port.parse().unwrap()),
         key: Some(key.into()),
         known_hosts: Some(known_hosts),
         config: Some("/dev/null".into()),
-        ..ssh::Settings::default()
+        ..ssh::SshSettings::default()
     };
     let work = format!("/var/tmp/hermes-reach-{}", std::process::id());
-    works(Arc::new(Host::new(settings)), Path::new(&work)).await;
+    works(Arc::new(SshBackend::new(settings)), Path::new(&work)).await;
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use std::{env, fs};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_exec::Jobs;
-use hermes_exec::output::Mask;
+use hermes_exec::JobRegistry;
+use hermes_exec::output::OutputMask;
 use hermes_repl::{Answer, Ask, Interpreters, Language, Limits, Status};
 use tempfile::TempDir;
 
@@ -16,7 +16,7 @@ pub(crate) struct Bench {
     pub(crate) cx: ToolContext,
     pub(crate) all: Arc<Interpreters>,
     pub(crate) limits: Arc<Limits>,
-    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) jobs: Arc<JobRegistry>,
     jobs_folder: TempDir,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Bench {
 #[derive(Debug)]
 struct Nothing;
 
-impl Mask for Nothing {
+impl OutputMask for Nothing {
     fn mask(&self, _bytes: &mut [u8]) {}
 }
 
@@ -40,7 +40,7 @@ impl Bench {
             cx: ToolContext::bare(path),
             all: Arc::default(),
             limits: Arc::new(limits),
-            jobs: Arc::new(Jobs::local(jobs_folder.path().join("jobs"))),
+            jobs: Arc::new(JobRegistry::local(jobs_folder.path().join("jobs"))),
             _folder: folder,
             jobs_folder,
         }

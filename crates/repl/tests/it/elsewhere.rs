@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_exec::{Elsewhere, Jobs};
+use hermes_exec::{RemoteBackend, JobRegistry};
 use hermes_repl::{Language, Status};
 use hermes_testkit::place::NextDoor;
 
@@ -11,8 +11,8 @@ use crate::bench::{Bench, has, is_alive};
 
 fn bench() -> Bench {
     let mut bench = Bench::new();
-    let folder = bench.jobs.folder().to_owned();
-    bench.jobs = Arc::new(Jobs::new(Arc::new(Elsewhere::new(NextDoor::default())), folder));
+    let folder = bench.jobs.directory().to_owned();
+    bench.jobs = Arc::new(JobRegistry::new(Arc::new(RemoteBackend::new(NextDoor::default())), folder));
     bench
 }
 
@@ -69,7 +69,7 @@ async fn pictures_come_here_and_it_is_said_where_they_are() {
     let answer = bench.answer(Language::Python, code).await;
     assert_eq!(answer.status, Status::Ok, "{answer:?}");
     let path = &answer.pictures[0].path;
-    assert!(path.starts_with(bench.jobs.folder()) && path.exists(), "{answer:?}");
+    assert!(path.starts_with(bench.jobs.directory()) && path.exists(), "{answer:?}");
     assert!(answer.notes.iter().any(|note| note.contains("machine of hermes")), "{answer:?}");
     let plain = bench.answer(Language::Python, "1").await;
     assert!(plain.notes.is_empty(), "{plain:?}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hermes_checks::{SCRIPT, Survey, Unseen};
 use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, WorkingDir};
-use hermes_exec::Input;
+use hermes_exec::StdinSource;
 use hermes_files::{FileChange, ExistingFile, FileAccess};
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ impl<'a> Desk<'a> {
                     .chain(Survey::arguments(&marker, &top, &path))
                     .collect(),
                 directory: cx.working_dir.cwd(),
-                input: Input::Nothing,
+                input: StdinSource::Empty,
                 until: until.min(Instant::now() + LOOK),
             })
             .await?;
@@ -116,7 +116,7 @@ impl<'a> Desk<'a> {
         program: &Path,
         words: &[String],
         folder: &Path,
-        input: Input,
+        input: StdinSource,
     ) -> Result<Ran, ToolError> {
         let name = program.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         self.bench
@@ -164,7 +164,7 @@ impl<'a> Desk<'a> {
         let words =
             ["-c".to_owned(), format!("head -c {} -- \"$1\"", LARGEST + 1), "sh".to_owned()];
         let words: Vec<_> = words.into_iter().chain([path.display().to_string()]).collect();
-        let ran = self.run(Path::new("sh"), &words, self.survey.here(), Input::Nothing).await?;
+        let ran = self.run(Path::new("sh"), &words, self.survey.here(), StdinSource::Empty).await?;
         Ok(Some(ran.raw).filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_small(bytes)))
     }
 
@@ -185,7 +185,7 @@ impl<'a> Desk<'a> {
                 return Err(changed());
             }
             let here = self.survey.here();
-            let input = Input::Given(new.to_vec());
+            let input = StdinSource::Bytes(new.to_vec());
             let ran = self.run(Path::new("sh"), &words, here, input).await?;
             return match ran.code() {
                 0 => Ok(()),

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hermes_core::{Confinement, ToolContext, ToolError};
-use hermes_exec::output::Source;
-use hermes_exec::surroundings::Surroundings;
-use hermes_exec::{Exit, GRACE, Input, Job, Jobs, Order, Output, Patience, Pause, SandboxStop};
+use hermes_exec::output::OutputStream;
+use hermes_exec::shell_env::ShellEnv;
+use hermes_exec::{ProcessExit, KILL_GRACE, StdinSource, Job, JobRegistry, CommandSpec, StdioMode, WaitLimits, WaitOutcome, SandboxStop};
 use hermes_secrets::own_env;
 
 /// How often one hears of a program that runs.
@@ -41,7 +41,7 @@ pub(crate) fn fresh() -> String {
 #[derive(Debug)]
 pub(crate) struct Bench<'a> {
     cx: &'a ToolContext,
-    jobs: Arc<Jobs>,
+    jobs: Arc<JobRegistry>,
     environment: BTreeMap<OsString, OsString>,
     is_here: bool,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Program<'a> {
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) directory: &'a Path,
-    pub(crate) input: Input,
+    pub(crate) input: StdinSource,
     /// When it is ended.
     pub(crate) until: Instant,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Program<'a> {
 #[derive(Debug)]
 pub(crate) struct Ran {
     /// How it ended; none if it was ended because its time was up.
-    pub(crate) exit: Option<Exit>,
+    pub(crate) exit: Option<ProcessExit>,
     pub(crate) after: Duration,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -80,7 +80,7 @@ pub(crate) struct Ran {
 impl Ran {
     /// The code that a shell would give it.
     pub(crate) fn code(&self) -> i32 {
-        self.exit.map_or(124, Exit::code)
+        self.exit.map_or(124, ProcessExit::code)
     }
 
     /// What it printed, byte for byte; if it has complained as well, cleaned.
@@ -120,9 +120,9 @@ pub(crate) fn tail(text: &str, most: usize) -> &str {
 impl<'a> Bench<'a> {
     /// That of a call.
     pub(crate) async fn of(cx: &'a ToolContext) -> Result<Self, ToolError> {
-        let jobs = Jobs::port(cx);
-        let around = Surroundings::of(&jobs, Output::Apart, cx, own_env).await?;
-        let is_here = around.place.is_none();
+        let jobs = JobRegistry::from_context(cx);
+        let around = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
+        let is_here = around.host.is_none();
         let mut environment = around.environment();
         let has_no_cache = |held: &Arc<Confinement>| held.overlays.is_empty();
         if is_here && cx.confinement.as_ref().is_some_and(has_no_cache) {
@@ -174,27 +174,27 @@ impl<'a> Bench<'a> {
             // The walls of another place hold it there.
             _ => None,
         };
-        let order = Order {
+        let order = CommandSpec {
             program: what.program,
             arguments: what.arguments,
             environment: self.environment.clone(),
             directory: what.directory.to_owned(),
             input: what.input,
-            output: Output::Apart,
+            output: StdioMode::Separate,
             confinement,
         };
         let job = self.jobs.start(what.name.to_owned(), order).await?;
         let ended = self.wait(&job, what.name, what.until, what.directory).await;
         let log = job.log();
-        let stdout = log.of(Source::Stdout, MOST);
+        let stdout = log.stream_summary(OutputStream::Stdout, MOST);
         let ran = Ran {
             exit: ended,
             after: job.age(),
             is_cut: stdout.is_cut,
             stdout: stdout.text,
-            stderr: log.of(Source::Stderr, MOST).text,
-            raw: log.since(0, MOST).bytes,
-            is_pure: log.of(Source::Stderr, 1).total_bytes == 0,
+            stderr: log.stream_summary(OutputStream::Stderr, MOST).text,
+            raw: log.read_from(0, MOST).bytes,
+            is_pure: log.stream_summary(OutputStream::Stderr, 1).total_bytes == 0,
             directory: what.directory.to_owned(),
             job: Arc::clone(&job),
         };
@@ -206,34 +206,34 @@ impl<'a> Bench<'a> {
         Ok(ran)
     }
 
-    async fn wait(&self, job: &Job, name: &str, until: Instant, folder: &Path) -> Option<Exit> {
+    async fn wait(&self, job: &Job, name: &str, until: Instant, folder: &Path) -> Option<ProcessExit> {
         let mut vouched = None;
         loop {
             let next = until.min(Instant::now() + TICK);
-            let patience = Patience { until: Some(next), silence: None, cancel: &self.cx.cancel };
+            let patience = WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
             match job.wait(&patience).await {
-                Pause::Ended(ended) => {
+                WaitOutcome::Ended(ended) => {
                     // What it has left behind would write on.
-                    if ended.lingers {
-                        job.end(GRACE).await;
+                    if ended.has_descendants {
+                        job.terminate(KILL_GRACE).await;
                     }
                     return Some(ended.exit);
                 }
-                Pause::Deadline if next == until => break,
-                Pause::Cancelled => break,
+                WaitOutcome::Deadline if next == until => break,
+                WaitOutcome::Cancelled => break,
                 // Nobody is there to type; it gets what it was given.
-                Pause::Question => tokio::time::sleep(Duration::from_millis(200)).await,
+                WaitOutcome::AwaitingInput => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
             }
             if vouched.is_none() {
-                vouched = Some(self.jobs.vouch(job, self.cx.session.id(), folder));
+                vouched = Some(self.jobs.guard_record(job, self.cx.session.id(), folder));
             }
-            let (lines, _) = job.log().last(1);
+            let (lines, _) = job.log().last_lines(1);
             let line = lines.first().map_or("", |line| line.trim());
             let shown: String = line.chars().take(120).collect();
             self.cx.report_progress(None, format!("{name}: {} s {shown}", job.age().as_secs()));
         }
-        job.end(GRACE).await;
+        job.terminate(KILL_GRACE).await;
         None
     }
 }

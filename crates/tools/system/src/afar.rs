@@ -4,35 +4,35 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{Effect, Scope, ToolContext, ToolError};
-use hermes_exec::{Jobs, transfer};
+use hermes_exec::{JobRegistry, file_transfer};
 
 /// The jobs, if they are not on this machine.
-pub(crate) fn jobs(cx: &ToolContext) -> Option<Arc<Jobs>> {
-    cx.ports.get::<Jobs>().filter(|jobs| !jobs.backend().is_here())
+pub(crate) fn jobs(cx: &ToolContext) -> Option<Arc<JobRegistry>> {
+    cx.ports.get::<JobRegistry>().filter(|jobs| !jobs.backend().is_local())
 }
 
 /// The first bytes of a file there.
 pub(crate) async fn read(
-    jobs: &Jobs,
+    jobs: &JobRegistry,
     path: &Path,
     most: usize,
     cx: &ToolContext,
 ) -> Result<Vec<u8>, ToolError> {
     let effect = Effect::path(Scope::FILE_READ, path);
     cx.check_grant(&effect.scope, &effect.resource)?;
-    Ok(cx.run_until_cancelled(transfer::read(jobs.backend(), path, most)).await??.bytes)
+    Ok(cx.run_until_cancelled(file_transfer::read(jobs.backend(), path, most)).await??.bytes)
 }
 
 /// Writes a file there.
 pub(crate) async fn write(
-    jobs: &Jobs,
+    jobs: &JobRegistry,
     path: &Path,
     bytes: Vec<u8>,
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
     let effect = Effect::path(Scope::FILE_WRITE, path);
     cx.check_grant(&effect.scope, &effect.resource)?;
-    cx.run_until_cancelled(transfer::write(jobs.backend(), path, bytes, None)).await?
+    cx.run_until_cancelled(file_transfer::write(jobs.backend(), path, bytes, None)).await?
 }
 
 #[cfg(test)]

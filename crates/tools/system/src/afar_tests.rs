@@ -6,7 +6,7 @@ use super::*;
 #[tokio::test(flavor = "multi_thread")]
 async fn files_of_another_place_are_read_and_written_there() {
     let (there, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let jobs = Jobs::new(Arc::new(Behind::new(there.path())), own.path().join("jobs"));
+    let jobs = JobRegistry::new(Arc::new(Behind::new(there.path())), own.path().join("jobs"));
     let mut cx = ToolContext::bare(own.path());
     cx.ports = Arc::new(Ports::new().with(Arc::new(jobs)));
     let jobs = super::jobs(&cx).unwrap();
@@ -23,6 +23,6 @@ async fn files_of_another_place_are_read_and_written_there() {
 fn nothing_is_afar_on_this_machine() {
     let own = tempfile::tempdir().unwrap();
     let mut cx = ToolContext::bare(own.path());
-    cx.ports = Arc::new(Ports::new().with(Arc::new(Jobs::local(own.path().into()))));
+    cx.ports = Arc::new(Ports::new().with(Arc::new(JobRegistry::local(own.path().into()))));
     assert!(jobs(&cx).is_none());
 }

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use hermes_core::{ToolError, EnvOverrides};
-use hermes_exec::surroundings::Surroundings;
+use hermes_exec::shell_env::ShellEnv;
 use hermes_secrets::is_secret;
 use serde::Serialize;
 
@@ -154,20 +154,20 @@ fn readable(found: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<S
 }
 
 /// The names that the session has changed, by this tool or in its shell.
-pub(crate) fn changed(around: &Surroundings) -> BTreeSet<String> {
-    let names = around.variables.keys().map(String::as_str).chain(around.state.names());
+pub(crate) fn changed(around: &ShellEnv) -> BTreeSet<String> {
+    let names = around.variables.keys().map(String::as_str).chain(around.state.variable_names());
     names.filter(|name| !SHELL_S_OWN.contains(name)).map(str::to_owned).collect()
 }
 
 /// What a program started in the session would see, and what of this process
 /// it would not.
-pub(crate) fn seen(around: &Surroundings, cwd: &Path) -> BTreeMap<String, Entry> {
+pub(crate) fn seen(around: &ShellEnv, cwd: &Path) -> BTreeMap<String, Entry> {
     let changed = changed(around);
-    let (usual, from) = match &around.place {
+    let (usual, from) = match &around.host {
         None => (of_process(), Source::Process),
         Some(place) => (readable(place.environment.clone()), Source::Place),
     };
-    let mut programs = readable(around.state.environment(around.base.clone()));
+    let mut programs = readable(around.state.environment(around.base_environment.clone()));
     // The shell knows where it is.
     programs.insert("PWD".to_owned(), cwd.display().to_string());
     let mut seen: BTreeMap<String, Entry> = usual

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use hermes_core::{Scope, SessionError, ToolContext, ToolError, EnvOverrides};
-use hermes_exec::state::{self, Frame, Report, ShellState};
-use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
-use hermes_exec::{Exit, Input, Job, Jobs, Order, Output, Place, Room, Shell};
+use hermes_exec::state::{self, ReportExtractor, ReportTarget, ShellState};
+use hermes_exec::shell_env::{SHELL_DOCUMENT, ShellSnapshot, ShellEnv};
+use hermes_exec::{ProcessExit, StdinSource, Job, JobRegistry, CommandSpec, StdioMode, HostFacts, DiskSpace, ShellKind};
 use hermes_secrets::own_env;
 
 /// With less room than this a report may not even be begun.
@@ -24,9 +24,9 @@ const NOT_FOUND: i32 = 127;
 /// A command that is about to run in a session's shell.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) order: Order,
+    pub(crate) order: CommandSpec,
     /// What is to be taken out of its output.
-    pub(crate) frame: Option<Frame>,
+    pub(crate) frame: Option<ReportExtractor>,
     pub(crate) after: After,
 }
 
@@ -34,19 +34,19 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(crate) struct How {
     pub(crate) directory: PathBuf,
-    pub(crate) input: Input,
-    pub(crate) output: Output,
+    pub(crate) input: StdinSource,
+    pub(crate) output: StdioMode,
 }
 
 impl Prepared {
     pub(crate) async fn of(
         command: &str,
         how: How,
-        jobs: &Jobs,
+        jobs: &JobRegistry,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let around = Surroundings::of(jobs, how.output, cx, own_env).await?;
-        match around.place.clone() {
+        let around = ShellEnv::for_call(jobs, how.output, cx, own_env).await?;
+        match around.host.clone() {
             None => Self::here(command, around, how, jobs, cx),
             Some(place) => Ok(Self::elsewhere(command, around, how, &place, |script| {
                 is_secret(script, jobs, cx)
@@ -56,14 +56,14 @@ impl Prepared {
 
     fn here(
         command: &str,
-        around: Surroundings,
+        around: ShellEnv,
         how: How,
-        jobs: &Jobs,
+        jobs: &JobRegistry,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let Surroundings { base, state: before, variables, .. } = around;
+        let ShellEnv { base_environment: base, state: before, variables, .. } = around;
         let report = jobs.scratch(cx.session.id())?.join(format!("{}.state", fresh()));
-        let script = state::script(&before, command, &Report::File(&report));
+        let script = state::script(&before, command, &ReportTarget::File(&report));
         let confinement = cx.confinement.as_ref().map(|held| {
             let mut held = (**held).clone();
             held.write.extend(report.parent().map(Path::to_path_buf));
@@ -71,10 +71,10 @@ impl Prepared {
         });
         let is_secret = is_secret(&script, jobs, cx);
         let words = Words { shell: bash(), script, base: &base, is_secret };
-        let order = Order { confinement, ..words.order(&before, how) };
+        let order = CommandSpec { confinement, ..words.order(&before, how) };
         let from = From::File(report);
         let shown = state::shown_at_exit(&before, command);
-        let frame = shown.is_some().then(|| Frame::default().without(shown));
+        let frame = shown.is_some().then(|| ReportExtractor::default().hiding_text(shown));
         let after = After { command: command.to_owned(), before, base, variables, from };
         Ok(Self { order, frame, after })
     }
@@ -83,30 +83,30 @@ impl Prepared {
     /// programs of this machine.
     fn elsewhere(
         command: &str,
-        around: Surroundings,
+        around: ShellEnv,
         how: How,
-        place: &Place,
+        place: &HostFacts,
         is_secret: impl Fn(&str) -> bool,
     ) -> Self {
-        let Surroundings { base, state: before, variables, .. } = around;
+        let ShellEnv { base_environment: base, state: before, variables, .. } = around;
         let nonce = fresh().replace('-', "x");
         // A terminal shows everything.
-        let is_framed = !matches!(how.output, Output::Terminal(_));
+        let is_framed = !matches!(how.output, StdioMode::Terminal(_));
         let (shell, from) = match place.shell {
-            Shell::Bash => ("bash", From::Bash),
-            Shell::Posix => ("sh", From::Posix),
+            ShellKind::Bash => ("bash", From::Bash),
+            ShellKind::Posix => ("sh", From::Posix),
         };
         let script = match (is_framed, place.shell) {
             (false, _) => command.to_owned(),
-            (true, Shell::Bash) => state::script(&before, command, &Report::Framed(&nonce)),
-            (true, Shell::Posix) => state::posix_script(&before, command, &nonce),
+            (true, ShellKind::Bash) => state::script(&before, command, &ReportTarget::Framed(&nonce)),
+            (true, ShellKind::Posix) => state::posix_script(&before, command, &nonce),
         };
         let is_secret = is_secret(&script);
         let words = Words { shell: shell.into(), script, base: &base, is_secret };
         let order = words.order(&before, how);
         let shown = state::shown_at_exit(&before, command);
         let after = After { command: command.to_owned(), before, base, variables, from };
-        Self { order, frame: is_framed.then(|| Frame::new(&nonce).without(shown)), after }
+        Self { order, frame: is_framed.then(|| ReportExtractor::new(&nonce).hiding_text(shown)), after }
     }
 }
 
@@ -125,9 +125,9 @@ fn bash() -> OsString {
 
 /// Whether not everybody may see a script: a secret was put into its command,
 /// or an earlier one has left one in the shell.
-fn is_secret(script: &str, jobs: &Jobs, cx: &ToolContext) -> bool {
+fn is_secret(script: &str, jobs: &JobRegistry, cx: &ToolContext) -> bool {
     let mut granted = cx.grants.list().into_iter().flatten();
-    granted.any(|grant| grant.effect.scope == Scope::SECRET_USE) || jobs.hides(script)
+    granted.any(|grant| grant.effect.scope == Scope::SECRET_USE) || jobs.contains_secret(script)
 }
 
 /// What a shell is given.
@@ -140,14 +140,14 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    fn order(self, before: &ShellState, how: How) -> Order {
+    fn order(self, before: &ShellState, how: How) -> CommandSpec {
         let (arguments, hidden) = match self.is_secret {
             true => state::hidden_arguments(&self.script),
             false => (state::arguments(&self.script), BTreeMap::new()),
         };
         let mut environment = before.environment(self.base.clone());
         environment.extend(hidden);
-        Order {
+        CommandSpec {
             program: self.shell,
             arguments: arguments.into_iter().map(OsString::from).collect(),
             environment,
@@ -211,7 +211,7 @@ impl After {
         let is_here = matches!(self.from, From::File(_));
         let at = after.cwd().unwrap_or_else(|| cx.working_dir.cwd()).to_path_buf();
         let gone = if moves && is_here { nearest(&at) } else { None };
-        let is_adrift = gone.is_some() || moves && after.is_adrift();
+        let is_adrift = gone.is_some() || moves && after.has_lost_cwd();
         if gone.is_some() {
             after.set_cwd(gone);
         }
@@ -226,8 +226,8 @@ impl After {
             ));
         }
         // What cannot be kept is as if the command had not done it.
-        let kept = cx.session.update(DOCUMENT, |kept: &mut Kept| {
-            kept.follow(&self.variables);
+        let kept = cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| {
+            kept.apply_variables(&self.variables);
             kept.state.merge(&self.before, &after);
             kept.text = text(&kept.state);
         });
@@ -244,9 +244,9 @@ impl After {
     /// What to say when a command was not found because there is nowhere to
     /// look for it.
     fn lacks_path(&self, after: Option<&ShellState>, job: &Job) -> Option<&'static str> {
-        job.ended().filter(|ended| ended.exit == Exit::Code(NOT_FOUND))?;
+        job.ended().filter(|ended| ended.exit == ProcessExit::Code(NOT_FOUND))?;
         // Bash looks by what it has, whether that is exported or not.
-        let path = |state: &ShellState| match state.holds("PATH") {
+        let path = |state: &ShellState| match state.variable_value("PATH") {
             Some(known) => known.map(<[u8]>::to_vec),
             None => self.base.get(OsStr::new("PATH")).map(|path| path.as_bytes().to_vec()),
         };
@@ -265,14 +265,14 @@ impl After {
 
     fn told(&self, job: &Job) -> Told {
         // Such a command was not told to report.
-        let foregone = || state::foregone(&self.before, &self.command);
-        let read = |dump: &[u8]| state::read(dump, &self.base);
+        let foregone = || state::unchanged_state(&self.before, &self.command);
+        let read = |dump: &[u8]| state::parse_dump(dump, &self.base);
         let report = || job.report();
         let state = match &self.from {
-            From::Posix => report().and_then(|it| state::read_posix(&it, &self.before, &self.base)),
+            From::Posix => report().and_then(|it| state::parse_posix_report(&it, &self.before, &self.base)),
             From::Bash => match report() {
                 Some(told) => {
-                    state::adrift(&self.before, &self.command, &told).or_else(|| read(&told))
+                    state::state_after_cwd_loss(&self.before, &self.command, &told).or_else(|| read(&told))
                 }
                 None => foregone(),
             },
@@ -305,8 +305,8 @@ enum Told {
 
 /// Whether a shell that ended by itself had no room for its report.
 fn is_cut(job: &Job, report: &Path, dump: &[u8]) -> bool {
-    let ended = job.ended().is_some_and(|ended| matches!(ended.exit, Exit::Code(_)));
-    let room = || Room::at(report.parent().unwrap_or(report));
+    let ended = job.ended().is_some_and(|ended| matches!(ended.exit, ProcessExit::Code(_)));
+    let room = || DiskSpace::for_path(report.parent().unwrap_or(report));
     ended && (!dump.is_empty() || room().is_ok_and(|room| room.free < NEEDED))
 }
 
@@ -336,11 +336,11 @@ fn nearest(folder: &Path) -> Option<PathBuf> {
 /// An error if the session's folder is no longer there. The command was judged
 /// and meant for that one, so it does not run in another; but the session goes
 /// on from there.
-pub(crate) fn stand(jobs: &Jobs, cx: &ToolContext) -> Result<(), ToolError> {
+pub(crate) fn stand(jobs: &JobRegistry, cx: &ToolContext) -> Result<(), ToolError> {
     // One that cannot be read would be taken for the folder of the caller.
     cx.session.cwd()?;
     let at = cx.working_dir.cwd();
-    if !jobs.backend().is_here() {
+    if !jobs.backend().is_local() {
         return Ok(());
     }
     let Some(above) = nearest(at) else { return Ok(()) };
@@ -350,8 +350,8 @@ pub(crate) fn stand(jobs: &Jobs, cx: &ToolContext) -> Result<(), ToolError> {
 
 /// Goes on in the nearest folder above the session's own if a command that ran
 /// beside it has taken that away; where that is.
-pub(crate) fn drift(jobs: &Jobs, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
-    let above = nearest(cx.working_dir.cwd()).filter(|_| jobs.backend().is_here());
+pub(crate) fn drift(jobs: &JobRegistry, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
+    let above = nearest(cx.working_dir.cwd()).filter(|_| jobs.backend().is_local());
     if let Some(above) = &above {
         move_to(above, cx)?;
     }
@@ -374,7 +374,7 @@ pub(crate) fn retreat(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> 
 }
 
 fn move_to(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
-    cx.session.update(DOCUMENT, |kept: &mut Kept| {
+    cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| {
         kept.state.set_cwd(Some(folder.to_path_buf()));
     })?;
     Ok(move_session(folder, cx)?)
@@ -407,7 +407,7 @@ pub(crate) fn text(state: &ShellState) -> String {
 
 /// Forgets all that commands have left behind.
 pub(crate) fn forget(cx: &ToolContext) -> Result<(), ToolError> {
-    Ok(cx.session.update(DOCUMENT, |kept: &mut Kept| *kept = Kept::default())?)
+    Ok(cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| *kept = ShellSnapshot::default())?)
 }
 
 /// The same, and goes back to where the session has begun; which folder that is.

@@ -2,7 +2,7 @@
 //! so: what is typed is judged before anybody looks for the process.
 
 use hermes_core::{Session, WorkingDir};
-use hermes_exec::surroundings::{DOCUMENT, Kept};
+use hermes_exec::shell_env::{SHELL_DOCUMENT, ShellSnapshot};
 
 /// How the names of shells end.
 const SHELL: &str = "_sh";
@@ -19,7 +19,7 @@ pub(crate) fn is_shell(id: &str) -> bool {
 
 /// Whether a command of the session starts a shell that runs what is typed.
 pub(crate) fn runs_input(command: &str, session: &Session, at: &WorkingDir) -> bool {
-    let earlier = session.read::<Kept>(DOCUMENT).map(|kept| kept.text).unwrap_or_default();
+    let earlier = session.read::<ShellSnapshot>(SHELL_DOCUMENT).map(|kept| kept.text).unwrap_or_default();
     hermes_shell::analyze_after(&earlier, command, at).runs_stdin
 }
 

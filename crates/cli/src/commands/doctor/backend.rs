@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::core::{CancellationToken, ToolError};
-use hermes_exec::output::Source;
+use hermes_exec::output::OutputStream;
 use hermes_exec::{
-    Backend, Errand, Exit, Input, Job, Order, Output, Patience, Pause, Place, Reports, Size,
-    transfer,
+    ExecBackend, CapturedCommand, ProcessExit, StdinSource, Job, CommandSpec, StdioMode, WaitLimits, WaitOutcome, HostFacts, JobOutputOptions, TerminalSize,
+    file_transfer,
 };
 
 use super::Finding;
@@ -48,7 +48,7 @@ pub(super) fn examine(
     runtime::early(try_out(&backend, findings))
 }
 
-async fn try_out(backend: &Arc<dyn Backend>, findings: &mut Vec<Finding>) {
+async fn try_out(backend: &Arc<dyn ExecBackend>, findings: &mut Vec<Finding>) {
     let began = Instant::now();
     let place = match backend.open().await {
         Ok(place) => place,
@@ -88,13 +88,13 @@ fn failed(what: &str, error: &ToolError) -> Finding {
 }
 
 struct Tries<'a> {
-    backend: &'a Arc<dyn Backend>,
-    place: &'a Place,
+    backend: &'a Arc<dyn ExecBackend>,
+    place: &'a HostFacts,
 }
 
 impl Tries<'_> {
-    fn order(&self, script: &str, input: Input, output: Output) -> Order {
-        Order {
+    fn order(&self, script: &str, input: StdinSource, output: StdioMode) -> CommandSpec {
+        CommandSpec {
             program: "sh".into(),
             arguments: vec![OsString::from("-c"), script.into()],
             environment: self.place.environment.clone(),
@@ -105,22 +105,22 @@ impl Tries<'_> {
         }
     }
 
-    async fn errand(&self, script: &str, input: Input) -> Result<hermes_exec::Done, ToolError> {
-        let order = self.order(script, input, Output::Apart);
-        Errand { order, limit: LIMIT, most: 1 << 20 }.run(&**self.backend, "doctor").await
+    async fn errand(&self, script: &str, input: StdinSource) -> Result<hermes_exec::CaptureResult, ToolError> {
+        let order = self.order(script, input, StdioMode::Separate);
+        CapturedCommand { spec: order, timeout: LIMIT, max_output_bytes: 1 << 20 }.run(&**self.backend, "doctor").await
     }
 
     async fn command(&self) -> Result<String, ToolError> {
         let began = Instant::now();
-        let done = self.errand("exit 7", Input::Nothing).await?;
+        let done = self.errand("exit 7", StdinSource::Empty).await?;
         match done.exit {
-            Exit::Code(7) => Ok(format!("{} ms", began.elapsed().as_millis())),
+            ProcessExit::Code(7) => Ok(format!("{} ms", began.elapsed().as_millis())),
             other => Err(odd(format!("A command that ends with 7 ended with {other:?}"))),
         }
     }
 
     async fn streams(&self) -> Result<String, ToolError> {
-        let given = Input::Given(b"in\0put".to_vec());
+        let given = StdinSource::Bytes(b"in\0put".to_vec());
         let done = self.errand("cat; echo problem >&2", given).await?;
         if done.output == b"in\0put" && done.errors.trim() == "problem" {
             return Ok("input, output and errors arrive as they are".to_owned());
@@ -131,14 +131,14 @@ impl Tries<'_> {
     async fn kill(&self) -> Result<String, ToolError> {
         let mark = format!("hermes-doctor-{}", std::process::id());
         let script = format!("sh -c 'trap \"\" TERM; while :; do sleep 1; done' {mark}");
-        let order = self.order(&script, Input::Nothing, Output::Together);
+        let order = self.order(&script, StdinSource::Empty, StdioMode::Merged);
         let job = start(&**self.backend, order).await?;
         tokio::time::sleep(Duration::from_millis(300)).await;
         let began = Instant::now();
-        job.end(GRACE).await;
+        job.terminate(GRACE).await;
         let took = began.elapsed().as_millis();
         let look = format!("ps ax 2>/dev/null | grep -c '[h]ermes-doctor-{}'", std::process::id());
-        let done = self.errand(&look, Input::Nothing).await?;
+        let done = self.errand(&look, StdinSource::Empty).await?;
         let left = String::from_utf8_lossy(&done.output).trim().to_owned();
         if job.ended().is_none() || !matches!(left.as_str(), "0" | "") {
             return Err(odd("A program that was killed still runs there".to_owned()));
@@ -147,14 +147,14 @@ impl Tries<'_> {
     }
 
     async fn terminal(&self) -> Result<String, ToolError> {
-        let order = self.order("stty size", Input::Open, Output::Terminal(Size::default()));
+        let order = self.order("stty size", StdinSource::Pipe, StdioMode::Terminal(TerminalSize::default()));
         let job = start(&**self.backend, order).await?;
         let cancel = CancellationToken::new();
         let until = Some(Instant::now() + LIMIT);
-        let pause = job.wait(&Patience { until, silence: None, cancel: &cancel }).await;
-        let said = job.log().of(Source::Stdout, 1000).text;
-        if !matches!(pause, Pause::Ended(_)) {
-            job.end(GRACE).await;
+        let pause = job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cancel }).await;
+        let said = job.log().stream_summary(OutputStream::Stdout, 1000).text;
+        if !matches!(pause, WaitOutcome::Ended(_)) {
+            job.terminate(GRACE).await;
         }
         if said.contains("30 120") {
             return Ok("a real one, of the size that was asked for".to_owned());
@@ -167,10 +167,10 @@ impl Tries<'_> {
         let folder = folder.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         let path = folder.join(format!("hermes-doctor-{}", std::process::id()));
         let began = Instant::now();
-        transfer::write(&**self.backend, &path, b"hello\n".to_vec(), Some(0o600)).await?;
-        let read = transfer::read(&**self.backend, &path, 1000).await?;
+        file_transfer::write(&**self.backend, &path, b"hello\n".to_vec(), Some(0o600)).await?;
+        let read = file_transfer::read(&**self.backend, &path, 1000).await?;
         let took = began.elapsed().as_millis();
-        let _ = self.errand(&format!("rm -f '{}'", path.display()), Input::Nothing).await;
+        let _ = self.errand(&format!("rm -f '{}'", path.display()), StdinSource::Empty).await;
         if read.bytes == b"hello\n" {
             return Ok(format!("written and read in {took} ms"));
         }
@@ -178,9 +178,9 @@ impl Tries<'_> {
     }
 }
 
-async fn start(backend: &dyn Backend, order: Order) -> Result<Arc<Job>, ToolError> {
+async fn start(backend: &dyn ExecBackend, order: CommandSpec) -> Result<Arc<Job>, ToolError> {
     let id = format!("doctor_{}", std::process::id());
-    Job::start(backend, id, "doctor".to_owned(), order, Reports::default()).await
+    Job::start(backend, id, "doctor".to_owned(), order, JobOutputOptions::default()).await
 }
 
 fn odd(message: String) -> ToolError {

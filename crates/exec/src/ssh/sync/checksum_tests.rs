@@ -1,7 +1,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use super::Sum;
+use super::FileChecksum;
 
 fn cksum(bytes: &[u8]) -> String {
     let mut child =
@@ -14,8 +14,8 @@ fn cksum(bytes: &[u8]) -> String {
 fn it_is_what_cksum_says() {
     let long: Vec<u8> = (0..200_000_u32).map(|at| ((at * 7) >> 3) as u8).collect();
     for bytes in [b"".as_slice(), b"a", b"hello\n", &[0; 300], &long] {
-        let sum = Sum::of(bytes);
-        assert_eq!(format!("{} {}", sum.check, sum.length), cksum(bytes));
-        assert_eq!(Sum::read(bytes).unwrap(), (sum, bytes.len() as u64));
+        let sum = FileChecksum::from_bytes(bytes);
+        assert_eq!(format!("{} {}", sum.crc, sum.length), cksum(bytes));
+        assert_eq!(FileChecksum::from_reader(bytes).unwrap(), (sum, bytes.len() as u64));
     }
 }

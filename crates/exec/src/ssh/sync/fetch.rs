@@ -10,107 +10,107 @@ use std::time::SystemTime;
 
 use hermes_core::ToolError;
 
-use super::super::connection::{Connection, word};
-use super::checksum::Sum;
-use super::last::Seen;
-use super::snapshot::Stamp;
-use super::{Known, Root, stream};
-use crate::backend::Exit;
+use super::super::client::{SshClient, quote_path};
+use super::checksum::FileChecksum;
+use super::baseline::SyncBaseline;
+use super::snapshot::SyncFileStamp;
+use super::{KnownFiles, SyncRoot, stream};
+use crate::backend::ProcessExit;
 
 /// What a host ends with if there is nothing to fetch.
-const NOTHING: i32 = 44;
+const NOTHING_TO_FETCH_CODE: i32 = 44;
 /// What comes before the archive of a folder, and of a file.
-const FOLDER: &[u8] = b"hermes-archive-d\n";
-const FILE: &[u8] = b"hermes-archive-f\n";
+const DIR_ARCHIVE_HEADER: &[u8] = b"hermes-archive-d\n";
+const FILE_ARCHIVE_HEADER: &[u8] = b"hermes-archive-f\n";
 /// A greeting is not longer.
-const GREETING: usize = 64 * 1024;
+const MAX_GREETING_BYTES: usize = 64 * 1024;
 /// Files at most.
-const MOST: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 
 /// What was fetched.
 #[derive(Debug, Default)]
-pub(super) struct Fetched {
-    pub(super) known: Known,
-    pub(super) news: Vec<String>,
+pub(super) struct FetchResult {
+    pub(super) known: KnownFiles,
+    pub(super) notices: Vec<String>,
     /// What both sides had in common when last seen, for the next program.
-    pub(super) seen: Seen,
+    pub(super) baseline: SyncBaseline,
 }
 
 /// What is known before anything is fetched.
 #[derive(Debug)]
-pub(super) struct Before {
-    pub(super) known: Known,
+pub(super) struct FetchContext {
+    pub(super) known: KnownFiles,
     /// What an earlier program has fetched.
-    pub(super) last: Seen,
+    pub(super) baseline: SyncBaseline,
     /// When the place was opened.
-    pub(super) opened: SystemTime,
+    pub(super) opened_at: SystemTime,
 }
 
 /// Fetches a file or a folder.
 pub(super) async fn fetch(
-    connection: &Connection,
+    connection: &SshClient,
     socket: Option<&Path>,
-    root: &Root,
+    root: &SyncRoot,
     most: u64,
-    before: Before,
-) -> Result<Fetched, ToolError> {
+    before: FetchContext,
+) -> Result<FetchResult, ToolError> {
     let script = format!(
         "r={}; if [ -d \"$r\" ]; then cd \"$r\" && echo hermes-archive-d && exec tar -cf - .; \
          elif [ -f \"$r\" ]; then cd \"$(dirname \"$r\")\" && echo hermes-archive-f && \
-         exec tar -cf - \"./$(basename \"$r\")\"; else exit {NOTHING}; fi",
-        word(&root.remote)
+         exec tar -cf - \"./$(basename \"$r\")\"; else exit {NOTHING_TO_FETCH_CODE}; fi",
+        quote_path(&root.remote)
     );
     let (done, file) = stream::download(connection, socket, &script, most).await?;
     match done.exit {
-        Exit::Code(0) => {}
-        Exit::Code(NOTHING) => return Err(ToolError::not_found("it is not there")),
+        ProcessExit::Code(0) => {}
+        ProcessExit::Code(NOTHING_TO_FETCH_CODE) => return Err(ToolError::not_found("it is not there")),
         _ => return Err(ToolError::unavailable(done.errors.trim().to_owned())),
     }
     let (root, host) = (root.clone(), connection.host().to_owned());
-    let taken = tokio::task::spawn_blocking(move || take(file, &root, &before, &host)).await;
+    let taken = tokio::task::spawn_blocking(move || extract_changes(file, &root, &before, &host)).await;
     let taken = taken.map_err(|error| ToolError::internal(error.to_string()))?;
     taken.map_err(|error| ToolError::io("what came cannot be unpacked", &error))
 }
 
 /// Takes out of an archive what has changed.
-pub(super) fn take(
+pub(super) fn extract_changes(
     mut file: File,
-    root: &Root,
-    before: &Before,
+    root: &SyncRoot,
+    before: &FetchContext,
     host: &str,
-) -> io::Result<Fetched> {
+) -> io::Result<FetchResult> {
     let is_folder = skip_greeting(&mut file)?;
     let mut archive = tar::Archive::new(BufReader::new(file));
-    let mut taker = Taker { root, before, host, fetched: Fetched::default(), odd: 0 };
+    let mut taker = ArchiveExtractor { root, before, host, fetched: FetchResult::default(), skipped: 0 };
     for (count, entry) in archive.entries()?.enumerate() {
         let mut entry = entry?;
-        if count >= MOST {
-            return Err(io::Error::other(format!("there are more than {MOST} files")));
+        if count >= MAX_FILES {
+            return Err(io::Error::other(format!("there are more than {MAX_FILES} files")));
         }
         if entry.header().entry_type().is_dir() {
             continue;
         }
         let name = entry.path_bytes().into_owned();
         let parts =
-            parts(&name).filter(|parts| entry.header().entry_type().is_file() && !parts.is_empty());
+            relative_components(&name).filter(|parts| entry.header().entry_type().is_file() && !parts.is_empty());
         let Some(parts) = parts else {
-            taker.odd += 1;
+            taker.skipped += 1;
             continue;
         };
         let relative = if is_folder { parts } else { Vec::new() };
         let header = entry.header();
-        let facts = Facts {
+        let facts = ArchivedMetadata {
             mode: header.mode().unwrap_or(0o600) & 0o777,
             modified: header.mtime().unwrap_or(0),
         };
-        taker.consider(&relative, facts, &mut entry)?;
+        taker.extract_if_changed(&relative, facts, &mut entry)?;
     }
-    Ok(taker.end())
+    Ok(taker.finish())
 }
 
 /// Whether a file here was left alone since then, and is no younger than the
 /// one there.
-fn is_old(here: &fs::Metadata, since: SystemTime, there: Facts) -> bool {
+fn is_unmodified_since(here: &fs::Metadata, since: SystemTime, there: ArchivedMetadata) -> bool {
     let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let since = (since.as_secs(), since.subsec_nanos());
     // What is put here with an old time is new all the same.
@@ -123,8 +123,8 @@ fn is_old(here: &fs::Metadata, since: SystemTime, there: Facts) -> bool {
 fn skip_greeting(file: &mut File) -> io::Result<bool> {
     file.rewind()?;
     let mut head = Vec::new();
-    file.take(GREETING as u64).read_to_end(&mut head)?;
-    let found = [(FOLDER, true), (FILE, false)].into_iter().find_map(|(words, is_folder)| {
+    file.take(MAX_GREETING_BYTES as u64).read_to_end(&mut head)?;
+    let found = [(DIR_ARCHIVE_HEADER, true), (FILE_ARCHIVE_HEADER, false)].into_iter().find_map(|(words, is_folder)| {
         let at = head.windows(words.len()).position(|piece| piece == words)?;
         Some((at + words.len(), is_folder))
     });
@@ -134,7 +134,7 @@ fn skip_greeting(file: &mut File) -> io::Result<bool> {
 }
 
 /// The parts of a name that stays in its folder; none of any other.
-fn parts(name: &[u8]) -> Option<Vec<Vec<u8>>> {
+fn relative_components(name: &[u8]) -> Option<Vec<Vec<u8>>> {
     let path = Path::new(std::ffi::OsStr::from_bytes(name));
     let mut parts = Vec::new();
     for component in path.components() {
@@ -149,32 +149,32 @@ fn parts(name: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 /// What the archive says of a file.
 #[derive(Debug, Clone, Copy)]
-struct Facts {
+struct ArchivedMetadata {
     mode: u32,
     /// In seconds of the Unix time.
     modified: u64,
 }
 
-struct Taker<'a> {
-    root: &'a Root,
-    before: &'a Before,
+struct ArchiveExtractor<'a> {
+    root: &'a SyncRoot,
+    before: &'a FetchContext,
     host: &'a str,
-    fetched: Fetched,
-    odd: usize,
+    fetched: FetchResult,
+    skipped: usize,
 }
 
-impl Taker<'_> {
+impl ArchiveExtractor<'_> {
     /// Takes a file if it has changed there, and only there.
-    fn consider(
+    fn extract_if_changed(
         &mut self,
         relative: &[Vec<u8>],
-        facts: Facts,
+        facts: ArchivedMetadata,
         from: &mut impl Read,
     ) -> io::Result<()> {
         let below = relative.join(&b'/');
-        let name = self.root.name(&below);
-        let Some(folder) = self.folder(relative)? else {
-            return self.refuse(&name, "a link or a file is in its way here");
+        let name = self.root.remote_name(&below);
+        let Some(folder) = self.ensure_parent_dir(relative)? else {
+            return self.report_refused(&name, "a link or a file is in its way here");
         };
         let path = match relative.last() {
             Some(last) => folder.join(std::ffi::OsStr::from_bytes(last)),
@@ -183,45 +183,45 @@ impl Taker<'_> {
         let mut taken = tempfile::NamedTempFile::new_in(&folder)?;
         io::copy(from, taken.as_file_mut())?;
         taken.as_file_mut().rewind()?;
-        let (there, _) = Sum::read(taken.as_file_mut())?;
+        let (there, _) = FileChecksum::from_reader(taken.as_file_mut())?;
         let found = fs::symlink_metadata(&path);
         let here = match &found {
-            Ok(found) if found.is_file() => Some(Sum::read(File::open(&path)?)?.0),
-            Ok(_) => return self.refuse(&name, "something else has its name here"),
+            Ok(found) if found.is_file() => Some(FileChecksum::from_reader(File::open(&path)?)?.0),
+            Ok(_) => return self.report_refused(&name, "something else has its name here"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(_) => return found.map(|_| ()),
         };
         let sent = self.before.known.get(&name).filter(|file| file.local == path);
         // Whoever throws away what was fetched wants it again.
-        let last = || here.and_then(|_| self.before.last.get(&below));
-        let base = sent.and_then(|file| file.there).or_else(last);
+        let last = || here.and_then(|_| self.before.baseline.get(&below));
+        let base = sent.and_then(|file| file.remote_sum).or_else(last);
         if here == Some(there) || base == Some(there) {
-            self.fetched.seen.note(&below, there);
+            self.fetched.baseline.record(&below, there);
             return Ok(());
         }
         // It has changed there. What is here must be what was sent or fetched; if
         // nobody knows what that was, older than what is there and left alone.
-        let is_old = found.is_ok_and(|found| is_old(&found, self.before.opened, facts));
+        let is_old = found.is_ok_and(|found| is_unmodified_since(&found, self.before.opened_at, facts));
         if here != base && !(base.is_none() && is_old) {
             if let Some(base) = base {
-                self.fetched.seen.note(&below, base);
+                self.fetched.baseline.record(&below, base);
             }
             let why =
                 if here.is_some() { "it was changed here as well" } else { "it was removed here" };
-            return self.refuse(&name, why);
+            return self.report_refused(&name, why);
         }
         taken.as_file().set_permissions(Permissions::from_mode(facts.mode))?;
         taken.persist(&path)?;
-        self.fetched.seen.note(&below, there);
-        let stamp = Stamp::of(&fs::symlink_metadata(&path)?);
-        let file = super::File { local: path, stamp, sum: there, there: Some(there) };
+        self.fetched.baseline.record(&below, there);
+        let stamp = SyncFileStamp::from_metadata(&fs::symlink_metadata(&path)?);
+        let file = super::SyncedFile { local: path, stamp, sum: there, remote_sum: Some(there) };
         self.fetched.known.insert(name, file);
         Ok(())
     }
 
     /// The folder that a file belongs in, which is made if need be; none if
     /// there is something else in its place.
-    fn folder(&mut self, relative: &[Vec<u8>]) -> io::Result<Option<PathBuf>> {
+    fn ensure_parent_dir(&mut self, relative: &[Vec<u8>]) -> io::Result<Option<PathBuf>> {
         let inner = match relative.split_last() {
             Some((_, inner)) => inner,
             None => {
@@ -241,26 +241,26 @@ impl Taker<'_> {
                 Err(_) => {
                     fs::create_dir(&folder)?;
                     // It is there already, so it is not sent back.
-                    let name = self.root.name(&inner.get(..=at).unwrap_or_default().join(&b'/'));
-                    self.fetched.known.insert(name, super::File::folder(folder.clone()));
+                    let name = self.root.remote_name(&inner.get(..=at).unwrap_or_default().join(&b'/'));
+                    self.fetched.known.insert(name, super::SyncedFile::directory(folder.clone()));
                 }
             }
         }
         Ok(Some(folder))
     }
 
-    fn refuse(&mut self, name: &[u8], why: &str) -> io::Result<()> {
+    fn report_refused(&mut self, name: &[u8], why: &str) -> io::Result<()> {
         let name = String::from_utf8_lossy(name);
         let host = self.host;
-        self.fetched.news.push(format!("{name} has changed on {host} but was not fetched: {why}."));
+        self.fetched.notices.push(format!("{name} has changed on {host} but was not fetched: {why}."));
         Ok(())
     }
 
-    fn end(mut self) -> Fetched {
-        if self.odd > 0 {
-            self.fetched.news.push(format!(
+    fn finish(mut self) -> FetchResult {
+        if self.skipped > 0 {
+            self.fetched.notices.push(format!(
                 "{} links or special files in {} were not fetched.",
-                self.odd, self.root.remote
+                self.skipped, self.root.remote
             ));
         }
         self.fetched

@@ -8,7 +8,7 @@
 
 mod checksum;
 mod fetch;
-mod last;
+mod baseline;
 mod pack;
 mod snapshot;
 mod stream;
@@ -19,111 +19,111 @@ use std::time::SystemTime;
 
 use hermes_core::ToolError;
 
-use super::connection::{Connection, after};
-use super::settings::{Settings, Synced, expand};
-use crate::backend::Exit;
-use checksum::Sum;
-use last::Last;
-use snapshot::{Entry, Kind, Stamp};
+use super::client::{SshClient, after_words};
+use super::settings::{SshSettings, SyncMapping, expand_home};
+use crate::backend::ProcessExit;
+use checksum::FileChecksum;
+use baseline::BaselineStore;
+use snapshot::{LocalEntry, EntryKind, SyncFileStamp};
 
 /// A file that changes while it is read is read again so often.
-const TRIES: usize = 3;
+const MAX_READ_ATTEMPTS: usize = 3;
 /// What the script there says when it is done.
-const DONE: &[u8] = b"hermes-synced\n";
+const DONE_MARKER: &[u8] = b"hermes-synced\n";
 
 /// What is kept the same, and what is known of it.
 #[derive(Debug)]
-pub(super) struct Sync {
-    sent: Vec<Root>,
-    fetched: Vec<Root>,
-    most: u64,
-    known: Known,
+pub(super) struct FileSync {
+    sent: Vec<SyncRoot>,
+    fetched: Vec<SyncRoot>,
+    max_fetch_bytes: u64,
+    known: KnownFiles,
     /// What the last program has fetched.
-    last: Last,
+    baselines: BaselineStore,
     /// When it was first opened.
-    opened: Option<SystemTime>,
+    opened_at: Option<SystemTime>,
 }
 
 /// A file or folder that is here and there.
 #[derive(Debug, Clone)]
-struct Root {
+struct SyncRoot {
     local: PathBuf,
     remote: String,
 }
 
 /// What is known, by name there.
-type Known = BTreeMap<Vec<u8>, File>;
+type KnownFiles = BTreeMap<Vec<u8>, SyncedFile>;
 
 /// What is known of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct File {
+struct SyncedFile {
     /// Its name here.
     local: PathBuf,
     /// As it was here when it was looked at.
-    stamp: Stamp,
+    stamp: SyncFileStamp,
     /// What it held here then; the target of a link.
-    sum: Sum,
+    sum: FileChecksum,
     /// What it is known to hold there.
-    there: Option<Sum>,
+    remote_sum: Option<FileChecksum>,
 }
 
-impl File {
+impl SyncedFile {
     /// A folder that is here and there.
-    fn folder(local: PathBuf) -> Self {
-        let sum = Sum::of(b"");
-        Self { local, stamp: Stamp::folder(), sum, there: Some(sum) }
+    fn directory(local: PathBuf) -> Self {
+        let sum = FileChecksum::from_bytes(b"");
+        Self { local, stamp: SyncFileStamp::directory(), sum, remote_sum: Some(sum) }
     }
 }
 
 /// What has to be done there.
 #[derive(Debug, PartialEq, Eq)]
-struct Change {
+struct RemoteChange {
     name: Vec<u8>,
     /// What is expected there; none if nothing is known.
-    expected: Option<Sum>,
-    what: What,
+    expected: Option<FileChecksum>,
+    action: ChangeAction,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum What {
-    Put(Entry, Sum),
+enum ChangeAction {
+    Put(LocalEntry, FileChecksum),
     Remove,
     /// If there is nothing in it.
-    RemoveFolder,
+    RemoveDir,
 }
 
-impl Sync {
-    pub(super) fn new(settings: &Settings) -> Self {
-        let roots = |all: &[Synced]| all.iter().map(Root::of).collect();
+impl FileSync {
+    pub(super) fn new(settings: &SshSettings) -> Self {
+        let roots = |all: &[SyncMapping]| all.iter().map(SyncRoot::from_mapping).collect();
         Self {
             sent: roots(&settings.sync),
             fetched: roots(&settings.sync_back),
-            most: settings.most,
-            known: Known::new(),
-            last: Last::of(settings),
-            opened: None,
+            max_fetch_bytes: settings.max_fetch_bytes,
+            known: KnownFiles::new(),
+            baselines: BaselineStore::for_settings(settings),
+            opened_at: None,
         }
     }
 
     /// Sends what has changed. What could not be sent without harm is told.
     pub(super) async fn push(
         &mut self,
-        connection: &Connection,
+        connection: &SshClient,
         socket: Option<&Path>,
     ) -> Result<Vec<String>, ToolError> {
-        self.opened.get_or_insert_with(SystemTime::now);
+        self.opened_at.get_or_insert_with(SystemTime::now);
         if self.sent.is_empty() {
             return Ok(Vec::new());
         }
-        for _ in 0..TRIES {
+        for _ in 0..MAX_READ_ATTEMPTS {
             let (roots, known) = (self.sent.clone(), self.known.clone());
-            let prepared = tokio::task::spawn_blocking(move || prepare(&roots, known)).await;
+            let prepared = tokio::task::spawn_blocking(move || prepare_push(&roots, known)).await;
             let prepared = prepared.map_err(|error| ToolError::internal(error.to_string()))?;
             let Some(prepared) = prepared? else { continue };
-            let Prepared { mut known, changes, archive, mut news } = prepared;
+            let PreparedPush { mut known, changes, archive, notices: mut news } = prepared;
             if let Some(archive) = archive {
-                let refused = send(connection, socket, archive, &changes).await?;
-                news.extend(note(&mut known, &changes, &refused, connection.host()));
+                let refused = send_changes(connection, socket, archive, &changes).await?;
+                news.extend(record_changes(&mut known, &changes, &refused, connection.host()));
             }
             self.known = known;
             return Ok(news);
@@ -135,19 +135,19 @@ impl Sync {
     /// Fetches what has changed there. What could not be fetched is told.
     pub(super) async fn pull(
         &mut self,
-        connection: &Connection,
+        connection: &SshClient,
         socket: Option<&Path>,
     ) -> Vec<String> {
         let mut news = Vec::new();
-        let opened = self.opened.unwrap_or_else(SystemTime::now);
+        let opened = self.opened_at.unwrap_or_else(SystemTime::now);
         for root in self.fetched.clone() {
             let known =
-                fetch::Before { known: self.known.clone(), last: self.last.read(&root), opened };
-            match fetch::fetch(connection, socket, &root, self.most, known).await {
+                fetch::FetchContext { known: self.known.clone(), baseline: self.baselines.read(&root), opened_at: opened };
+            match fetch::fetch(connection, socket, &root, self.max_fetch_bytes, known).await {
                 Ok(fetched) => {
                     self.known.extend(fetched.known);
-                    self.last.write(&root, &fetched.seen);
-                    news.extend(fetched.news);
+                    self.baselines.write(&root, &fetched.baseline);
+                    news.extend(fetched.notices);
                 }
                 Err(error) => news.push(format!(
                     "{} was not fetched from {}: {}",
@@ -161,8 +161,8 @@ impl Sync {
     }
 }
 
-impl Root {
-    fn of(synced: &Synced) -> Self {
+impl SyncRoot {
+    fn from_mapping(synced: &SyncMapping) -> Self {
         // One spelling for what is meant in the home.
         let remote = synced.remote.trim_end_matches('/');
         let remote = match remote.chars().next() {
@@ -171,11 +171,11 @@ impl Root {
             Some('/' | '~') => remote.to_owned(),
             Some(_) => format!("~/{remote}"),
         };
-        Self { local: expand(&synced.local), remote }
+        Self { local: expand_home(&synced.local), remote }
     }
 
     /// The name there of something in it.
-    fn name(&self, relative: &[u8]) -> Vec<u8> {
+    fn remote_name(&self, relative: &[u8]) -> Vec<u8> {
         let mut name = self.remote.clone().into_bytes();
         if !relative.is_empty() {
             if !name.ends_with(b"/") {
@@ -187,48 +187,48 @@ impl Root {
     }
 }
 
-struct Prepared {
+struct PreparedPush {
     /// What will be known if all goes well.
-    known: Known,
-    changes: Vec<Change>,
+    known: KnownFiles,
+    changes: Vec<RemoteChange>,
     archive: Option<std::fs::File>,
-    news: Vec<String>,
+    notices: Vec<String>,
 }
 
 /// Looks at what is here and packs what has changed; none if it changed
 /// meanwhile.
-fn prepare(roots: &[Root], mut known: Known) -> Result<Option<Prepared>, ToolError> {
+fn prepare_push(roots: &[SyncRoot], mut known: KnownFiles) -> Result<Option<PreparedPush>, ToolError> {
     let (mut changes, mut news) = (Vec::new(), Vec::new());
     for root in roots {
-        let Some(entries) = snapshot::take(&root.local)? else {
+        let Some(entries) = snapshot::scan(&root.local)? else {
             news.push(format!("{} is not here, so it was not sent.", root.local.display()));
             continue;
         };
-        let here: BTreeMap<Vec<u8>, Entry> =
-            entries.into_iter().map(|entry| (root.name(&entry.relative), entry)).collect();
-        let is_gone = |(name, file): &(&Vec<u8>, &File)| {
-            is_in(root, name) && file.local.starts_with(&root.local) && !here.contains_key(*name)
+        let here: BTreeMap<Vec<u8>, LocalEntry> =
+            entries.into_iter().map(|entry| (root.remote_name(&entry.relative), entry)).collect();
+        let is_gone = |(name, file): &(&Vec<u8>, &SyncedFile)| {
+            contains_name(root, name) && file.local.starts_with(&root.local) && !here.contains_key(*name)
         };
         // What is in a folder goes before it.
-        changes.extend(known.iter().rev().filter(is_gone).map(|(name, file)| Change {
+        changes.extend(known.iter().rev().filter(is_gone).map(|(name, file)| RemoteChange {
             name: name.clone(),
-            expected: file.there,
-            what: if file.stamp.is_folder() { What::RemoveFolder } else { What::Remove },
+            expected: file.remote_sum,
+            action: if file.stamp.is_directory() { ChangeAction::RemoveDir } else { ChangeAction::Remove },
         }));
         for (name, entry) in here {
             let before = known.get(&name).filter(|file| file.local == entry.path);
             if before.is_some_and(|file| file.stamp == entry.stamp) {
                 continue;
             }
-            let Some(sum) = entry.sum()? else { return Ok(None) };
+            let Some(sum) = entry.checksum()? else { return Ok(None) };
             let is_same =
                 before.is_some_and(|file| file.sum == sum && file.stamp.mode == entry.stamp.mode);
             if is_same {
                 known.entry(name).and_modify(|file| file.stamp = entry.stamp.clone());
                 continue;
             }
-            let expected = before.and_then(|file| file.there);
-            changes.push(Change { name, expected, what: What::Put(entry, sum) });
+            let expected = before.and_then(|file| file.remote_sum);
+            changes.push(RemoteChange { name, expected, action: ChangeAction::Put(entry, sum) });
         }
     }
     let archive = match changes.is_empty() {
@@ -238,24 +238,24 @@ fn prepare(roots: &[Root], mut known: Known) -> Result<Option<Prepared>, ToolErr
             None => return Ok(None),
         },
     };
-    Ok(Some(Prepared { known, changes, archive, news }))
+    Ok(Some(PreparedPush { known, changes, archive, notices: news }))
 }
 
-fn is_in(root: &Root, name: &[u8]) -> bool {
+fn contains_name(root: &SyncRoot, name: &[u8]) -> bool {
     let rest = name.strip_prefix(root.remote.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || root.remote == "/")
 }
 
 /// Sends the changes; which of them were refused there.
-async fn send(
-    connection: &Connection,
+async fn send_changes(
+    connection: &SshClient,
     socket: Option<&Path>,
     archive: std::fs::File,
-    changes: &[Change],
+    changes: &[RemoteChange],
 ) -> Result<Vec<usize>, ToolError> {
-    let done = stream::upload(connection, socket, pack::RECEIVER, archive).await?;
-    let said = after(&done.output, pack::BEGIN).unwrap_or_default();
-    if done.exit != Exit::Code(0) || !said.ends_with(DONE) {
+    let done = stream::upload(connection, socket, pack::RECEIVE_SCRIPT, archive).await?;
+    let said = after_words(&done.output, pack::BEGIN_MARKER).unwrap_or_default();
+    if done.exit != ProcessExit::Code(0) || !said.ends_with(DONE_MARKER) {
         return Err(ToolError::unavailable(format!(
             "ssh: the files to be sent to {} did not get there: {}",
             connection.host(),
@@ -269,13 +269,13 @@ async fn send(
 }
 
 /// Writes down what has been done, and says what has not.
-fn note(known: &mut Known, changes: &[Change], refused: &[usize], host: &str) -> Vec<String> {
+fn record_changes(known: &mut KnownFiles, changes: &[RemoteChange], refused: &[usize], host: &str) -> Vec<String> {
     let mut news = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         let is_refused = refused.contains(&at);
         let name = String::from_utf8_lossy(&change.name);
-        match &change.what {
-            What::Remove | What::RemoveFolder => {
+        match &change.action {
+            ChangeAction::Remove | ChangeAction::RemoveDir => {
                 known.remove(&change.name);
                 if is_refused {
                     news.push(format!(
@@ -283,10 +283,10 @@ fn note(known: &mut Known, changes: &[Change], refused: &[usize], host: &str) ->
                     ));
                 }
             }
-            What::Put(entry, sum) => {
+            ChangeAction::Put(entry, sum) => {
                 let there = if is_refused { change.expected } else { Some(*sum) };
                 let (local, stamp) = (entry.path.clone(), entry.stamp.clone());
-                let file = File { local, stamp, sum: *sum, there };
+                let file = SyncedFile { local, stamp, sum: *sum, remote_sum: there };
                 known.insert(change.name.clone(), file);
                 if is_refused {
                     news.push(format!(
@@ -299,16 +299,16 @@ fn note(known: &mut Known, changes: &[Change], refused: &[usize], host: &str) ->
     news
 }
 
-impl Entry {
+impl LocalEntry {
     /// What it holds; none if it changed meanwhile.
-    fn sum(&self) -> Result<Option<Sum>, ToolError> {
+    fn checksum(&self) -> Result<Option<FileChecksum>, ToolError> {
         match &self.kind {
-            Kind::Link(target) => Ok(Some(Sum::of(target))),
-            Kind::Folder => Ok(Some(Sum::of(b""))),
-            Kind::File => {
+            EntryKind::Link(target) => Ok(Some(FileChecksum::from_bytes(target))),
+            EntryKind::Directory => Ok(Some(FileChecksum::from_bytes(b""))),
+            EntryKind::File => {
                 let failed = |error| ToolError::io(self.path.display(), &error);
                 let file = std::fs::File::open(&self.path).map_err(failed)?;
-                let (sum, length) = Sum::read(file).map_err(failed)?;
+                let (sum, length) = FileChecksum::from_reader(file).map_err(failed)?;
                 Ok((length == self.stamp.size).then_some(sum))
             }
         }

@@ -8,22 +8,22 @@ use std::path::Path;
 
 use hermes_core::ToolError;
 
-use super::checksum::Sum;
-use super::snapshot::{Entry, Kind};
-use super::{Change, What};
-use crate::elsewhere::quote;
+use super::checksum::FileChecksum;
+use super::snapshot::{LocalEntry, EntryKind};
+use super::{RemoteChange, ChangeAction};
+use crate::remote::quote;
 
 /// What the host says before anything else of ours.
-pub(super) const BEGIN: &[u8] = b"hermes-sync\n";
+pub(super) const BEGIN_MARKER: &[u8] = b"hermes-sync\n";
 
 /// Takes the archive in, all of it or nothing, and runs the script in it.
-pub(super) const RECEIVER: &str = "echo hermes-sync; u=$(umask); umask 077; \
+pub(super) const RECEIVE_SCRIPT: &str = "echo hermes-sync; u=$(umask); umask 077; \
     d=$HOME/.hermes-sync-$$; mkdir \"$d\" || exit 3; trap 'rm -rf \"$d\"' EXIT; \
     trap 'exit 1' HUP INT TERM; tar -xopf - -C \"$d\" || exit 3; umask $u; cd \"$d\" && sh ./moves";
 
 /// What the script can do: put a file, a link, a folder, or take one away. Whatever is
 /// not as it was left is refused.
-const WORDS: &str = r#"
+const SCRIPT_FUNCTIONS: &str = r#"
 s() { cksum <"$1" 2>/dev/null; }
 r() { echo "refused $1"; }
 f() {
@@ -56,44 +56,44 @@ e() {
 "#;
 
 /// The archive, at its beginning; none if a file changed meanwhile.
-pub(super) fn pack(changes: &[Change]) -> Result<Option<File>, ToolError> {
+pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> {
     let failed = |error: io::Error| ToolError::io("The files to be sent cannot be packed", &error);
     let mut archive = tar::Builder::new(tempfile::tempfile().map_err(failed)?);
-    let mut script = WORDS.as_bytes().to_vec();
+    let mut script = SCRIPT_FUNCTIONS.as_bytes().to_vec();
     let mut folder = Vec::new();
     for (at, change) in changes.iter().enumerate() {
-        let expected = change.expected.map(said).unwrap_or_else(|| "-".to_owned());
-        let name = word(&change.name);
-        match &change.what {
-            What::Remove => {
-                line(&mut script, &[&b"d "[..], &number(at), &name, &quoted(&expected)])
+        let expected = change.expected.map(cksum_text).unwrap_or_else(|| "-".to_owned());
+        let name = quote_remote_path(&change.name);
+        match &change.action {
+            ChangeAction::Remove => {
+                push_line(&mut script, &[&b"d "[..], &entry_name(at), &name, &quoted(&expected)])
             }
             // One that is used there stays, and nobody needs to know.
-            What::RemoveFolder => {
-                line(&mut script, &[&b"rmdir "[..], &name, b" 2>/dev/null"]);
+            ChangeAction::RemoveDir => {
+                push_line(&mut script, &[&b"rmdir "[..], &name, b" 2>/dev/null"]);
             }
-            What::Put(entry, _) if entry.kind == Kind::Folder => {
-                line(&mut script, &[&b"e "[..], &number(at), &name, &quoted(&expected)]);
+            ChangeAction::Put(entry, _) if entry.kind == EntryKind::Directory => {
+                push_line(&mut script, &[&b"e "[..], &entry_name(at), &name, &quoted(&expected)]);
             }
-            What::Put(entry, sum) => {
-                let parent = parent(&change.name);
+            ChangeAction::Put(entry, sum) => {
+                let parent = parent_path(&change.name);
                 if parent != folder {
-                    line(&mut script, &[&b"p "[..], &word(parent)]);
+                    push_line(&mut script, &[&b"p "[..], &quote_remote_path(parent)]);
                     folder = parent.to_vec();
                 }
                 match &entry.kind {
-                    Kind::Folder => {}
-                    Kind::Link(target) => {
-                        line(&mut script, &[&b"l "[..], &number(at), &quote(target), b" ", &name]);
+                    EntryKind::Directory => {}
+                    EntryKind::Link(target) => {
+                        push_line(&mut script, &[&b"l "[..], &entry_name(at), &quote(target), b" ", &name]);
                     }
-                    Kind::File => {
-                        if !add(&mut archive, at, entry, *sum).map_err(failed)? {
+                    EntryKind::File => {
+                        if !add_file(&mut archive, at, entry, *sum).map_err(failed)? {
                             return Ok(None);
                         }
                         let source = format!("./{at} ").into_bytes();
                         let parts: [&[u8]; 5] =
-                            [b"f ", &number(at), &source, &name, &quoted(&expected)];
-                        line(&mut script, &parts);
+                            [b"f ", &entry_name(at), &source, &name, &quoted(&expected)];
+                        push_line(&mut script, &parts);
                     }
                 }
             }
@@ -108,7 +108,7 @@ pub(super) fn pack(changes: &[Change]) -> Result<Option<File>, ToolError> {
 }
 
 /// Packs a file; false if it is not what it was.
-fn add(archive: &mut tar::Builder<File>, at: usize, entry: &Entry, sum: Sum) -> io::Result<bool> {
+fn add_file(archive: &mut tar::Builder<File>, at: usize, entry: &LocalEntry, sum: FileChecksum) -> io::Result<bool> {
     let stamp = &entry.stamp;
     let modified = u64::try_from(stamp.modified.0).unwrap_or_default();
     let mut header = header(stamp.size, stamp.mode, modified);
@@ -118,7 +118,7 @@ fn add(archive: &mut tar::Builder<File>, at: usize, entry: &Entry, sum: Sum) -> 
     if reader.limit() > 0 {
         return Ok(false);
     }
-    let (now, length) = Sum::read(File::open(&entry.path)?)?;
+    let (now, length) = FileChecksum::from_reader(File::open(&entry.path)?)?;
     Ok(now == sum && length == stamp.size)
 }
 
@@ -132,11 +132,11 @@ fn header(size: u64, mode: u32, modified: u64) -> tar::Header {
 }
 
 /// A sum as `cksum` says it.
-fn said(sum: Sum) -> String {
-    format!("{} {}", sum.check, sum.length)
+fn cksum_text(sum: FileChecksum) -> String {
+    format!("{} {}", sum.crc, sum.length)
 }
 
-fn number(at: usize) -> Vec<u8> {
+fn entry_name(at: usize) -> Vec<u8> {
     format!("{at} ").into_bytes()
 }
 
@@ -144,20 +144,20 @@ fn quoted(text: &str) -> Vec<u8> {
     [b" ", quote(text.as_bytes()).as_slice()].concat()
 }
 
-fn line(script: &mut Vec<u8>, parts: &[&[u8]]) {
+fn push_line(script: &mut Vec<u8>, parts: &[&[u8]]) {
     parts.iter().for_each(|part| script.extend_from_slice(part));
     script.push(b'\n');
 }
 
 /// A name there as a word of `sh`; it begins with `/` or `~`.
-fn word(name: &[u8]) -> Vec<u8> {
+fn quote_remote_path(name: &[u8]) -> Vec<u8> {
     match name.strip_prefix(b"~") {
         Some(rest) => [b"\"$HOME\"".as_slice(), &quote(rest)].concat(),
         None => quote(name),
     }
 }
 
-fn parent(name: &[u8]) -> &[u8] {
+fn parent_path(name: &[u8]) -> &[u8] {
     let parent = Path::new(std::ffi::OsStr::from_bytes(name)).parent();
     parent.map_or(b"/", |parent| parent.as_os_str().as_bytes())
 }

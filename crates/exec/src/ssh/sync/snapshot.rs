@@ -9,51 +9,51 @@ use std::path::{Path, PathBuf};
 use hermes_core::ToolError;
 
 /// Files at most: more is surely not what was meant.
-const MOST: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 /// Folders within folders at most.
-const DEEPEST: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 /// A file, a link or a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct LocalEntry {
     /// Its name below the folder; nothing if it was declared itself.
     pub(super) relative: Vec<u8>,
     pub(super) path: PathBuf,
-    pub(super) kind: Kind,
-    pub(super) stamp: Stamp,
+    pub(super) kind: EntryKind,
+    pub(super) stamp: SyncFileStamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     File,
     /// Its target. What is behind it was not declared.
     Link(Vec<u8>),
     /// By itself; what is in it has entries of its own.
-    Folder,
+    Directory,
 }
 
 /// What changes when a file does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct SyncFileStamp {
     pub(super) size: u64,
     pub(super) mode: u32,
     pub(super) modified: (i64, i64),
 }
 
 /// The mode of every folder: which rights it has is the other side's own.
-const FOLDER: u32 = 0o40000;
+const DIR_MODE: u32 = 0o40000;
 
-impl Stamp {
+impl SyncFileStamp {
     /// That of a folder, which is the same whatever comes and goes in it.
-    pub(super) fn folder() -> Self {
-        Self { size: 0, mode: FOLDER, modified: (0, 0) }
+    pub(super) fn directory() -> Self {
+        Self { size: 0, mode: DIR_MODE, modified: (0, 0) }
     }
 
-    pub(super) fn is_folder(&self) -> bool {
-        self.mode == FOLDER
+    pub(super) fn is_directory(&self) -> bool {
+        self.mode == DIR_MODE
     }
 
-    pub(super) fn of(facts: &Metadata) -> Self {
+    pub(super) fn from_metadata(facts: &Metadata) -> Self {
         Self {
             size: facts.size(),
             mode: facts.mode() & 0o777,
@@ -63,7 +63,7 @@ impl Stamp {
 }
 
 /// All files, links and folders at a path; none if there is nothing.
-pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
+pub(super) fn scan(root: &Path) -> Result<Option<Vec<LocalEntry>>, ToolError> {
     let mut entries = Vec::new();
     let mut left = vec![(root.to_owned(), Vec::new(), 0)];
     while let Some((path, relative, depth)) = left.pop() {
@@ -76,8 +76,8 @@ pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(ToolError::io(path.display(), &error)),
         };
-        let stamp = Stamp::of(&facts);
-        if facts.is_dir() && depth < DEEPEST {
+        let stamp = SyncFileStamp::from_metadata(&facts);
+        if facts.is_dir() && depth < MAX_DEPTH {
             let failed = |error| ToolError::io(path.display(), &error);
             for inner in fs::read_dir(&path).map_err(failed)? {
                 let inner = inner.map_err(failed)?;
@@ -89,18 +89,18 @@ pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
                 below.extend_from_slice(name.as_bytes());
                 left.push((inner.path(), below, depth + 1));
             }
-            let stamp = Stamp::folder();
-            entries.push(Entry { relative, path, kind: Kind::Folder, stamp });
+            let stamp = SyncFileStamp::directory();
+            entries.push(LocalEntry { relative, path, kind: EntryKind::Directory, stamp });
         } else if facts.is_file() {
-            entries.push(Entry { relative, path, kind: Kind::File, stamp });
+            entries.push(LocalEntry { relative, path, kind: EntryKind::File, stamp });
         } else if facts.is_symlink() {
             let target =
                 fs::read_link(&path).map_err(|error| ToolError::io(path.display(), &error))?;
-            let kind = Kind::Link(target.into_os_string().into_vec());
-            entries.push(Entry { relative, path, kind, stamp });
+            let kind = EntryKind::Link(target.into_os_string().into_vec());
+            entries.push(LocalEntry { relative, path, kind, stamp });
         }
-        if entries.len() + left.len() > MOST {
-            return Err(ToolError::limit(format!("ssh: more than {MOST} files are to be sent"))
+        if entries.len() + left.len() > MAX_FILES {
+            return Err(ToolError::limit(format!("ssh: more than {MAX_FILES} files are to be sent"))
                 .with_hint("Declare less in terminal.sync."));
         }
     }

@@ -10,19 +10,19 @@ use super::*;
 struct Scene {
     here: TempDir,
     there: TempDir,
-    known: Known,
-    last: last::Seen,
+    known: KnownFiles,
+    last: baseline::SyncBaseline,
 }
 
 impl Scene {
     fn new() -> Self {
         let folder = || tempfile::tempdir().unwrap();
-        let last = last::Seen::default();
-        Self { here: folder(), there: folder(), known: Known::new(), last }
+        let last = baseline::SyncBaseline::default();
+        Self { here: folder(), there: folder(), known: KnownFiles::new(), last }
     }
 
-    fn root(&self) -> Root {
-        Root::of(&Synced { local: self.here.path().join("p"), remote: "~/p".into() })
+    fn root(&self) -> SyncRoot {
+        SyncRoot::from_mapping(&SyncMapping { local: self.here.path().join("p"), remote: "~/p".into() })
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -43,17 +43,17 @@ impl Scene {
 
     /// Sends what has changed, as many things as are returned, with the news.
     fn push(&mut self) -> (usize, Vec<String>) {
-        let prepared = prepare(&[self.root()], self.known.clone()).unwrap().unwrap();
-        let Prepared { mut known, changes, archive, mut news } = prepared;
+        let prepared = prepare_push(&[self.root()], self.known.clone()).unwrap().unwrap();
+        let PreparedPush { mut known, changes, archive, notices: mut news } = prepared;
         if let Some(archive) = archive {
-            let output = self.run(pack::RECEIVER, Stdio::from(archive));
-            assert!(output.stdout.ends_with(DONE), "{output:?}");
+            let output = self.run(pack::RECEIVE_SCRIPT, Stdio::from(archive));
+            assert!(output.stdout.ends_with(DONE_MARKER), "{output:?}");
             let said = String::from_utf8(output.stdout).unwrap();
             let refused: Vec<usize> = said
                 .lines()
                 .filter_map(|line| line.strip_prefix("refused ")?.parse().ok())
                 .collect();
-            news.extend(note(&mut known, &changes, &refused, "there"));
+            news.extend(record_changes(&mut known, &changes, &refused, "there"));
         }
         self.known = known;
         let left = fs::read_dir(self.there.path()).unwrap().flatten();
@@ -71,11 +71,11 @@ impl Scene {
         let mut file = tempfile::tempfile().unwrap();
         let script = "cd ~/p && echo Welcome && echo hermes-archive-d && tar -cf - .";
         file.write_all(&self.run(script, Stdio::null()).stdout).unwrap();
-        let before = fetch::Before { known: self.known.clone(), last: self.last.clone(), opened };
-        let fetched = fetch::take(file, &self.root(), &before, "there").unwrap();
+        let before = fetch::FetchContext { known: self.known.clone(), baseline: self.last.clone(), opened_at: opened };
+        let fetched = fetch::extract_changes(file, &self.root(), &before, "there").unwrap();
         self.known.extend(fetched.known);
-        self.last = fetched.seen;
-        fetched.news
+        self.last = fetched.baseline;
+        fetched.notices
     }
 }
 
@@ -205,12 +205,12 @@ fn nothing_is_unpacked_outside_of_its_folder() {
     header.set_entry_type(tar::EntryType::Symlink);
     builder.append_link(&mut header, "leads", "/etc/passwd").unwrap();
     let file = builder.into_inner().unwrap();
-    let before = fetch::Before {
-        known: Known::new(),
-        last: last::Seen::default(),
-        opened: SystemTime::now(),
+    let before = fetch::FetchContext {
+        known: KnownFiles::new(),
+        baseline: baseline::SyncBaseline::default(),
+        opened_at: SystemTime::now(),
     };
-    let fetched = fetch::take(file, &scene.root(), &before, "there").unwrap();
+    let fetched = fetch::extract_changes(file, &scene.root(), &before, "there").unwrap();
     scene.known.extend(fetched.known);
     let names: Vec<_> = scene.known.keys().map(|name| String::from_utf8_lossy(name)).collect();
     assert_eq!(names, ["~/p/good"]);
@@ -221,20 +221,20 @@ fn nothing_is_unpacked_outside_of_its_folder() {
         &fs::metadata(scene.here.path().join("p/good")).unwrap(),
     );
     assert_eq!(mode & 0o7777, 0o755);
-    assert_eq!(fetched.news.len(), 2, "{:?}", fetched.news);
+    assert_eq!(fetched.notices.len(), 2, "{:?}", fetched.notices);
 }
 
 #[test]
 fn half_an_archive_changes_nothing() {
     let mut scene = Scene::new();
     scene.write("a", &"long ".repeat(10_000));
-    let prepared = prepare(&[scene.root()], Known::new()).unwrap().unwrap();
+    let prepared = prepare_push(&[scene.root()], KnownFiles::new()).unwrap().unwrap();
     let mut whole = Vec::new();
     std::io::Read::read_to_end(&mut prepared.archive.unwrap(), &mut whole).unwrap();
     let mut half = tempfile::tempfile().unwrap();
     half.write_all(&whole[..whole.len() / 2]).unwrap();
     std::io::Seek::rewind(&mut half).unwrap();
-    let output = scene.run(pack::RECEIVER, Stdio::from(half));
+    let output = scene.run(pack::RECEIVE_SCRIPT, Stdio::from(half));
     assert!(!output.status.success());
     assert_eq!(fs::read_dir(scene.there.path()).unwrap().count(), 0);
     // It and its folder.
@@ -244,8 +244,8 @@ fn half_an_archive_changes_nothing() {
 #[test]
 fn names_there_have_one_spelling() {
     let name = |remote: &str| {
-        let root = Root::of(&Synced { local: "x".into(), remote: remote.into() });
-        String::from_utf8(root.name(b"f")).unwrap()
+        let root = SyncRoot::from_mapping(&SyncMapping { local: "x".into(), remote: remote.into() });
+        String::from_utf8(root.remote_name(b"f")).unwrap()
     };
     assert_eq!(name("a/"), "~/a/f");
     assert_eq!(name("~/a"), "~/a/f");
@@ -348,16 +348,16 @@ fn of_what_was_never_fetched_the_older_one_is_replaced_if_it_was_left_alone() {
 #[test]
 fn what_was_fetched_is_remembered_for_each_declaration() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = |host: &str| Settings {
+    let settings = |host: &str| SshSettings {
         host: host.into(),
         storage: Some(folder.path().join("ssh")),
-        ..Settings::default()
+        ..SshSettings::default()
     };
-    let root = |remote: &str| Root::of(&Synced { local: "/x".into(), remote: remote.into() });
-    let mut seen = last::Seen::default();
-    seen.note(b"a", Sum::of(b"1"));
-    Last::of(&settings("one")).write(&root("~/p"), &seen);
-    assert_eq!(Last::of(&settings("one")).read(&root("~/p")).get(b"a"), Some(Sum::of(b"1")));
-    assert_eq!(Last::of(&settings("two")).read(&root("~/p")).get(b"a"), None);
-    assert_eq!(Last::of(&settings("one")).read(&root("~/q")).get(b"a"), None);
+    let root = |remote: &str| SyncRoot::from_mapping(&SyncMapping { local: "/x".into(), remote: remote.into() });
+    let mut seen = baseline::SyncBaseline::default();
+    seen.record(b"a", FileChecksum::from_bytes(b"1"));
+    BaselineStore::for_settings(&settings("one")).write(&root("~/p"), &seen);
+    assert_eq!(BaselineStore::for_settings(&settings("one")).read(&root("~/p")).get(b"a"), Some(FileChecksum::from_bytes(b"1")));
+    assert_eq!(BaselineStore::for_settings(&settings("two")).read(&root("~/p")).get(b"a"), None);
+    assert_eq!(BaselineStore::for_settings(&settings("one")).read(&root("~/q")).get(b"a"), None);
 }

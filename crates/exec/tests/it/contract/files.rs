@@ -6,18 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::ErrorKind;
-use hermes_exec::transfer::{self, Kind};
+use hermes_exec::file_transfer::{self, RemoteFileKind};
 
 use super::Scene;
 
 const MOST: usize = 16 << 20;
 
 async fn read(scene: &Scene, path: &Path) -> Vec<u8> {
-    transfer::read(&*scene.backend, path, MOST).await.unwrap().bytes
+    file_transfer::read(&*scene.backend, path, MOST).await.unwrap().bytes
 }
 
 async fn write(scene: &Scene, path: &Path, bytes: &[u8]) {
-    transfer::write(&*scene.backend, path, bytes.to_vec(), None).await.unwrap();
+    file_transfer::write(&*scene.backend, path, bytes.to_vec(), None).await.unwrap();
 }
 
 pub(super) async fn what_is_written_can_be_read(scene: Arc<Scene>) {
@@ -36,8 +36,8 @@ pub(super) async fn what_is_written_can_be_read(scene: Arc<Scene>) {
 pub(super) async fn a_part_is_read(scene: Arc<Scene>) {
     let path = scene.folder.join("part");
     write(&scene, &path, b"0123456789").await;
-    let contents = transfer::read(&*scene.backend, &path, 4).await.unwrap();
-    assert_eq!((contents.bytes.as_slice(), contents.facts.size), (&b"0123"[..], 10));
+    let contents = file_transfer::read(&*scene.backend, &path, 4).await.unwrap();
+    assert_eq!((contents.bytes.as_slice(), contents.metadata.size), (&b"0123"[..], 10));
     assert!(contents.is_cut());
 }
 
@@ -46,10 +46,10 @@ pub(super) async fn an_old_file_is_kept_when_writing_fails(scene: Arc<Scene>) {
     assert_eq!(made.exit.code(), 0);
     let backend = &*scene.backend;
     let onto = scene.folder.join("folder");
-    let failed = transfer::write(backend, &onto, b"new".to_vec(), None).await.unwrap_err();
+    let failed = file_transfer::write(backend, &onto, b"new".to_vec(), None).await.unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::InvalidArguments);
     let below = scene.folder.join("old/below");
-    assert!(transfer::write(backend, &below, b"new".to_vec(), None).await.is_err());
+    assert!(file_transfer::write(backend, &below, b"new".to_vec(), None).await.is_err());
     assert_eq!(read(&scene, &scene.folder.join("old")).await, b"old\n");
     assert_eq!(read(&scene, &onto.join("old")).await, b"old\n");
     // Nothing of the attempts is left.
@@ -63,9 +63,9 @@ pub(super) async fn a_mode_is_kept_or_set(scene: Arc<Scene>) {
     let path = scene.folder.join("script");
     write(&scene, &path, b"new").await;
     let backend = &*scene.backend;
-    assert_eq!(transfer::read(backend, &path, 9).await.unwrap().facts.mode, 0o751);
-    transfer::write(backend, &path, b"newer".to_vec(), Some(0o600)).await.unwrap();
-    assert_eq!(transfer::read(backend, &path, 9).await.unwrap().facts.mode, 0o600);
+    assert_eq!(file_transfer::read(backend, &path, 9).await.unwrap().metadata.mode, 0o751);
+    file_transfer::write(backend, &path, b"newer".to_vec(), Some(0o600)).await.unwrap();
+    assert_eq!(file_transfer::read(backend, &path, 9).await.unwrap().metadata.mode, 0o600);
 }
 
 pub(super) async fn a_folder_tells_its_entries(scene: Arc<Scene>) {
@@ -73,20 +73,20 @@ pub(super) async fn a_folder_tells_its_entries(scene: Arc<Scene>) {
                   ln -s nowhere link && mkfifo pipe";
     assert_eq!(scene.run(scene.sh(script)).await.exit.code(), 0);
     let folder = scene.folder.join("list");
-    let mut entries = transfer::list(&*scene.backend, &folder).await.unwrap();
+    let mut entries = file_transfer::list(&*scene.backend, &folder).await.unwrap();
     entries.sort_by(|one, two| one.name.cmp(&two.name));
     let seen: Vec<_> = entries.iter().map(|it| (it.name.to_str().unwrap(), it.kind)).collect();
     let expected = [
-        (".hidden", Kind::File),
-        ("file", Kind::File),
-        ("link", Kind::Link),
-        ("pipe", Kind::Other),
-        ("sub", Kind::Folder),
+        (".hidden", RemoteFileKind::File),
+        ("file", RemoteFileKind::File),
+        ("link", RemoteFileKind::Link),
+        ("pipe", RemoteFileKind::Other),
+        ("sub", RemoteFileKind::Directory),
     ];
     assert_eq!(seen, expected);
-    assert_eq!(entries[1].facts.size, 3);
-    assert!(entries[1].facts.modified > 1_600_000_000);
-    let empty = transfer::list(&*scene.backend, &folder.join("sub")).await.unwrap();
+    assert_eq!(entries[1].metadata.size, 3);
+    assert!(entries[1].metadata.modified > 1_600_000_000);
+    let empty = file_transfer::list(&*scene.backend, &folder.join("sub")).await.unwrap();
     assert!(empty.is_empty());
 }
 
@@ -108,24 +108,24 @@ pub(super) async fn odd_names_are_names(scene: Arc<Scene>) {
         write(&scene, &path, b"content").await;
         assert_eq!(read(&scene, &path).await, b"content", "{name:?}");
     }
-    let listed = transfer::list(&*scene.backend, &folder).await.unwrap();
+    let listed = file_transfer::list(&*scene.backend, &folder).await.unwrap();
     let mut listed: Vec<OsString> = listed.into_iter().map(|entry| entry.name).collect();
     listed.sort();
     names.sort();
     assert_eq!(listed, names);
     let odd = folder.join(OsStr::new("new\nline\n"));
-    assert!(transfer::list(&*scene.backend, &odd).await.is_err());
+    assert!(file_transfer::list(&*scene.backend, &odd).await.is_err());
 }
 
 pub(super) async fn what_is_missing_is_told(scene: Arc<Scene>) {
     let (backend, path) = (&*scene.backend, scene.folder.join("missing"));
-    let read = transfer::read(backend, &path, 9).await.unwrap_err();
-    let list = transfer::list(backend, &path).await.unwrap_err();
-    let write = transfer::write(backend, &path.join("x"), vec![], None).await.unwrap_err();
+    let read = file_transfer::read(backend, &path, 9).await.unwrap_err();
+    let list = file_transfer::list(backend, &path).await.unwrap_err();
+    let write = file_transfer::write(backend, &path.join("x"), vec![], None).await.unwrap_err();
     for error in [read, list, write] {
         assert_eq!(error.kind(), ErrorKind::NotFound, "{}", error.message());
     }
-    let folder = transfer::read(backend, &scene.folder, 9).await.unwrap_err();
+    let folder = file_transfer::read(backend, &scene.folder, 9).await.unwrap_err();
     assert_eq!(folder.kind(), ErrorKind::InvalidArguments);
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::CancellationToken;
 use hermes_exec::tree::Signal;
-use hermes_exec::{Input, Patience, Pause};
+use hermes_exec::{StdinSource, WaitLimits, WaitOutcome};
 
 use super::Scene;
 
@@ -13,13 +13,13 @@ const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) async fn a_deadline_leaves_it_running(scene: Arc<Scene>) {
     let mut order = scene.sh("echo began; read l; echo \"still $l\"");
-    order.input = Input::Open;
+    order.input = StdinSource::Pipe;
     let job = scene.start(order).await;
     scene.hear(&job, "began").await;
     let cancel = CancellationToken::new();
     let until = Some(Instant::now() + Duration::from_millis(200));
-    let pause = job.wait(&Patience { until, silence: None, cancel: &cancel }).await;
-    assert!(matches!(pause, Pause::Deadline | Pause::Question), "{pause:?}");
+    let pause = job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cancel }).await;
+    assert!(matches!(pause, WaitOutcome::Deadline | WaitOutcome::AwaitingInput), "{pause:?}");
     job.write(b"here\n").await.unwrap();
     assert_eq!(scene.finish(&job).await.text(), "began\nstill here\n");
 }
@@ -30,7 +30,7 @@ pub(super) async fn ended_with_all_that_it_started(scene: Arc<Scene>) {
     let job = scene.start(scene.sh(&script)).await;
     scene.hear(&job, "began").await;
     assert!(scene.count(&number).await >= 3);
-    job.end(GRACE).await;
+    job.terminate(GRACE).await;
     assert!(job.ended().is_some());
     scene.until_gone(&number).await;
 }
@@ -42,7 +42,7 @@ pub(super) async fn one_that_will_not_go_is_forced(scene: Arc<Scene>) {
     let job = scene.start(scene.sh(&script)).await;
     scene.hear(&job, "began").await;
     scene.until("it runs", || async { scene.count(&number).await > 1 }).await;
-    job.end(GRACE).await;
+    job.terminate(GRACE).await;
     scene.until_gone(&number).await;
     assert!(job.ended().is_some());
 }
@@ -59,7 +59,7 @@ pub(super) async fn one_that_left_the_session_goes_too(scene: Arc<Scene>) {
     for number in [&marked, &bare] {
         scene.until("it runs", || async { scene.count(number).await > 0 }).await;
     }
-    job.end(GRACE).await;
+    job.terminate(GRACE).await;
     scene.until_gone(&marked).await;
     scene.until_gone(&bare).await;
 }
@@ -68,14 +68,14 @@ pub(super) async fn whoever_waits_can_be_called_away(scene: Arc<Scene>) {
     let number = scene.number();
     let job = scene.start(scene.sh(&format!("sleep {number}"))).await;
     let cancel = CancellationToken::new();
-    let patience = Patience { until: None, silence: None, cancel: &cancel };
+    let patience = WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel };
     let (pause, ()) = tokio::join!(job.wait(&patience), async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         cancel.cancel();
     });
-    assert_eq!(pause, Pause::Cancelled);
+    assert_eq!(pause, WaitOutcome::Cancelled);
     assert!(job.ended().is_none());
-    job.end(GRACE).await;
+    job.terminate(GRACE).await;
     scene.until_gone(&number).await;
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn a_grandchild_with_the_pipe_holds_nobody(scene: Arc<Scene>) {
     let job = scene.start(scene.sh(&format!("sleep {number} & echo done"))).await;
     let outcome = scene.finish(&job).await;
     assert_eq!((outcome.exit.code(), outcome.text().as_str()), (0, "done\n"));
-    job.end(GRACE).await;
+    job.terminate(GRACE).await;
     scene.until_gone(&number).await;
 }
 
@@ -103,7 +103,7 @@ pub(super) async fn twenty_at_once(scene: Arc<Scene>) {
     let mut jobs = Vec::new();
     for at in 0..20 {
         let mut order = scene.sh("read l; echo \"$l $at\"; exit $at");
-        order.input = Input::Open;
+        order.input = StdinSource::Pipe;
         order.environment.insert("at".into(), at.to_string().into());
         jobs.push(scene.start(order).await);
     }

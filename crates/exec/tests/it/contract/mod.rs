@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_exec::Backend;
+use hermes_exec::ExecBackend;
 
 pub(crate) use scene::{Scene, text};
 
@@ -86,7 +86,7 @@ checks! {
 }
 
 /// Puts a place through every check, and closes it.
-pub(crate) async fn contract(backend: Arc<dyn Backend>) {
+pub(crate) async fn contract(backend: Arc<dyn ExecBackend>) {
     let scene = Arc::new(Scene::open(Arc::clone(&backend)).await);
     let only = std::env::var("HERMES_CONTRACT").unwrap_or_default();
     let mut failed = Vec::new();

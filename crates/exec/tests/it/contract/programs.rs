@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStringExt as _;
 use std::sync::Arc;
 
-use hermes_exec::output::Source;
-use hermes_exec::{Exit, Output};
+use hermes_exec::output::OutputStream;
+use hermes_exec::{ProcessExit, StdioMode};
 
 use super::Scene;
 
@@ -17,18 +17,18 @@ pub(super) async fn streams_come_together_in_order(scene: Arc<Scene>) {
 
 pub(super) async fn streams_come_apart(scene: Arc<Scene>) {
     let mut order = scene.sh("echo out; echo err >&2; echo more");
-    order.output = Output::Apart;
+    order.output = StdioMode::Separate;
     let job = scene.start(order).await;
     scene.finish(&job).await;
-    let of = |source| job.log().of(source, 1000).text;
-    assert_eq!(of(Source::Stdout).trim_end(), "out\nmore");
-    assert_eq!(of(Source::Stderr).trim_end(), "err");
+    let of = |source| job.log().stream_summary(source, 1000).text;
+    assert_eq!(of(OutputStream::Stdout).trim_end(), "out\nmore");
+    assert_eq!(of(OutputStream::Stderr).trim_end(), "err");
 }
 
 pub(super) async fn an_end_has_its_code(scene: Arc<Scene>) {
     for code in [0, 1, 2, 42, 125, 126, 127, 255] {
         let outcome = scene.run(scene.sh(&format!("exit {code}"))).await;
-        assert_eq!((outcome.exit, outcome.text().as_str()), (Exit::Code(code), ""));
+        assert_eq!((outcome.exit, outcome.text().as_str()), (ProcessExit::Code(code), ""));
     }
 }
 
@@ -84,10 +84,10 @@ pub(super) async fn much_output_arrives_whole(scene: Arc<Scene>) {
     let job = scene.start(scene.sh(script)).await;
     scene.finish_within(&job, 100).await;
     let log = job.log();
-    assert_eq!((log.len(), log.lost()), (SIZE, 0));
+    assert_eq!((log.len(), log.lost_bytes()), (SIZE, 0));
     let line = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM\n";
     for at in [0, 20_000_000, SIZE - 50] {
-        assert_eq!(log.since(at, 50).bytes, line);
+        assert_eq!(log.read_from(at, 50).bytes, line);
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) async fn a_missing_program_is_told(scene: Arc<Scene>) {
 }
 
 /// Either it does not start, or it ends as a shell would have it.
-async fn is_told(scene: &Scene, order: hermes_exec::Order, never: &str) {
+async fn is_told(scene: &Scene, order: hermes_exec::CommandSpec, never: &str) {
     match scene.try_start(order).await {
         Ok(job) => {
             let outcome = scene.finish(&job).await;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hermes_core::CancellationToken;
-use hermes_exec::output::Spill;
-use hermes_exec::{Backend, Exit, Input, Job, Order, Output, Patience, Pause, Place, Reports};
+use hermes_exec::output::SpillTarget;
+use hermes_exec::{ExecBackend, ProcessExit, StdinSource, Job, CommandSpec, StdioMode, WaitLimits, WaitOutcome, HostFacts, JobOutputOptions};
 
 /// How long anything is waited for.
 const LONG: Duration = Duration::from_secs(60);
@@ -16,8 +16,8 @@ const LONG: Duration = Duration::from_secs(60);
 /// A place under test, and a folder in it.
 #[derive(Debug)]
 pub(crate) struct Scene {
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) place: Arc<Place>,
+    pub(crate) backend: Arc<dyn ExecBackend>,
+    pub(crate) place: Arc<HostFacts>,
     /// A folder there that is ours.
     pub(crate) folder: PathBuf,
     /// A folder here for what does not fit into memory.
@@ -28,7 +28,7 @@ pub(crate) struct Scene {
 /// What has become of a program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) exit: Exit,
+    pub(crate) exit: ProcessExit,
     /// Both streams, as they came.
     pub(crate) all: Vec<u8>,
 }
@@ -40,7 +40,7 @@ impl Outcome {
 }
 
 impl Scene {
-    pub(crate) async fn open(backend: Arc<dyn Backend>) -> Self {
+    pub(crate) async fn open(backend: Arc<dyn ExecBackend>) -> Self {
         let place = backend.open().await.expect("the place opens");
         let mut scene = Self {
             backend,
@@ -50,7 +50,7 @@ impl Scene {
             next: AtomicU64::new(0),
         };
         let made = scene.run(scene.sh("mktemp -d")).await;
-        assert_eq!(made.exit, Exit::Code(0), "{}", made.text());
+        assert_eq!(made.exit, ProcessExit::Code(0), "{}", made.text());
         // News of the place may come with it.
         let text = made.text();
         let folder = text.lines().find(|line| line.starts_with('/'));
@@ -65,40 +65,40 @@ impl Scene {
     }
 
     /// A few words of `sh`.
-    pub(crate) fn sh(&self, script: &str) -> Order {
+    pub(crate) fn sh(&self, script: &str) -> CommandSpec {
         self.order("sh", &["-c", script])
     }
 
-    pub(crate) fn order(&self, program: &str, arguments: &[&str]) -> Order {
-        Order {
+    pub(crate) fn order(&self, program: &str, arguments: &[&str]) -> CommandSpec {
+        CommandSpec {
             program: program.into(),
             arguments: arguments.iter().map(OsString::from).collect(),
             environment: self.place.environment.clone(),
             directory: self.folder.clone(),
-            input: Input::Nothing,
-            output: Output::Together,
+            input: StdinSource::Empty,
+            output: StdioMode::Merged,
             confinement: None,
         }
     }
 
-    pub(crate) async fn start(&self, order: Order) -> Arc<Job> {
+    pub(crate) async fn start(&self, order: CommandSpec) -> Arc<Job> {
         self.try_start(order).await.expect("it starts")
     }
 
-    pub(crate) async fn try_start(&self, order: Order) -> Result<Arc<Job>, hermes_core::ToolError> {
+    pub(crate) async fn try_start(&self, order: CommandSpec) -> Result<Arc<Job>, hermes_core::ToolError> {
         let id = format!("it_{}", self.number());
-        let spill = Spill {
-            folder: self.spill.path().to_owned(),
+        let spill = SpillTarget {
+            directory: self.spill.path().to_owned(),
             name: format!("{id}.log"),
-            most: 1 << 30,
+            max_bytes: 1 << 30,
             mask: None,
         };
-        let reports = Reports { spill: Some(spill), ..Reports::default() };
+        let reports = JobOutputOptions { spill: Some(spill), ..JobOutputOptions::default() };
         Job::start(&*self.backend, id, "it".into(), order, reports).await
     }
 
     /// Runs a program to its end.
-    pub(crate) async fn run(&self, order: Order) -> Outcome {
+    pub(crate) async fn run(&self, order: CommandSpec) -> Outcome {
         let job = self.start(order).await;
         self.finish(&job).await
     }
@@ -128,16 +128,16 @@ impl Scene {
     /// Waits for the end of a job, so many seconds.
     pub(crate) async fn finish_within(&self, job: &Job, seconds: u64) {
         let pause = self.wait(job, Duration::from_secs(seconds)).await;
-        let Pause::Ended(_) = pause else {
-            job.end(Duration::from_secs(1)).await;
+        let WaitOutcome::Ended(_) = pause else {
+            job.terminate(Duration::from_secs(1)).await;
             panic!("it should have ended: {pause:?}, {:?}", text(job));
         };
     }
 
-    pub(crate) async fn wait(&self, job: &Job, long: Duration) -> Pause {
+    pub(crate) async fn wait(&self, job: &Job, long: Duration) -> WaitOutcome {
         let cancel = CancellationToken::new();
         let until = Some(Instant::now() + long);
-        job.wait(&Patience { until, silence: None, cancel: &cancel }).await
+        job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cancel }).await
     }
 
     /// Waits until a job has written a text.
@@ -192,7 +192,7 @@ impl Scene {
 }
 
 pub(crate) fn written(job: &Job) -> Vec<u8> {
-    job.log().since(0, usize::MAX >> 1).bytes
+    job.log().read_from(0, usize::MAX >> 1).bytes
 }
 
 pub(crate) fn text(job: &Job) -> String {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_exec::{Job, Order, Output, Pause, Size};
+use hermes_exec::{Job, CommandSpec, StdioMode, WaitOutcome, TerminalSize};
 
 use super::Scene;
 
-fn terminal(scene: &Scene, script: &str) -> Order {
+fn terminal(scene: &Scene, script: &str) -> CommandSpec {
     let mut order = scene.sh(script);
-    order.output = Output::Terminal(Size { rows: 20, columns: 70 });
+    order.output = StdioMode::Terminal(TerminalSize { rows: 20, columns: 70 });
     order.environment.insert("TERM".into(), "xterm".into());
     order
 }
@@ -35,9 +35,9 @@ pub(super) async fn it_learns_of_another_size(scene: Arc<Scene>) {
     let script = "trap 'stty size' WINCH; echo began; while :; do sleep 0.1; done";
     let job = scene.start(terminal(&scene, script)).await;
     see(&scene, &job, "began").await;
-    job.resize(Size { rows: 33, columns: 99 }).unwrap();
+    job.resize(TerminalSize { rows: 33, columns: 99 }).unwrap();
     see(&scene, &job, "33 99").await;
-    job.end(Duration::from_secs(1)).await;
+    job.terminate(Duration::from_secs(1)).await;
     assert!(job.ended().is_some());
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn keys_arrive(scene: Arc<Scene>) {
 pub(super) async fn a_question_is_noticed(scene: Arc<Scene>) {
     let job = scene.start(terminal(&scene, "printf 'password: '; read l; echo \"<$l>\"")).await;
     see(&scene, &job, "password:").await;
-    assert_eq!(scene.wait(&job, Duration::from_secs(30)).await, Pause::Question);
+    assert_eq!(scene.wait(&job, Duration::from_secs(30)).await, WaitOutcome::AwaitingInput);
     job.write(b"open\r").await.unwrap();
     see(&scene, &job, "<open>").await;
     assert_eq!(scene.finish(&job).await.exit.code(), 0);

@@ -89,11 +89,11 @@ async fn what_a_crash_has_left_is_ended_at_the_next_start() {
         .unwrap();
     let pid = orphan.id();
     let leftovers =
-        hermes_exec::leftovers::Leftovers::open(world.path("state/mcp/running")).unwrap();
-    let entry = hermes_exec::leftovers::Entry {
+        hermes_exec::job_records::JobRecords::open(world.path("state/mcp/running")).unwrap();
+    let entry = hermes_exec::job_records::JobRecord {
         id: "mcp-x-1-1".to_owned(),
         pid,
-        started: hermes_exec::tree::started(pid).unwrap(),
+        started: hermes_exec::tree::start_time(pid).unwrap(),
         command: "MCP server x".to_owned(),
         cwd: "/".into(),
         session: String::new(),
@@ -107,7 +107,7 @@ async fn what_a_crash_has_left_is_ended_at_the_next_start() {
     leftovers.record(&entry).unwrap();
     // A stranger that has got the number of another is left alone.
     let mut stranger = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
-    let other = hermes_exec::leftovers::Entry {
+    let other = hermes_exec::job_records::JobRecord {
         id: "mcp-y-1-2".into(),
         pid: stranger.id(),
         started: 7,

@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use hermes_core::{Ports, ToolCall};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::{Backend, Jobs, Local};
+use hermes_exec::{ExecBackend, JobRegistry, LocalBackend};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -22,13 +22,13 @@ pub(crate) struct Project {
 impl Project {
     /// One with these files.
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
-        Self::on(Arc::new(Local::default()), files)
+        Self::on(Arc::new(LocalBackend::default()), files)
     }
 
     /// One whose programs run there.
-    pub(crate) fn on(backend: Arc<dyn Backend>, files: &[(&str, &str)]) -> Self {
+    pub(crate) fn on(backend: Arc<dyn ExecBackend>, files: &[(&str, &str)]) -> Self {
         let (folder, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let port = Arc::new(Jobs::new(backend, jobs.path().join("jobs")));
+        let port = Arc::new(JobRegistry::new(backend, jobs.path().join("jobs")));
         let engine = Engine::builder()
             .ports(Ports::new().with(port))
             .tools(hermes_tools_code::tools())

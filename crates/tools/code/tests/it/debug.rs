@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hermes_core::{Confinement, DynTool, Ports, ToolCall, ToolContext, ToolError};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use hermes_testkit::place::Afar;
 use serde_json::{Value, json};
 
@@ -267,7 +267,7 @@ async fn breakpoints_are_changed_and_outlive_a_restart() {
 async fn a_program_that_does_not_stop_is_paused_and_ended_with_the_engine() {
     let Some(project) = python(&[("loop.py", ENDLESS)]) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let jobs = Arc::new(Jobs::local(folder.path().join("jobs")));
+    let jobs = Arc::new(JobRegistry::local(folder.path().join("jobs")));
     let engine = Engine::builder()
         .ports(Ports::new().with(Arc::clone(&jobs)))
         .tools(hermes_tools_code::tools())
@@ -289,7 +289,7 @@ async fn a_program_that_does_not_stop_is_paused_and_ended_with_the_engine() {
     let pids = pids(project.path()).await;
     engine.shutdown().await;
     assert!(are_gone(&pids).await, "{pids:?}");
-    assert!(jobs.leftovers().unwrap().list().is_empty());
+    assert!(jobs.records().unwrap().running().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -399,7 +399,7 @@ impl Held {
         let tool = tools.into_iter().find(|one| one.spec().name == "code_debug").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let mut cx = ToolContext::bare(project.path());
-        cx.ports = Arc::new(Ports::new().with(Arc::new(Jobs::local(folder.path().join("jobs")))));
+        cx.ports = Arc::new(Ports::new().with(Arc::new(JobRegistry::local(folder.path().join("jobs")))));
         cx.confinement = Some(Arc::new(Confinement {
             read: vec!["/".into()],
             write: vec![project.path().into()],

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hermes_core::{Ports, ToolCall, ToolResult};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let (folder, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let port = Arc::new(Jobs::local(jobs.path().join("jobs")));
+        let port = Arc::new(JobRegistry::local(jobs.path().join("jobs")));
         let engine = Engine::builder()
             .ports(Ports::new().with(port))
             .tools(hermes_tools_code::tools())

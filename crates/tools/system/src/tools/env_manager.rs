@@ -9,8 +9,8 @@ use hermes_core::{
     Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, EnvOverrides,
     WorkingDir,
 };
-use hermes_exec::surroundings::{self, Kept, Surroundings};
-use hermes_exec::{Jobs, Output};
+use hermes_exec::shell_env::{self, ShellSnapshot, ShellEnv};
+use hermes_exec::{JobRegistry, StdioMode};
 use hermes_files::FileAccess;
 use hermes_secrets::own_env;
 use serde::{Deserialize, Serialize};
@@ -179,8 +179,8 @@ impl Tool for EnvManager {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        let jobs = Jobs::port(cx);
-        let around = Surroundings::of(&jobs, Output::Together, cx, own_env).await?;
+        let jobs = JobRegistry::from_context(cx);
+        let around = ShellEnv::for_call(&jobs, StdioMode::Merged, cx, own_env).await?;
         let view = View::of(around, cx.working_dir.cwd());
         match args.action {
             Action::Get => get(needed(args.name, "name", "get")?, &view),
@@ -203,12 +203,12 @@ fn needed(value: Option<String>, parameter: &str, action: &str) -> Result<String
 /// The environment as the session has it.
 struct View {
     seen: BTreeMap<String, Entry>,
-    around: Surroundings,
+    around: ShellEnv,
     veil: Veil,
 }
 
 impl View {
-    fn of(around: Surroundings, cwd: &Path) -> Self {
+    fn of(around: ShellEnv, cwd: &Path) -> Self {
         let seen = environment::seen(&around, cwd);
         let veil = Veil::of(&seen);
         Self { seen, around, veil }
@@ -216,7 +216,7 @@ impl View {
 
     /// Whether commands run on this machine.
     fn is_here(&self) -> bool {
-        self.around.place.is_none()
+        self.around.host.is_none()
     }
 
     fn shown(&self, name: &str, value: &str) -> Shown {
@@ -230,7 +230,7 @@ impl View {
 
     /// Whether there was such a variable before the session changed something.
     fn was_given(&self, name: &str) -> bool {
-        match &self.around.place {
+        match &self.around.host {
             None => std::env::var_os(name).is_some(),
             Some(place) => place.environment.contains_key(OsStr::new(name)),
         }
@@ -276,13 +276,13 @@ fn outdo_shell<'a>(
     view: &View,
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
-    let known: BTreeSet<&str> = view.around.state.names().collect();
+    let known: BTreeSet<&str> = view.around.state.variable_names().collect();
     let names: Vec<&str> = names.into_iter().filter(|name| known.contains(name)).collect();
     if names.is_empty() {
         return Ok(());
     }
-    cx.session.update(surroundings::DOCUMENT, |kept: &mut Kept| {
-        names.iter().for_each(|name| kept.state.forget(name));
+    cx.session.update(shell_env::SHELL_DOCUMENT, |kept: &mut ShellSnapshot| {
+        names.iter().for_each(|name| kept.state.forget_variable(name));
         kept.text = shell::text(&kept.state);
     })?;
     Ok(())
@@ -294,7 +294,7 @@ fn get(name: String, view: &View) -> Result<Answer, ToolError> {
         return Ok(view.answer(name, entry));
     }
     let was_unset = view.around.variables.contains_key(&name)
-        || view.around.base.contains_key(OsStr::new(&name));
+        || view.around.base_environment.contains_key(OsStr::new(&name));
     let state = if was_unset { "was unset in this session" } else { "is not set" };
     let near: Vec<&str> = view
         .seen
@@ -360,7 +360,7 @@ fn unset(name: String, view: &View, cx: &ToolContext) -> Result<Answer, ToolErro
     Ok(Answer::Unset { name, was_set })
 }
 
-async fn load(path: &str, view: &View, jobs: &Jobs, cx: &ToolContext) -> Result<Answer, ToolError> {
+async fn load(path: &str, view: &View, jobs: &JobRegistry, cx: &ToolContext) -> Result<Answer, ToolError> {
     let resolved = cx.working_dir.resolve(path);
     let text = read(path, &resolved, jobs, cx).await?;
     let known = |name: &str| view.of_programs(name);
@@ -407,8 +407,8 @@ async fn load(path: &str, view: &View, jobs: &Jobs, cx: &ToolContext) -> Result<
 }
 
 /// The text of a file, which is where commands run.
-async fn read(name: &str, path: &Path, jobs: &Jobs, cx: &ToolContext) -> Result<String, ToolError> {
-    let bytes = if jobs.backend().is_here() {
+async fn read(name: &str, path: &Path, jobs: &JobRegistry, cx: &ToolContext) -> Result<String, ToolError> {
+    let bytes = if jobs.backend().is_local() {
         let (call, name, path) = (cx.clone(), name.to_owned(), path.to_owned());
         blocking(cx, move || read_here(&name, &path, &call)).await??
     } else {
@@ -443,7 +443,7 @@ fn diff(view: &View) -> Answer {
         let Some(value) = view.of_programs(&name) else {
             // What the shell keeps to itself, and what nobody had set, was never in
             // an environment.
-            let is_there = view.around.base.contains_key(OsStr::new(&name));
+            let is_there = view.around.base_environment.contains_key(OsStr::new(&name));
             if is_there || view.was_given(&name) {
                 unset.push(name);
             }

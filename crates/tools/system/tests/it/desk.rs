@@ -10,7 +10,7 @@ use hermes_core::{
     ToolCall, Verdict,
 };
 use hermes_engine::{Caller, Engine};
-use hermes_exec::{Backend, Jobs, Local};
+use hermes_exec::{ExecBackend, JobRegistry, LocalBackend};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -32,7 +32,7 @@ pub(crate) struct Desired {
     /// Where jobs write, instead of a folder in the desk's.
     pub(crate) jobs: Option<std::path::PathBuf>,
     /// Where they run, instead of here.
-    pub(crate) backend: Option<Arc<dyn Backend>>,
+    pub(crate) backend: Option<Arc<dyn ExecBackend>>,
 }
 
 impl Desk {
@@ -43,8 +43,8 @@ impl Desk {
     pub(crate) fn with(desired: Desired) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = desired.jobs.unwrap_or_else(|| folder.path().join(".jobs"));
-        let backend = desired.backend.unwrap_or_else(|| Arc::new(Local::default()));
-        let jobs = Arc::new(Jobs::new(backend, place));
+        let backend = desired.backend.unwrap_or_else(|| Arc::new(LocalBackend::default()));
+        let jobs = Arc::new(JobRegistry::new(backend, place));
         let notices = Arc::new(NoticeQueue::new());
         let heard = Arc::clone(&notices) as Arc<dyn NoticeSink>;
         let mut ports = Ports::new().with(jobs).with::<dyn NoticeSink>(heard);

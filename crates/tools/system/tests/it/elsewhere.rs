@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_exec::Elsewhere;
+use hermes_exec::RemoteBackend;
 use hermes_testkit::place::{Behind, NextDoor};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::desk::{Desired, Desk, eventually};
 
 fn desk(way: NextDoor) -> Desk {
-    Desk::with(Desired { backend: Some(Arc::new(Elsewhere::new(way))), ..Desired::default() })
+    Desk::with(Desired { backend: Some(Arc::new(RemoteBackend::new(way))), ..Desired::default() })
 }
 
 fn behind() -> (Desk, TempDir) {

@@ -86,7 +86,7 @@ async fn a_process_that_casts_off_everything_ends_with_its_command() {
     let (command, file) = runaway(&desk, "first");
     let id = desk.start(&format!("{command}; sleep 600")).await;
     let pid = number(&file).await;
-    assert!(hermes_exec::tree::started(pid).is_some());
+    assert!(hermes_exec::tree::start_time(pid).is_some());
     assert_eq!(desk.process("kill", &id).await["status"], "killed");
     eventually("it is gone", || !is_running(pid)).await;
     // With a command that is over: it ends with hermes.
@@ -109,17 +109,17 @@ async fn what_a_detached_command_has_sent_away_stays() {
     desk.engine.shutdown().await;
     assert!(is_running(pid), "it was detached on purpose");
     let (id, folder) = (answer["session_id"].as_str().unwrap(), &answer["output_file"]);
-    let jobs = hermes_exec::Jobs::local(desk.path().join(".jobs"));
-    let entries = jobs.leftovers().unwrap().list();
+    let jobs = hermes_exec::JobRegistry::local(desk.path().join(".jobs"));
+    let entries = jobs.records().unwrap().running();
     let entry = entries.iter().find(|entry| entry.id == id).expect("it is written down");
-    assert!(jobs.end_left_over(entry));
+    assert!(jobs.terminate_orphan(entry));
     eventually("it is gone", || !is_running(pid)).await;
     let folder = std::path::Path::new(folder.as_str().unwrap()).parent().unwrap();
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 fn is_running(pid: u32) -> bool {
-    hermes_exec::tree::started(pid).is_some_and(|at| hermes_exec::tree::is_alive(pid, at))
+    hermes_exec::tree::start_time(pid).is_some_and(|at| hermes_exec::tree::is_alive(pid, at))
 }
 
 #[tokio::test(flavor = "multi_thread")]

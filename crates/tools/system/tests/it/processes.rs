@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use hermes_core::{Ports, ToolCall};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use serde_json::{Value, json};
 
 use crate::desk::{Desired, Desk, eventually, processes_of};
@@ -245,7 +245,7 @@ struct Next {
 
 impl Next {
     fn new(desk: &Desk) -> Self {
-        let jobs = Arc::new(Jobs::local(desk.path().join(".jobs")));
+        let jobs = Arc::new(JobRegistry::local(desk.path().join(".jobs")));
         let engine = Engine::builder()
             .ports(Ports::new().with(jobs))
             .tools(hermes_tools_system::tools())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hermes_core::{Ports, ToolCall, ToolOutput};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::{Backend, Elsewhere, Jobs};
+use hermes_exec::{ExecBackend, RemoteBackend, JobRegistry};
 use hermes_testkit::place::NextDoor;
 use hermes_testkit::probe::Probe;
 use serde_json::{Value, json};
@@ -90,8 +90,8 @@ async fn a_command_that_leaves_nothing_is_not_listed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_left_elsewhere_is_listed_and_ends_with_us() {
-    let place = Arc::new(Elsewhere::new(NextDoor::default()));
-    let backend = Some(Arc::clone(&place) as Arc<dyn Backend>);
+    let place = Arc::new(RemoteBackend::new(NextDoor::default()));
+    let backend = Some(Arc::clone(&place) as Arc<dyn ExecBackend>);
     let desk = Desk::with(Desired { backend, ..Desired::default() });
     let mut pids = Vec::new();
     for (at, command) in LEAVING.into_iter().enumerate() {
@@ -116,7 +116,7 @@ async fn what_is_left_elsewhere_is_listed_and_ends_with_us() {
 async fn what_a_crash_has_left_elsewhere_is_told_and_can_be_ended() {
     let jobs = tempfile::tempdir().unwrap();
     let desk = || {
-        let backend: Arc<dyn Backend> = Arc::new(Elsewhere::new(NextDoor::default()));
+        let backend: Arc<dyn ExecBackend> = Arc::new(RemoteBackend::new(NextDoor::default()));
         let jobs = Some(jobs.path().to_owned());
         Desk::with(Desired { backend: Some(backend), jobs, ..Desired::default() })
     };
@@ -145,7 +145,7 @@ async fn what_a_crash_has_left_elsewhere_is_told_and_can_be_ended() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_command_of_a_tool_leaves_is_known_as_the_tools_own() {
     let folder = tempfile::tempdir().unwrap();
-    let jobs = Arc::new(Jobs::local(folder.path().join("jobs")));
+    let jobs = Arc::new(JobRegistry::local(folder.path().join("jobs")));
     let ender = Arc::clone(&jobs);
     let script = Probe::new("script").act(move |_, cx| {
         let jobs = Arc::clone(&ender);
@@ -157,7 +157,7 @@ async fn what_a_command_of_a_tool_leaves_is_known_as_the_tools_own() {
             );
             let answer = cx.engine.as_ref().unwrap().call(call).await;
             assert!(answer.content.contains("begun"), "{}", answer.content);
-            let ended = jobs.end_within(cx.session.id(), &cx.call_id).await;
+            let ended = jobs.terminate_started_by(cx.session.id(), &cx.call_id).await;
             ToolOutput::json(&ended)
         }
     });

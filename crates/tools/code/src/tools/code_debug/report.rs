@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_debug::{Bounds, Breakpoint, Exception, Frame, Met, Session, Stop, Variable};
-use hermes_exec::{Errand, Input, Jobs, Order};
+use hermes_exec::{CapturedCommand, StdinSource, JobRegistry, CommandSpec};
 use hermes_files::FileAccess;
 use serde::Serialize;
 
@@ -389,8 +389,8 @@ impl<'a> Report<'a> {
         if !file.is_absolute() || line == 0 || line > LAST {
             return None;
         }
-        let jobs = Jobs::port(self.cx);
-        let lines = match jobs.backend().is_here() {
+        let jobs = JobRegistry::from_context(self.cx);
+        let lines = match jobs.backend().is_local() {
             true => {
                 let opened = FileAccess::new(self.cx).open(file).ok()?;
                 let lines = BufReader::new(opened).split(b'\n').map_while(Result::ok);
@@ -400,16 +400,16 @@ impl<'a> Report<'a> {
             }
             false => {
                 let range = format!("{first},{last}p;{last}q");
-                let order = Order {
+                let order = CommandSpec {
                     program: "sed".into(),
                     arguments: vec!["-n".into(), range.into(), "--".into(), file.into()],
                     environment: self.session.launch.environment.clone(),
                     directory: "/".into(),
-                    input: Input::Nothing,
-                    output: hermes_exec::Output::Apart,
+                    input: StdinSource::Empty,
+                    output: hermes_exec::StdioMode::Separate,
                     confinement: None,
                 };
-                let errand = Errand { order, limit: Duration::from_secs(15), most: 1 << 20 };
+                let errand = CapturedCommand { spec: order, timeout: Duration::from_secs(15), max_output_bytes: 1 << 20 };
                 let done = errand.run(jobs.backend(), "source").await.ok()?;
                 done.output.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hermes_core::{Confinement, Resource, Scope, ToolContext, ToolError, WorkingDir};
 use hermes_debug::{Context, Found, Kind, Launch, Session, Target, Wanted, look};
-use hermes_exec::surroundings::Surroundings;
-use hermes_exec::{Jobs, Output};
+use hermes_exec::shell_env::ShellEnv;
+use hermes_exec::{JobRegistry, StdioMode};
 use hermes_secrets::own_env;
 
 use super::{Args, At, is_test};
@@ -39,7 +39,7 @@ fn resolve(file: &str, folder: &Path, at: &WorkingDir) -> PathBuf {
 /// A program that is about to be started.
 #[derive(Debug)]
 pub(super) struct Start {
-    jobs: Arc<Jobs>,
+    jobs: Arc<JobRegistry>,
     launch: Launch,
     found: Found,
     wanted: Vec<Wanted>,
@@ -55,8 +55,8 @@ impl Start {
             cx.check_grant(&Scope::FILE_READ, &Resource::Path(file.to_owned()))?;
         }
         let wanted = wanted(&args.breakpoints, &folder, cx)?;
-        let jobs = Jobs::port(cx);
-        let around = Surroundings::of(&jobs, Output::Apart, cx, own_env).await?;
+        let jobs = JobRegistry::from_context(cx);
+        let around = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
         let mut environment = around.environment();
         let more = args.env.iter().flatten().map(|(name, value)| (name.into(), value.into()));
         environment.extend(more);
@@ -86,11 +86,11 @@ impl Start {
     /// That of a program that was started before.
     pub(super) async fn again(old: &Session, cx: &ToolContext) -> Result<Self, ToolError> {
         let kind = kind_of(old);
-        Self::find(Jobs::port(cx), old.launch.clone(), old.wanted(), Some(kind), cx).await
+        Self::find(JobRegistry::from_context(cx), old.launch.clone(), old.wanted(), Some(kind), cx).await
     }
 
     async fn find(
-        jobs: Arc<Jobs>,
+        jobs: Arc<JobRegistry>,
         mut launch: Launch,
         wanted: Vec<Wanted>,
         kind: Option<Kind>,
@@ -142,9 +142,9 @@ impl Start {
 }
 
 /// What holds it here; the walls of another place hold it there.
-fn confinement(jobs: &Jobs, cx: &ToolContext) -> Result<Option<Arc<Confinement>>, ToolError> {
+fn confinement(jobs: &JobRegistry, cx: &ToolContext) -> Result<Option<Arc<Confinement>>, ToolError> {
     match &cx.confinement {
-        Some(held) if jobs.backend().is_here() => {
+        Some(held) if jobs.backend().is_local() => {
             let mut held = (**held).clone();
             held.write.push(jobs.scratch(cx.session.id())?);
             Ok(Some(Arc::new(held)))
@@ -235,7 +235,7 @@ pub(super) async fn check(
     session: &Session,
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
-    let jobs = Jobs::port(cx);
+    let jobs = JobRegistry::from_context(cx);
     let launch = &session.launch;
     let around = (&launch.environment, confinement(&jobs, cx)?);
     let (program, files) = (launch.target.file(), files(wanted));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hermes_checks::Said;
 use hermes_checks::format::Choice;
 use hermes_core::{ErrorKind, ToolError};
-use hermes_exec::Input;
+use hermes_exec::StdinSource;
 
 use super::Broken;
 use crate::checks::{Changes, Desk, is_missing, missing};
@@ -46,7 +46,7 @@ impl<'a> Shaping<'a> {
         let Some(words) = choice.listing() else {
             return self.one_by_one(choice, program, &choice.files, true).await;
         };
-        let ran = self.run(program, &words, choice, Input::Nothing).await?;
+        let ran = self.run(program, &words, choice, StdinSource::Empty).await?;
         let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
         let listed = choice.listed(&said);
         if ran.code() != 0 && listed.files.is_empty() && listed.broken.is_empty() {
@@ -88,7 +88,7 @@ impl<'a> Shaping<'a> {
                 before.push((file, self.desk.read(file).await?));
             }
             let words = choice.write(some).unwrap_or_default();
-            let ran = self.run(program, &words, choice, Input::Nothing).await?;
+            let ran = self.run(program, &words, choice, StdinSource::Empty).await?;
             let mut is_changed = false;
             for (file, old) in before {
                 if let (Some(old), Some(new)) = (old, self.desk.read(file).await?) {
@@ -128,7 +128,7 @@ impl<'a> Shaping<'a> {
             self.desk.cx.report_progress(Some(at as f64 / files.len() as f64), self.desk.show(file));
             let Some(old) = self.desk.read(file).await? else { continue };
             let words = choice.filter(file);
-            let ran = self.run(program, &words, choice, Input::Given(old.clone())).await?;
+            let ran = self.run(program, &words, choice, StdinSource::Bytes(old.clone())).await?;
             let new = ran.stdout_bytes();
             // Nothing comes out of what cannot be parsed.
             if ran.code() != 0 || (new.is_empty() && !old.trim_ascii().is_empty()) {
@@ -154,7 +154,7 @@ impl<'a> Shaping<'a> {
         program: &Path,
         words: &[String],
         choice: &Choice,
-        input: Input,
+        input: StdinSource,
     ) -> Result<Ran, ToolError> {
         let ran = self.desk.run(program, words, &choice.folder, input).await?;
         if ran.exit.is_none() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hermes_checks::lint::{Choice, Edit};
 use hermes_checks::{Finding, Said};
 use hermes_core::{ErrorKind, ToolError};
-use hermes_exec::Input;
+use hermes_exec::StdinSource;
 
 use super::Run;
 use super::edit::Editing;
@@ -120,7 +120,7 @@ impl Check {
         for file in files.iter().take(FILES) {
             before.push((file, desk.read(file).await?));
         }
-        let ran = desk.run(program, words, &choice.folder, Input::Nothing).await?;
+        let ran = desk.run(program, words, &choice.folder, StdinSource::Empty).await?;
         if ran.exit.is_none() {
             self.timed_out = true;
         }
@@ -172,7 +172,7 @@ pub(super) async fn look(
     let Some(program) = &choice.program else { return Ok(Look::Missing) };
     let words = choice.words();
     run.command = desk.command(program, &words);
-    let ran = desk.run(program, &words, &choice.folder, Input::Nothing).await?;
+    let ran = desk.run(program, &words, &choice.folder, StdinSource::Empty).await?;
     run.seconds = Some(checks::seconds(ran.after) + run.seconds.unwrap_or_default());
     run.exit_code = Some(ran.code());
     Ok(judge(desk, choice, &ran))

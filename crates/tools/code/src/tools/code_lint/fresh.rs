@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hermes_checks::{Baseline, ChangedLines, Finding};
 use hermes_core::ToolError;
-use hermes_exec::Input;
+use hermes_exec::StdinSource;
 
 use super::Args;
 use crate::checks::{Desk, missing};
@@ -99,7 +99,7 @@ async fn git(desk: &Desk<'_>, words: &[&str]) -> Result<Ran, ToolError> {
     // It only looks; whoever works there is not to wait for it.
     let words = ["--no-optional-locks"].iter().chain(words).map(|word| (*word).to_owned());
     let words: Vec<String> = words.collect();
-    let ran = desk.run(Path::new(&program), &words, desk.survey.here(), Input::Nothing).await?;
+    let ran = desk.run(Path::new(&program), &words, desk.survey.here(), StdinSource::Empty).await?;
     if ran.code() == 0 {
         return Ok(ran);
     }

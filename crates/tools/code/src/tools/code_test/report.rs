@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hermes_checks::test::Choice;
 use hermes_core::ToolError;
-use hermes_exec::Input;
+use hermes_exec::StdinSource;
 
 use crate::checks::Desk;
 use crate::program::{Ran, fresh};
@@ -37,7 +37,7 @@ impl Began<'_> {
         choice: &Choice,
     ) -> Result<(Ran, String), ToolError> {
         if !choice.runner.reports {
-            let ran = desk.run(self.program, self.words, &choice.folder, Input::Nothing).await?;
+            let ran = desk.run(self.program, self.words, &choice.folder, StdinSource::Empty).await?;
             return Ok((ran, String::new()));
         }
         let marker = fresh();
@@ -46,7 +46,7 @@ impl Began<'_> {
         let fixed = ["-c", SCRIPT, "sh", &marker, &file, &program];
         let words: Vec<String> =
             fixed.iter().map(|word| (*word).to_owned()).chain(self.words.iter().cloned()).collect();
-        let ran = desk.run(Path::new("sh"), &words, &choice.folder, Input::Nothing).await;
+        let ran = desk.run(Path::new("sh"), &words, &choice.folder, StdinSource::Empty).await;
         // One that was ended has not printed and removed it.
         let mut rest = String::new();
         if desk.bench.is_here() {

@@ -6,7 +6,7 @@ use hermes_core::{
     Effect, ToolExample, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext, ToolError,
     ToolSpec, WorkingDir,
 };
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use hermes_scripts::{Language, Mode, Outcome, Script, Scripts, Status};
 use hermes_secrets::own_env;
 use serde::Deserialize;
@@ -112,7 +112,7 @@ impl Tool for ExecuteCode {
             }),
             timeout: args.timeout.map(Duration::from_secs),
         };
-        self.scripts.run(&script, &Jobs::port(cx), own_env, cx).await
+        self.scripts.run(&script, &JobRegistry::from_context(cx), own_env, cx).await
     }
 
     async fn teardown(&self) {

@@ -8,7 +8,7 @@ use hermes_core::{
     Attachment, Effect, ToolExample, JsonSchema, Resource, ResultLimit, Scope, ShellScript, Tool,
     ToolContext, ToolError, ToolSpec, WorkingDir,
 };
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
 use hermes_secrets::own_env;
 use serde::Deserialize;
@@ -214,7 +214,7 @@ impl Repl {
             timeout: args.timeout.map(Duration::from_secs),
             database,
             code: args.code,
-            jobs: Jobs::port(cx),
+            jobs: JobRegistry::from_context(cx),
             limits: limits(cx),
             own: own_env,
         };

@@ -11,7 +11,7 @@ use hermes_core::{
     ToolError, ToolOutput, Verdict,
 };
 use hermes_engine::{Caller, Engine};
-use hermes_exec::{Backend, Input, Jobs, Local, Order, Output};
+use hermes_exec::{ExecBackend, StdinSource, JobRegistry, LocalBackend, CommandSpec, StdioMode};
 use hermes_scripts::Limits;
 use hermes_testkit::probe::Probe;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(super) struct Desk {
 pub(super) struct Desired {
     pub(super) limits: Limits,
     pub(super) policy: Option<Arc<dyn Policy>>,
-    pub(super) backend: Option<Arc<dyn Backend>>,
+    pub(super) backend: Option<Arc<dyn ExecBackend>>,
     /// It has nothing to call.
     pub(super) is_bare: bool,
     /// It has the real tools for files.
@@ -60,10 +60,10 @@ impl Desk {
 
     pub(super) fn with(desired: Desired) -> Self {
         let (folder, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let backend = desired.backend.unwrap_or_else(|| Arc::new(Local::default()));
+        let backend = desired.backend.unwrap_or_else(|| Arc::new(LocalBackend::default()));
         let forever = Arc::new(AtomicUsize::new(0));
         let ports = Ports::new()
-            .with(Arc::new(Jobs::new(backend, jobs.path().join("jobs"))))
+            .with(Arc::new(JobRegistry::new(backend, jobs.path().join("jobs"))))
             .with(Arc::new(desired.limits));
         let mut tools: Vec<_> = hermes_tools_code::tools()
             .into_iter()
@@ -186,19 +186,19 @@ fn callables(forever: &Arc<AtomicUsize>) -> Vec<Arc<dyn DynTool>> {
 
 /// What a command leaves, as the real tool lists it.
 async fn leave_running(cx: &ToolContext) {
-    let jobs = Jobs::port(cx);
-    let order = Order {
+    let jobs = JobRegistry::from_context(cx);
+    let order = CommandSpec {
         program: "sleep".into(),
         arguments: vec!["605".into()],
         environment: std::env::vars_os().collect(),
         directory: cx.working_dir.cwd().to_path_buf(),
-        input: Input::Nothing,
-        output: Output::Together,
+        input: StdinSource::Empty,
+        output: StdioMode::Merged,
         confinement: None,
     };
     let job = jobs.start("sleep 605 &".to_owned(), order).await.unwrap();
     let listed = jobs.list(job, cx.session.id(), cx.working_dir.cwd().to_path_buf());
-    listed.started_within(&cx.call_id);
+    listed.set_parent_call(&cx.call_id);
 }
 
 fn object(names: &[&str]) -> Value {

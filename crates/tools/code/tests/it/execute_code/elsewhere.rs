@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_exec::Elsewhere;
+use hermes_exec::RemoteBackend;
 use hermes_testkit::place::NextDoor;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use super::desk::{Desired, Desk, has_node, text};
 fn desk() -> Desk {
     let way = NextDoor { home: Some("/".into()), ..NextDoor::default() };
     let desk =
-        Desk::with(Desired { backend: Some(Arc::new(Elsewhere::new(way))), ..Desired::default() });
+        Desk::with(Desired { backend: Some(Arc::new(RemoteBackend::new(way))), ..Desired::default() });
     desk.write("a.txt", "alpha");
     desk
 }

@@ -345,7 +345,7 @@ async fn a_file_is_read_where_commands_run() {
     fs::write(there.path().join("note.txt"), "from there").unwrap();
     let backend = Arc::new(hermes_testkit::place::Behind::new(there.path()));
     let own = TempDir::new().unwrap();
-    let jobs = hermes_exec::Jobs::new(backend, own.path().join("jobs"));
+    let jobs = hermes_exec::JobRegistry::new(backend, own.path().join("jobs"));
     let mut cx = ToolContext::bare(own.path());
     cx.ports = Arc::new(hermes_core::Ports::new().with(Arc::new(jobs)));
     let source = order::Source::File("/behind/note.txt".into());

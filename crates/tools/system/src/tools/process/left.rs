@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_exec::leftovers::Entry;
+use hermes_exec::job_records::JobRecord;
 use hermes_exec::output::clean;
-use hermes_exec::{Jobs, tree};
+use hermes_exec::{JobRegistry, tree};
 
 use super::report::Output;
 use super::{Action, Args, PAGE};
@@ -25,9 +25,9 @@ const LINE: usize = 16 * 1024;
 
 /// Those of this session or of this folder; those elsewhere are somebody
 /// else's affair.
-pub(in crate::tools) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<Entry> {
+pub(in crate::tools) async fn here(jobs: &Arc<JobRegistry>, cx: &ToolContext) -> Vec<JobRecord> {
     let looked = Arc::clone(jobs);
-    let mut entries = blocking(cx, move || looked.left_over()).await.unwrap_or_default();
+    let mut entries = blocking(cx, move || looked.orphans()).await.unwrap_or_default();
     let cwd = cx.working_dir.cwd();
     entries.retain(|entry| {
         entry.session == cx.session.id()
@@ -41,7 +41,7 @@ pub(in crate::tools) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<En
 pub(super) async fn answer(
     args: &Args,
     id: &str,
-    jobs: &Arc<Jobs>,
+    jobs: &Arc<JobRegistry>,
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
     let action = args.action;
@@ -64,7 +64,7 @@ pub(super) async fn answer(
             .with_hint(format!("It still runs; action=kill ends it.{output}")));
     }
     let (jobs, entry) = (Arc::clone(jobs), entry.clone());
-    let is_gone = blocking(cx, move || jobs.end_left_over(&entry)).await?;
+    let is_gone = blocking(cx, move || jobs.terminate_orphan(&entry)).await?;
     if !is_gone {
         return Err(ToolError::conflict("Some of its processes could not be ended")
             .with_hint("They may belong to another user."));
@@ -75,9 +75,9 @@ pub(super) async fn answer(
 /// The answer about one that an earlier program has started in another place.
 async fn elsewhere(
     action: Action,
-    entry: &Entry,
+    entry: &JobRecord,
     place: &str,
-    jobs: &Jobs,
+    jobs: &JobRegistry,
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
     if action != Action::Kill {
@@ -85,7 +85,7 @@ async fn elsewhere(
         return Err(ToolError::conflict(message)
             .with_hint("It is not known whether it still runs; action=kill ends it if it does."));
     }
-    cx.run_until_cancelled(jobs.end_elsewhere(entry)).await??;
+    cx.run_until_cancelled(jobs.terminate_remote_orphan(entry)).await??;
     Ok(Output::named(&entry.id, "killed"))
 }
 
@@ -93,7 +93,7 @@ async fn elsewhere(
 /// that is waited for.
 async fn look(
     args: &Args,
-    entry: &Entry,
+    entry: &JobRecord,
     file: &Path,
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
@@ -186,8 +186,8 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
     }
 }
 
-fn unknown(id: &str, left: &[Entry], jobs: &Jobs, cx: &ToolContext) -> ToolError {
-    let own = jobs.of(cx.session.id());
+fn unknown(id: &str, left: &[JobRecord], jobs: &JobRegistry, cx: &ToolContext) -> ToolError {
+    let own = jobs.session_jobs(cx.session.id());
     let there: Vec<&str> = own
         .iter()
         .map(|listed| listed.job.id.as_str())

@@ -9,7 +9,7 @@ use hermes_core::{
 };
 use hermes_exec::network;
 use hermes_exec::screen;
-use hermes_exec::{GRACE, Jobs, Listed, ListeningPort, Patience, Pause, Size, Times};
+use hermes_exec::{KILL_GRACE, JobRegistry, JobHandle, ListeningPort, WaitLimits, WaitOutcome, TerminalSize, CommandTimeouts};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ const SENDING: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct Process {
     /// Those that were last asked about.
-    jobs: Mutex<Weak<Jobs>>,
+    jobs: Mutex<Weak<JobRegistry>>,
 }
 
 impl Process {
@@ -159,10 +159,10 @@ impl Tool for Process {
         for effect in self.effects(&args, &cx.working_dir) {
             cx.check_grant(&effect.scope, &effect.resource)?;
         }
-        let jobs = Jobs::port(cx);
+        let jobs = JobRegistry::from_context(cx);
         *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&jobs);
         if args.action == Action::List {
-            let mut lines = lines(&jobs.of(cx.session.id())).await;
+            let mut lines = lines(&jobs.session_jobs(cx.session.id())).await;
             let left = left::here(&jobs, cx).await;
             lines.extend(left.iter().map(Line::left_over));
             let mut output = Output::list(lines);
@@ -191,17 +191,17 @@ impl Tool for Process {
 }
 
 /// What the session's processes listen on.
-fn ports(jobs: &Jobs, cx: &ToolContext) -> Vec<ListeningPort> {
+fn ports(jobs: &JobRegistry, cx: &ToolContext) -> Vec<ListeningPort> {
     let Some(networks) = jobs.backend().networks() else { return Vec::new() };
     match networks.get(cx.session.id()) {
         Some(network) => network.listening(),
         // What an earlier program has left is in the session's network.
-        None => jobs.survivor(cx.session.id()).map(network::listening_beside).unwrap_or_default(),
+        None => jobs.survivor(cx.session.id()).map(network::process_listening_ports).unwrap_or_default(),
     }
 }
 
 /// Opens a port of the session on this machine's loopback.
-fn publish(port: Option<u16>, jobs: &Jobs, cx: &ToolContext) -> Result<Output, ToolError> {
+fn publish(port: Option<u16>, jobs: &JobRegistry, cx: &ToolContext) -> Result<Output, ToolError> {
     let Some(port) = port else {
         return Err(ToolError::invalid("publish needs a port")
             .with_hint("action=list shows the ports that processes listen on."));
@@ -240,7 +240,7 @@ fn command(args: &Args) -> Option<Effect> {
 }
 
 /// Those of a session, with what they do at this moment.
-async fn lines(jobs: &[Arc<Listed>]) -> Vec<Line> {
+async fn lines(jobs: &[Arc<JobHandle>]) -> Vec<Line> {
     // Elsewhere each of them is a trip.
     let asked: Vec<_> = jobs
         .iter()
@@ -259,11 +259,11 @@ async fn lines(jobs: &[Arc<Listed>]) -> Vec<Line> {
 
 /// Whether it waits for somebody to type. A place that does not say so soon is
 /// not waited for.
-async fn is_asking(listed: &Listed) -> bool {
-    tokio::time::timeout(LOOK, listed.job.is_asking()).await.unwrap_or(false)
+async fn is_asking(listed: &JobHandle) -> bool {
+    tokio::time::timeout(LOOK, listed.job.is_awaiting_input()).await.unwrap_or(false)
 }
 
-async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output, ToolError> {
+async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Output, ToolError> {
     let is_look = matches!(args.action, Action::Log | Action::Poll);
     let is_asking = is_look && is_asking(listed).await;
     let mut output = match args.action {
@@ -271,11 +271,11 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
         Action::Wait => wait(args, listed, cx).await,
         Action::Kill => {
             // One that has just ended by itself was not killed.
-            let was_running = listed.job.ended_by_now().await.is_none_or(|ended| ended.lingers);
+            let was_running = listed.job.ended_now().await.is_none_or(|ended| ended.has_descendants);
             if was_running {
-                listed.note_kill();
+                listed.mark_killed();
             }
-            listed.job.end(GRACE).await;
+            listed.job.terminate(KILL_GRACE).await;
             let mut output = news(listed);
             output.status = if was_running { "killed" } else { "already_exited" };
             output
@@ -306,29 +306,29 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
         Action::List | Action::Poll | Action::Publish => news(listed),
     };
     if listed.job.ended().is_some() {
-        listed.see_end();
+        listed.acknowledge_end();
     } else if is_asking {
         output.status = "awaiting_input";
     }
-    if listed.reason() == Some("inactivity") {
+    if listed.end_reason() == Some("inactivity") {
         output.add_note("It was ended because it wrote nothing for too long.");
     }
     output.add_place(&listed.job);
     Ok(output)
 }
 
-fn resize(args: &Args, listed: &Listed) -> Result<(), ToolError> {
+fn resize(args: &Args, listed: &JobHandle) -> Result<(), ToolError> {
     let Some((rows, columns)) = listed.job.screen().map(|screen| screen.size()) else {
         return Err(
             ToolError::conflict("The process has no terminal").with_hint("Start it with pty.")
         );
     };
-    let size = Size { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
+    let size = TerminalSize { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
     listed.job.resize(size).map_err(|error| ToolError::io("The process's terminal", &error))
 }
 
-fn news(listed: &Listed) -> Output {
-    let news = listed.news(SHOWN);
+fn news(listed: &JobHandle) -> Output {
+    let news = listed.new_output(SHOWN);
     let mut output = Output::of(listed);
     if listed.job.screen().is_none() {
         output.output = Some(news.text);
@@ -339,7 +339,7 @@ fn news(listed: &Listed) -> Output {
     output
 }
 
-fn log(args: &Args, listed: &Listed) -> Output {
+fn log(args: &Args, listed: &JobHandle) -> Output {
     let count = args.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(PAGE));
     let count = count.clamp(1, 10 * PAGE);
     let log = listed.job.log();
@@ -357,23 +357,23 @@ fn log(args: &Args, listed: &Listed) -> Output {
     output.showing = (!lines.is_empty()).then(|| format!("lines {first}-{}", last - 1));
     output.output = Some(lines.join("\n"));
     if last > total {
-        listed.catch_up(told);
+        listed.mark_read(told);
     }
     output
 }
 
 /// How long the end of a process is waited for.
 fn patience(args: &Args, cx: &ToolContext) -> Duration {
-    let times = cx.ports.get::<Times>().map(|times| *times).unwrap_or_default();
-    args.timeout.map_or(times.usual, Duration::from_secs).min(times.longest)
+    let times = cx.ports.get::<CommandTimeouts>().map(|times| *times).unwrap_or_default();
+    args.timeout.map_or(times.default_timeout, Duration::from_secs).min(times.max_timeout)
 }
 
-async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
+async fn wait(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
     let limit = patience(args, cx);
     let until = Some(Instant::now() + limit);
-    let pause = listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await;
+    let pause = listed.job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel }).await;
     let mut output = news(listed);
-    if pause == Pause::Deadline {
+    if pause == WaitOutcome::Deadline {
         output.status = "timeout";
         let limit = limit.as_secs();
         output.add_note(&format!("It still runs after {limit} s; wait again, or kill it."));
@@ -381,26 +381,26 @@ async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
     tell(pause, output)
 }
 
-fn tell(pause: Pause, mut output: Output) -> Output {
+fn tell(pause: WaitOutcome, mut output: Output) -> Output {
     match pause {
-        Pause::Question => output.status = "awaiting_input",
-        Pause::Live => output.add_note(
+        WaitOutcome::AwaitingInput => output.status = "awaiting_input",
+        WaitOutcome::LiveScreen => output.add_note(
             "It keeps up its screen by itself: action=keys types, poll shows it, kill ends it.",
         ),
-        Pause::Cancelled => output.status = "interrupted",
-        Pause::Ended(_) | Pause::Silence | Pause::Deadline => {}
+        WaitOutcome::Cancelled => output.status = "interrupted",
+        WaitOutcome::Ended(_) | WaitOutcome::IdleTimeout | WaitOutcome::Deadline => {}
     }
     output
 }
 
 /// Types something; whether the process has taken all of it.
-async fn type_in(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<bool, ToolError> {
+async fn type_in(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<bool, ToolError> {
     let bytes = match args.action {
         Action::Keys => {
             let keys = args.keys.as_deref().or(args.data.as_deref());
             let keys = keys.ok_or_else(|| ToolError::invalid("Which keys? keys is missing"))?;
             let modes = listed.job.screen().map(|screen| screen.modes()).unwrap_or_default();
-            screen::keys(keys, modes).map_err(|unknown| ToolError::invalid(unknown.to_string()))?
+            screen::encode_keys(keys, modes).map_err(|unknown| ToolError::invalid(unknown.to_string()))?
         }
         action => {
             let data = args.data.as_deref();
@@ -438,9 +438,9 @@ async fn type_in(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<bool,
 
 /// Waits for what comes of it: an end, another question, or nothing more for
 /// now.
-async fn settle(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
+async fn settle(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
     let silence = args.timeout.is_none().then_some(HUSH);
     let until = Some(Instant::now() + args.timeout.map_or(ECHO, Duration::from_secs));
-    let pause = listed.job.wait(&Patience { until, silence, cancel: &cx.cancel }).await;
+    let pause = listed.job.wait(&WaitLimits { deadline: until, idle_timeout: silence, cancel: &cx.cancel }).await;
     tell(pause, news(listed))
 }

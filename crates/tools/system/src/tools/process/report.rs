@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use hermes_exec::leftovers::Entry;
-use hermes_exec::{Exit, Job, Listed, ListeningPort};
+use hermes_exec::job_records::JobRecord;
+use hermes_exec::{ProcessExit, Job, JobHandle, ListeningPort};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn of(listed: &Listed, is_asking: bool) -> Self {
+    pub(super) fn of(listed: &JobHandle, is_asking: bool) -> Self {
         let job = &listed.job;
         let runs = job.ended().is_none();
         Self {
@@ -57,7 +57,7 @@ impl Line {
         }
     }
 
-    pub(super) fn left_over(entry: &Entry) -> Self {
+    pub(super) fn left_over(entry: &JobRecord) -> Self {
         let started = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.at);
         Self {
             session_id: entry.id.clone(),
@@ -127,7 +127,7 @@ impl Output {
         for remark in job.remarks() {
             self.add_note(&remark);
         }
-        if let Some(trouble) = job.trouble() {
+        if let Some(trouble) = job.exit_error() {
             self.status = "lost";
             self.exit_code = None;
             self.error = Some(format!("{trouble}. It is not known what the command has done."));
@@ -143,7 +143,7 @@ impl Output {
         Self { processes: Some(lines), ..Self::default() }
     }
 
-    pub(super) fn of(listed: &Listed) -> Self {
+    pub(super) fn of(listed: &JobHandle) -> Self {
         let job = &listed.job;
         Self {
             session_id: Some(job.id.clone()),
@@ -158,17 +158,17 @@ impl Output {
 
 /// What it ended with, if that is known.
 fn code(job: &Job) -> Option<i32> {
-    job.ended().filter(|_| job.trouble().is_none()).map(|ended| ended.exit.code())
+    job.ended().filter(|_| job.exit_error().is_none()).map(|ended| ended.exit.code())
 }
 
-fn status(listed: &Listed) -> &'static str {
+fn status(listed: &JobHandle) -> &'static str {
     match listed.job.ended() {
         None => "running",
-        Some(_) if listed.job.trouble().is_some() => "lost",
-        Some(ended) if ended.lingers => "lingering",
+        Some(_) if listed.job.exit_error().is_some() => "lost",
+        Some(ended) if ended.has_descendants => "lingering",
         // Elsewhere a signal is seen as the code that a shell makes of it.
-        Some(_) if listed.reason() == Some("killed") => "killed",
-        Some(ended) if matches!(ended.exit, Exit::Signal(_)) => "killed",
+        Some(_) if listed.end_reason() == Some("killed") => "killed",
+        Some(ended) if matches!(ended.exit, ProcessExit::Signal(_)) => "killed",
         Some(_) => "exited",
     }
 }

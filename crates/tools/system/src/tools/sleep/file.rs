@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{Effect, ErrorKind, JsonSchema, Scope, ToolContext, ToolError};
-use hermes_exec::{Jobs, transfer};
+use hermes_exec::{JobRegistry, file_transfer};
 use hermes_files::FileAccess;
 use serde::Deserialize;
 
@@ -31,7 +31,7 @@ pub(super) struct FileWatch {
     began: Option<Stamp>,
     is_there: bool,
     /// Where the file is, if that is not this machine.
-    elsewhere: Option<Arc<Jobs>>,
+    elsewhere: Option<Arc<JobRegistry>>,
 }
 
 /// What tells one state of a file from another.
@@ -90,7 +90,7 @@ impl FileWatch {
             Some(jobs) => {
                 let effect = Effect::path(Scope::FILE_READ, &*self.path);
                 cx.check_grant(&effect.scope, &effect.resource)?;
-                let found = cx.run_until_cancelled(transfer::look(jobs.backend(), &self.path)).await??;
+                let found = cx.run_until_cancelled(file_transfer::metadata(jobs.backend(), &self.path)).await??;
                 Ok(found.map(|facts| {
                     let since = Duration::from_secs(facts.modified.unsigned_abs());
                     Stamp { modified: SystemTime::UNIX_EPOCH.checked_add(since), bytes: facts.size }

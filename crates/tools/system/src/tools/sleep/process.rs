@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{Effect, Scope, ToolContext, ToolError};
-use hermes_exec::watch::{Notice, Settings, Watch};
-use hermes_exec::{Ended, Exit, Jobs, Listed, Patience, Pause, tree};
+use hermes_exec::watch::{WatchNotice, WatchSettings, PatternWatch};
+use hermes_exec::{JobExit, ProcessExit, JobRegistry, JobHandle, WaitLimits, WaitOutcome, tree};
 
 use super::{Cause, Event};
 use crate::blocking::blocking;
@@ -50,7 +50,7 @@ impl Target {
 #[derive(Debug)]
 pub(super) enum ProcessWatch {
     Job {
-        listed: Arc<Listed>,
+        listed: Arc<JobHandle>,
         output: Option<OutputWatch>,
     },
     /// Its number, and when it started; none if it was not there.
@@ -61,7 +61,7 @@ pub(super) enum ProcessWatch {
 #[derive(Debug)]
 pub(super) struct OutputWatch {
     text: String,
-    watch: Option<Watch>,
+    watch: Option<PatternWatch>,
     offset: u64,
     /// How much was there when the wait began.
     early: u64,
@@ -88,16 +88,16 @@ impl ProcessWatch {
                 return Err(ToolError::invalid(format!("{pid} is hermes itself"))
                     .with_hint("Give the pid of another process."));
             }
-            Target::Pid(pid) => return Ok(Self::Pid(pid, tree::started(pid))),
+            Target::Pid(pid) => return Ok(Self::Pid(pid, tree::start_time(pid))),
         };
-        let jobs = Jobs::port(cx);
+        let jobs = JobRegistry::from_context(cx);
         let Some(listed) = jobs.get(cx.session.id(), &id) else {
             let left = left::here(&jobs, cx).await;
             if let Some(entry) = left.iter().find(|it| it.id == id && output.is_none()) {
                 return Ok(Self::Pid(entry.pid, Some(entry.started)));
             }
             let there: Vec<String> =
-                jobs.of(cx.session.id()).iter().map(|listed| listed.job.id.clone()).collect();
+                jobs.session_jobs(cx.session.id()).iter().map(|listed| listed.job.id.clone()).collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
             return Err(ToolError::not_found(format!(
                 "There is no process '{id}' in this session"
@@ -146,9 +146,9 @@ impl ProcessWatch {
             return cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None);
         };
         let until = Some(Instant::now() + time);
-        match listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await {
-            Pause::Cancelled => Err(ToolError::cancelled()),
-            Pause::Question => {
+        match listed.job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel }).await {
+            WaitOutcome::Cancelled => Err(ToolError::cancelled()),
+            WaitOutcome::AwaitingInput => {
                 let id = &listed.job.id;
                 let reason = format!(
                     "{id} waits for somebody to type; answer it with process action=submit"
@@ -156,8 +156,8 @@ impl ProcessWatch {
                 Ok(Some(Event::new(Cause::Question, reason)))
             }
             // It may still come to its end.
-            Pause::Live => cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None),
-            Pause::Ended(_) | Pause::Deadline | Pause::Silence => Ok(None),
+            WaitOutcome::LiveScreen => cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None),
+            WaitOutcome::Ended(_) | WaitOutcome::Deadline | WaitOutcome::IdleTimeout => Ok(None),
         }
     }
 
@@ -172,15 +172,15 @@ impl ProcessWatch {
     }
 }
 
-fn over(id: &str, ended: Ended, text: Option<&str>) -> Event {
+fn over(id: &str, ended: JobExit, text: Option<&str>) -> Event {
     let mut reason = match ended.exit {
-        Exit::Signal(_) => format!("{id} was killed"),
+        ProcessExit::Signal(_) => format!("{id} was killed"),
         _ => format!("{id} ended with exit code {}", ended.exit.code()),
     };
     if let Some(text) = text {
         reason = format!("{reason} and has not written '{text}'; process action=log shows what");
     }
-    if ended.lingers {
+    if ended.has_descendants {
         reason.push_str("; something that it started still runs");
     }
     Event { exit_code: Some(ended.exit.code()), ..Event::new(Cause::Process, reason) }
@@ -192,13 +192,13 @@ impl OutputWatch {
             return Err(ToolError::invalid("'until_output' must be text within one line")
                 .with_hint("Give a part of the line to wait for; it is no pattern."));
         }
-        let watch = Watch::new(&[text.to_owned()], Settings::default());
+        let watch = PatternWatch::new(&[text.to_owned()], WatchSettings::default());
         Ok(Self { text: text.to_owned(), watch: Some(watch), offset: 0, early })
     }
 
     async fn look(
         &mut self,
-        listed: &Arc<Listed>,
+        listed: &Arc<JobHandle>,
         cx: &ToolContext,
     ) -> Result<Option<Event>, ToolError> {
         let Some(mut watch) = self.watch.take() else { return Ok(None) };
@@ -206,7 +206,7 @@ impl OutputWatch {
         let read = blocking(cx, move || {
             let mut found = None;
             while found.is_none() && own.check_cancelled().is_ok() {
-                let piece = job.job.log().since(offset, PIECE);
+                let piece = job.job.log().read_from(offset, PIECE);
                 if piece.bytes.is_empty() {
                     break;
                 }
@@ -218,7 +218,7 @@ impl OutputWatch {
         let (watch, offset, found) = read.await?;
         self.watch = Some(watch);
         let before = std::mem::replace(&mut self.offset, offset);
-        let Some(Notice::Hit(hit)) = found else { return Ok(None) };
+        let Some(WatchNotice::PatternHit(hit)) = found else { return Ok(None) };
         let when = if before < self.early { "had already written it" } else { "wrote it" };
         let event = Event::new(Cause::Output, format!("{} {when}", listed.job.id));
         let exit_code = listed.job.ended().map(|ended| ended.exit.code());

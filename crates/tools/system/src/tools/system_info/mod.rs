@@ -11,7 +11,7 @@ use std::path::Path;
 use hermes_core::{
     Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
-use hermes_exec::Jobs;
+use hermes_exec::JobRegistry;
 use serde::{Deserialize, Serialize};
 use sysinfo::System;
 
@@ -211,10 +211,10 @@ impl Tool for SystemInfo {
         .await??;
         report.gpu = wanted.gpu.then_some(gpus.gpus);
         report.notes.extend(gpus.note);
-        if let Some(jobs) = cx.ports.get::<Jobs>().filter(|jobs| !jobs.backend().is_here()) {
+        if let Some(jobs) = cx.ports.get::<JobRegistry>().filter(|jobs| !jobs.backend().is_local()) {
             report.notes.push(format!(
                 "This is the machine of hermes; commands run elsewhere ({}).",
-                jobs.backend().whereabouts()
+                jobs.backend().location()
             ));
         }
         Ok(report)

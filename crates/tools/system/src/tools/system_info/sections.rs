@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use hermes_exec::Room;
+use hermes_exec::DiskSpace;
 use serde::Serialize;
 use sysinfo::{
     CpuRefreshKind, DiskRefreshKind, Disks, Networks, Process, ProcessRefreshKind,
@@ -153,7 +153,7 @@ pub(super) fn disks() -> Result<Vec<Disk>, sysinfo::Error> {
         }
         let file_system = disk.file_system().to_string_lossy().into_owned();
         // As `df` counts: what is kept for the administrator is not used.
-        let used_percent = match Room::at(disk.mount_point()) {
+        let used_percent = match DiskSpace::for_path(disk.mount_point()) {
             Ok(room) => percent(room.total.saturating_sub(room.free), room.total),
             Err(_) => percent(total.saturating_sub(available), total),
         };

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use hermes_core::{CallEnding, ErrorKind};
-use hermes_exec::output::Source;
-use hermes_exec::{Exit, Job, ListeningPort, SandboxStop};
+use hermes_exec::output::OutputStream;
+use hermes_exec::{ProcessExit, Job, ListeningPort, SandboxStop};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -82,10 +82,10 @@ impl Output {
     pub(super) fn of(job: &Job, separate: bool, folder: &Path, shown: usize) -> Self {
         let mut log = job.log();
         let summary = log.summary(shown);
-        let apart = |source| separate.then(|| log.of(source, shown).text);
-        let (stdout, stderr) = (apart(Source::Stdout), apart(Source::Stderr));
-        let (is_cut, is_mute) = (summary.is_cut, summary.is_mute);
-        let file = if is_cut { log.write_out() } else { None };
+        let apart = |source| separate.then(|| log.stream_summary(source, shown).text);
+        let (stdout, stderr) = (apart(OutputStream::Stdout), apart(OutputStream::Stderr));
+        let (is_cut, is_mute) = (summary.is_cut, summary.is_blank);
+        let file = if is_cut { log.spill_all() } else { None };
         let output_file = file.map(|file| file.display().to_string());
         let mut output = Self {
             stdout,
@@ -93,10 +93,10 @@ impl Output {
             output: summary.text,
             output_file,
             cwd: folder.display().to_string(),
-            sandbox: job.held(),
+            sandbox: job.containment_summary(),
             ..Self::default()
         };
-        let (lost, written) = (log.lost(), log.len());
+        let (lost, written) = (log.lost_bytes(), log.len());
         output.told = written;
         drop(log);
         if lost > 0 {
@@ -135,19 +135,19 @@ impl Output {
     fn add_end(&mut self, job: &Job) {
         let Some(ended) = job.ended() else { return };
         self.exit_code = Some(ended.exit.code());
-        self.duration_ms = u64::try_from(ended.after.as_millis()).ok();
+        self.duration_ms = u64::try_from(ended.elapsed.as_millis()).ok();
         let meaning = meaning::of(&job.command, ended.exit, &self.output);
         self.is_answer = meaning.as_ref().is_some_and(|meaning| meaning.is_answer);
         self.exit_code_meaning = meaning.map(|meaning| meaning.text.to_owned());
         if let Some(signal) = signal(job, ended.exit, &self.output) {
             self.error = Some(format!("It was ended by signal {signal}"));
         }
-        if let Some(trouble) = job.trouble() {
+        if let Some(trouble) = job.exit_error() {
             self.exit_code_meaning = None;
             self.is_lost = true;
             self.error = Some(format!("{trouble}. It is not known what the command has done."));
         }
-        if ended.lingers {
+        if ended.has_descendants {
             self.add_note("Something that it started still runs; see the process tool.");
             self.session_id = Some(job.id.clone());
         }
@@ -189,11 +189,11 @@ impl Output {
 
 /// The signal that has ended it. Elsewhere it is seen as the code that a shell
 /// makes of it; one that came to its own end has reported.
-fn signal(job: &Job, exit: Exit, output: &str) -> Option<i32> {
+fn signal(job: &Job, exit: ProcessExit, output: &str) -> Option<i32> {
     let signal = match exit {
-        Exit::Signal(signal) => return Some(signal),
-        Exit::Code(code @ 129..=159) => code - 128,
-        Exit::Code(_) => return None,
+        ProcessExit::Signal(signal) => return Some(signal),
+        ProcessExit::Code(code @ 129..=159) => code - 128,
+        ProcessExit::Code(_) => return None,
     };
     let is_alone = job.pid.is_none() && job.report().is_none();
     (is_alone || is_said(signal, output)).then_some(signal)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{NoticeSink, OutputLimits, ToolContext, ToolError};
-use hermes_exec::{Attention, GRACE, Job, Jobs, Listed, Patience, Pause, Times};
+use hermes_exec::{MonitorOptions, KILL_GRACE, Job, JobRegistry, JobHandle, WaitLimits, WaitOutcome, CommandTimeouts};
 use serde_json::Value;
 
 use super::answer::Output;
@@ -38,7 +38,7 @@ const UNHEARD: &str = "Nobody takes notices here: ask with process action=poll o
 pub(super) struct Call<'a> {
     pub(super) args: Args,
     pub(super) cx: &'a ToolContext,
-    pub(super) jobs: &'a Jobs,
+    pub(super) jobs: &'a JobRegistry,
     pub(super) job: Arc<Job>,
     pub(super) directory: PathBuf,
     /// Where its session is.
@@ -57,14 +57,14 @@ struct Limits {
     turn: Option<Instant>,
 }
 
-pub(super) fn times(cx: &ToolContext) -> Times {
-    cx.ports.get::<Times>().map(|times| *times).unwrap_or_default()
+pub(super) fn times(cx: &ToolContext) -> CommandTimeouts {
+    cx.ports.get::<CommandTimeouts>().map(|times| *times).unwrap_or_default()
 }
 
 /// How long a command is waited for, by what is said of it and by the settings.
 pub(super) fn limit(args: &Args, cx: &ToolContext) -> Duration {
     let times = times(cx);
-    args.timeout.map_or(times.usual, Duration::from_secs).min(times.longest)
+    args.timeout.map_or(times.default_timeout, Duration::from_secs).min(times.max_timeout)
 }
 
 impl Call<'_> {
@@ -83,46 +83,46 @@ impl Call<'_> {
 
     fn silence(&self) -> Option<Duration> {
         let said = self.args.inactivity_timeout.map(Duration::from_secs);
-        said.or(times(self.cx).silence).filter(|silence| !silence.is_zero())
+        said.or(times(self.cx).idle_timeout).filter(|silence| !silence.is_zero())
     }
 
     pub(super) async fn foreground(self, after: After) -> Result<Output, ToolError> {
         let limits = self.limits();
         let (pause, is_editor) = tokio::select! {
             pause = self.wait(&limits) => (pause, false),
-            () = editor::opened(&self.job) => (Pause::Silence, true),
+            () = editor::opened(&self.job) => (WaitOutcome::IdleTimeout, true),
         };
-        let is_turned = limits.turn.is_some() && pause == Pause::Deadline;
-        if is_turned || matches!(pause, Pause::Question | Pause::Live) {
+        let is_turned = limits.turn.is_some() && pause == WaitOutcome::Deadline;
+        if is_turned || matches!(pause, WaitOutcome::AwaitingInput | WaitOutcome::LiveScreen) {
             return Ok(self.turn(pause));
         }
         let error = match pause {
-            Pause::Ended(_) => None,
-            Pause::Cancelled => Some("The command was interrupted".to_owned()),
-            Pause::Silence if is_editor => Some(editor::ENDED.to_owned()),
-            Pause::Silence => Some(format!(
+            WaitOutcome::Ended(_) => None,
+            WaitOutcome::Cancelled => Some("The command was interrupted".to_owned()),
+            WaitOutcome::IdleTimeout if is_editor => Some(editor::ENDED.to_owned()),
+            WaitOutcome::IdleTimeout => Some(format!(
                 "The command was ended: it wrote nothing for {} s",
                 limits.silence.unwrap_or_default().as_secs()
             )),
             _ => Some(format!("The command was ended after {} s", limits.seconds)),
         };
         if error.is_some() {
-            let is_hurried = pause == Pause::Cancelled;
-            self.job.end(if is_hurried { HASTE } else { GRACE }).await;
+            let is_hurried = pause == WaitOutcome::Cancelled;
+            self.job.terminate(if is_hurried { HASTE } else { KILL_GRACE }).await;
         }
-        if self.job.ended().is_some_and(|ended| ended.lingers) {
-            self.list().see_end();
+        if self.job.ended().is_some_and(|ended| ended.has_descendants) {
+            self.list().acknowledge_end();
         }
         let moves = self.args.workdir.is_none();
         let settled = after.settle(&self.job, moves, self.cx);
         let mut output = self.describe(settled.folder.as_deref().unwrap_or(self.stays()));
-        if moves && !self.jobs.backend().is_here() && output.is_astray(&self.directory, &self.job) {
+        if moves && !self.jobs.backend().is_local() && output.is_astray(&self.directory, &self.job) {
             shell::retreat(&self.directory, self.cx)?;
         }
         self.check_folder(&output)?;
         settled.notes.iter().for_each(|note| output.add_note(note));
         if let Some(error) = error {
-            let cancelled = pause == Pause::Cancelled;
+            let cancelled = pause == WaitOutcome::Cancelled;
             output.status = Some(if cancelled { "cancelled" } else { "timeout" });
             output.exit_code = Some(if cancelled { 130 } else { 124 });
             output.error = Some(error);
@@ -150,35 +150,35 @@ impl Call<'_> {
         if self.args.workdir.is_some() { &self.session } else { &self.directory }
     }
 
-    async fn wait(&self, limits: &Limits) -> Pause {
+    async fn wait(&self, limits: &Limits) -> WaitOutcome {
         let until = limits.turn.unwrap_or(limits.end);
         let brief = until.min(Instant::now() + BRIEF);
-        let patience = |until| Patience {
-            until: Some(until),
-            silence: limits.silence,
+        let patience = |until| WaitLimits {
+            deadline: Some(until),
+            idle_timeout: limits.silence,
             cancel: &self.cx.cancel,
         };
         let pause = self.job.wait(&patience(brief)).await;
-        if pause != Pause::Deadline || brief == until {
+        if pause != WaitOutcome::Deadline || brief == until {
             return pause;
         }
-        let _vouched = self.jobs.vouch(&self.job, self.cx.session.id(), &self.directory);
+        let _vouched = self.jobs.guard_record(&self.job, self.cx.session.id(), &self.directory);
         self.job.wait(&patience(until)).await
     }
 
     /// It goes on without anybody who waits.
-    fn turn(self, pause: Pause) -> Output {
+    fn turn(self, pause: WaitOutcome) -> Output {
         let listed = self.list();
         let mut output = self.describe(self.stays());
-        listed.catch_up(output.told);
+        listed.mark_read(output.told);
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
         let (status, note) = match pause {
-            Pause::Question => (
+            WaitOutcome::AwaitingInput => (
                 "awaiting_input",
                 "It waits for somebody to type: process action=submit answers it.",
             ),
-            Pause::Live => (
+            WaitOutcome::LiveScreen => (
                 "running",
                 "It keeps up its screen by itself and goes on in the background: process \
                  action=keys types, poll shows the screen, kill ends it.",
@@ -202,7 +202,7 @@ impl Call<'_> {
         self.attend(&listed, &mut heard);
         // One that cannot even start is better told at once.
         let until = Some(Instant::now() + EARLY);
-        let patience = Patience { until, silence: None, cancel: &self.cx.cancel };
+        let patience = WaitLimits { deadline: until, idle_timeout: None, cancel: &self.cx.cancel };
         self.job.wait(&patience).await;
         let has_ended = self.job.ended().is_some();
         let above = match self.args.workdir {
@@ -213,7 +213,7 @@ impl Call<'_> {
         if let Some(above) = &above {
             output.add_note(shell::adrift(above));
         }
-        listed.catch_up(output.told);
+        listed.mark_read(output.told);
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
         output.notify_on_complete = heard.notify_on_complete;
@@ -224,7 +224,7 @@ impl Call<'_> {
             output.output_file = Some(file.display().to_string());
         }
         if has_ended {
-            listed.see_end();
+            listed.acknowledge_end();
             self.check_folder(&output)?;
             self.tell_of_sudo(&mut output);
             return Ok(output);
@@ -234,7 +234,7 @@ impl Call<'_> {
             Some(Err(error)) => format!(
                 "It is not detached, and ends with hermes: it could not be written down, so \
                  nobody would find it again ({error}). See that there is room in {}.",
-                self.jobs.folder().display()
+                self.jobs.directory().display()
             ),
             Some(Ok(())) => format!(
                 "It goes on when hermes ends, and nothing ends it but process action=kill, now \
@@ -256,17 +256,17 @@ impl Call<'_> {
         Ok(output)
     }
 
-    fn list(&self) -> Arc<Listed> {
+    fn list(&self) -> Arc<JobHandle> {
         let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
         let listed = self.jobs.list(job, session, self.directory.clone());
         if self.cx.is_nested {
-            listed.started_within(&self.cx.call_id);
+            listed.set_parent_call(&self.cx.call_id);
         }
         listed
     }
 
     /// Lists it, detached if that is wanted and can be done; why not.
-    fn detach(&self) -> (Arc<Listed>, Option<Result<(), String>>) {
+    fn detach(&self) -> (Arc<JobHandle>, Option<Result<(), String>>) {
         let Some(file) = &self.file else { return (self.list(), None) };
         let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
         match self.jobs.list_detached(job, session, self.directory.clone(), file.clone()) {
@@ -278,7 +278,7 @@ impl Call<'_> {
     /// Elsewhere the shell finds out whether the folder is there that a command
     /// is to run in.
     fn check_folder(&self, output: &Output) -> Result<(), ToolError> {
-        let is_named = self.args.workdir.is_some() && !self.jobs.backend().is_here();
+        let is_named = self.args.workdir.is_some() && !self.jobs.backend().is_local();
         if is_named && output.is_astray(&self.directory, &self.job) {
             return Err(no_folder(&self.directory, output.output.trim()));
         }
@@ -286,7 +286,7 @@ impl Call<'_> {
     }
 
     /// Has the job looked after, and says what its session will hear of it.
-    fn attend(&self, listed: &Arc<Listed>, output: &mut Output) {
+    fn attend(&self, listed: &Arc<JobHandle>, output: &mut Output) {
         let args = &self.args;
         let patterns = args.watch_patterns.iter().flatten();
         let patterns: Vec<String> = patterns.filter(|it| !it.is_empty()).cloned().collect();
@@ -300,14 +300,14 @@ impl Call<'_> {
             output.notify_on_complete = args.notify_on_complete;
             output.watch_patterns.clone_from(&patterns);
         }
-        let attention = Attention {
-            end: args.notify_on_complete && is_heard,
+        let attention = MonitorOptions {
+            notify_end: args.notify_on_complete && is_heard,
             patterns: if is_heard { patterns } else { Vec::new() },
-            silence: self.silence(),
-            file: self.file.clone(),
+            idle_timeout: self.silence(),
+            output_file: self.file.clone(),
             notices,
         };
-        self.jobs.attend(listed, attention);
+        self.jobs.monitor(listed, attention);
     }
 
     /// What is known of the job, with no more output than an answer can hold:
@@ -331,7 +331,7 @@ impl Call<'_> {
 
     fn describe(&self, folder: &Path) -> Output {
         let mut output = self.fitting(folder);
-        if output.output_file.is_some() && !self.jobs.backend().is_here() {
+        if output.output_file.is_some() && !self.jobs.backend().is_local() {
             output.add_note(
                 "output_file is on the machine of hermes: the file tools read it, commands do not.",
             );

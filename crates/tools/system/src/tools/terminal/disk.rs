@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_exec::Room;
+use hermes_exec::DiskSpace;
 
 /// It is said once in so long.
 const BETWEEN: Duration = Duration::from_secs(10 * 60);
@@ -18,21 +18,21 @@ impl Warned {
     pub(super) fn about(&self, folders: &[&Path]) -> Option<String> {
         self.about_rooms(folders.iter().filter_map(|folder| {
             let there = folder.ancestors().find(|folder| folder.exists())?;
-            Some((*folder, Room::at(there).ok()?))
+            Some((*folder, DiskSpace::for_path(there).ok()?))
         }))
     }
 
-    fn about_rooms<'a>(&self, mut rooms: impl Iterator<Item = (&'a Path, Room)>) -> Option<String> {
+    fn about_rooms<'a>(&self, mut rooms: impl Iterator<Item = (&'a Path, DiskSpace)>) -> Option<String> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|last| last.elapsed() < BETWEEN) {
             return None;
         }
-        let (folder, room) = rooms.find(|(_, room)| room.is_scarce())?;
+        let (folder, room) = rooms.find(|(_, room)| room.is_nearly_full())?;
         *last = Some(Instant::now());
         Some(format!(
             "The disk of {} is {} % full, {} MB are left.",
             folder.display(),
-            room.percent(),
+            room.used_percent(),
             room.free >> 20
         ))
     }
@@ -46,7 +46,7 @@ mod tests {
     fn it_is_said_once() {
         let warned = Warned::default();
         let at = Path::new("/work");
-        let room = |free: u64| [(at, Room { free: free << 30, total: 100 << 30 })].into_iter();
+        let room = |free: u64| [(at, DiskSpace { free: free << 30, total: 100 << 30 })].into_iter();
         assert_eq!(warned.about_rooms(room(50)), None);
         let said = warned.about_rooms(room(2)).unwrap();
         assert_eq!(said, "The disk of /work is 98 % full, 2048 MB are left.");

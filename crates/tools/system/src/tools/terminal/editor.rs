@@ -29,7 +29,7 @@ pub(super) async fn opened(job: &Job) {
             let log = job.log();
             let is_likely = looks + 1 >= LOOKS && job.screen().is_none();
             let is_editor =
-                || String::from_utf8_lossy(&log.since(0, LOOKED_AT).bytes).contains(SIGN);
+                || String::from_utf8_lossy(&log.read_from(0, LOOKED_AT).bytes).contains(SIGN);
             (log.len(), is_likely && is_editor())
         };
         looks = if written == seen { looks + 1 } else { 0 };

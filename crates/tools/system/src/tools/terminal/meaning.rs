@@ -1,6 +1,6 @@
 //! What an exit code means that is no failure, or a particular one.
 
-use hermes_exec::Exit;
+use hermes_exec::ProcessExit;
 
 /// What is said of an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ const CURL: [(i32, &str); 4] = [
 ];
 
 /// What the exit code of a command means, where people may take it wrongly.
-pub(super) fn of(command: &str, exit: Exit, output: &str) -> Option<Meaning> {
+pub(super) fn of(command: &str, exit: ProcessExit, output: &str) -> Option<Meaning> {
     let code = exit.code();
     if let Some(general) = general(code, output) {
         return Some(Meaning::failure(general));
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn of(command: &str, code: i32) -> Option<Meaning> {
-        super::of(command, Exit::Code(code), "")
+        super::of(command, ProcessExit::Code(code), "")
     }
 
     fn says(command: &str, code: i32, words: &str) -> bool {
@@ -125,7 +125,7 @@ mod tests {
         assert!(says("timeout 1 sleep 5", 124, "too long"));
         assert_eq!(of("make", 124), None);
         assert!(!of("find /root", 1).unwrap().is_answer);
-        let unset = super::of("set -u; echo $x", Exit::Code(127), "bash: x: unbound variable\n");
+        let unset = super::of("set -u; echo $x", ProcessExit::Code(127), "bash: x: unbound variable\n");
         assert!(unset.unwrap().text.contains("set -u"));
     }
 }

@@ -10,7 +10,7 @@ use hermes_core::{
     Effect, CallEnding, ToolExample, JsonSchema, Resource, Scope, ShellScript, Tool, ToolContext, ToolError,
     ToolSpec, WorkingDir, answer_schema,
 };
-use hermes_exec::{Input, Jobs, Order, Output as Streams, Size, Stage};
+use hermes_exec::{StdinSource, JobRegistry, CommandSpec, StdioMode as Streams, TerminalSize, BackendPhase};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
     /// Whose jobs end with the program.
-    jobs: OnceLock<Arc<Jobs>>,
+    jobs: OnceLock<Arc<JobRegistry>>,
     sudo: sudo::Sudo,
     warned: disk::Warned,
 }
@@ -151,7 +151,7 @@ impl Terminal {
         if args.command.trim().is_empty() {
             return empty(fresh.as_deref());
         }
-        let jobs = Jobs::port(cx);
+        let jobs = JobRegistry::from_context(cx);
         let _ = self.jobs.set(Arc::clone(&jobs));
         let directory = match &args.workdir {
             Some(folder) => there(cx.working_dir.resolve(folder), &jobs)?,
@@ -167,15 +167,15 @@ impl Terminal {
         let limit = call::limit(&args, cx);
         let prepared = Prepared::of(&command, how, &jobs, cx);
         let Prepared { mut order, after, frame } =
-            jobs.as_long_as(limit, Stage::Opening, cx, prepared).await?;
+            jobs.with_timeout(limit, BackendPhase::Opening, cx, prepared).await?;
         if let Some(file) = &file {
             lay_open(&mut order, file);
         }
-        let can_type = args.pty || matches!(input(&args), Input::Open);
+        let can_type = args.pty || matches!(input(&args), StdinSource::Pipe);
         let is_shell = can_type && typed::runs_input(&args.command, &cx.session, &cx.working_dir);
         let id = typed::named(jobs.fresh_id(), is_shell);
         let started = jobs.start_as(id, args.command.clone(), order, frame);
-        let job = jobs.as_long_as(limit, Stage::Starting, cx, started).await?;
+        let job = jobs.with_timeout(limit, BackendPhase::Starting, cx, started).await?;
         if let Some(text) = args.stdin.clone().filter(|_| args.open_stdin) {
             let job = Arc::clone(&job);
             // One that does not read it is no failure.
@@ -187,7 +187,7 @@ impl Terminal {
         let call = Call { args, cx, jobs: &jobs, job, directory, session, raised, file };
         let mut output =
             if is_background { call.background().await? } else { call.foreground(after).await? };
-        if let Some(warning) = self.warned.about(&[&folder, jobs.folder()]) {
+        if let Some(warning) = self.warned.about(&[&folder, jobs.directory()]) {
             output.add_note(warning);
         }
         Ok(output)
@@ -236,10 +236,10 @@ fn reset(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
 
 /// A folder that a command is to run in, if it is there. Elsewhere the shell
 /// finds out.
-fn there(folder: PathBuf, jobs: &Jobs) -> Result<PathBuf, ToolError> {
+fn there(folder: PathBuf, jobs: &JobRegistry) -> Result<PathBuf, ToolError> {
     let missing = |why: &str| no_folder(&folder, why);
     match std::fs::metadata(&folder) {
-        _ if !jobs.backend().is_here() => Ok(folder),
+        _ if !jobs.backend().is_local() => Ok(folder),
         Ok(found) if !found.is_dir() => Err(missing("it is not a folder")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(missing("there is no such folder"))
@@ -279,7 +279,7 @@ fn empty(fresh: Option<&Path>) -> Result<Output, ToolError> {
 
 /// Has the command write to a file of its own, which is there when we are gone.
 /// Not in our home, where no command may write.
-fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, ToolError> {
+fn detach(args: &Args, jobs: &JobRegistry, command: &mut String) -> Result<PathBuf, ToolError> {
     if args.pty {
         return Err(ToolError::invalid("A command cannot be detached from its terminal")
             .with_hint("Leave out pty, or start it inside of tmux or screen."));
@@ -295,7 +295,7 @@ fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, Too
                  machine, such as systemd-run or at.",
         ));
     }
-    let file = jobs.lasting_folder()?.join("output.log");
+    let file = jobs.detached_dir()?.join("output.log");
     // The process writes to it by itself, whatever that is: it is for nobody else.
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
     made.map_err(|error| ToolError::io(file.display(), &error))?;
@@ -306,7 +306,7 @@ fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, Too
 }
 
 /// Lets the command write to its file.
-fn lay_open(order: &mut Order, file: &Path) {
+fn lay_open(order: &mut CommandSpec, file: &Path) {
     order.confinement = order.confinement.take().map(|held| {
         let mut held = (*held).clone();
         held.write.extend(file.parent().map(Path::to_path_buf));
@@ -314,19 +314,19 @@ fn lay_open(order: &mut Order, file: &Path) {
     });
 }
 
-fn input(args: &Args) -> Input {
+fn input(args: &Args) -> StdinSource {
     match &args.stdin {
         // What is given is sent as the first of it.
-        _ if args.open_stdin => Input::Open,
-        Some(text) => Input::Given(text.clone().into_bytes()),
-        None => Input::Nothing,
+        _ if args.open_stdin => StdinSource::Pipe,
+        Some(text) => StdinSource::Bytes(text.clone().into_bytes()),
+        None => StdinSource::Empty,
     }
 }
 
 fn streams(args: &Args) -> Streams {
     match (args.pty, args.separate) {
-        (true, _) => Streams::Terminal(Size::default()),
-        (false, true) => Streams::Apart,
-        (false, false) => Streams::Together,
+        (true, _) => Streams::Terminal(TerminalSize::default()),
+        (false, true) => Streams::Separate,
+        (false, false) => Streams::Merged,
     }
 }

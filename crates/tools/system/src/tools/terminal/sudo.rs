@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{PasswordPrompter, ToolContext, ToolError};
-use hermes_exec::{Askpass, Jobs};
+use hermes_exec::{AskpassHelper, JobRegistry};
 use hermes_secrets::Secret;
 
 use super::scan;
@@ -30,7 +30,7 @@ pub(super) struct Sudo {
 pub(super) struct Raised {
     /// The command that is run instead.
     pub(super) command: String,
-    askpass: Askpass,
+    askpass: AskpassHelper,
     known: Known,
     session: String,
     preset: Option<Secret>,
@@ -42,7 +42,7 @@ impl Sudo {
     pub(super) fn raise(
         &self,
         command: &str,
-        jobs: &Jobs,
+        jobs: &JobRegistry,
         cx: &ToolContext,
     ) -> Result<Option<Raised>, ToolError> {
         let Some(passwords) = cx.ports.get::<dyn PasswordPrompter>() else { return Ok(None) };
@@ -53,7 +53,7 @@ impl Sudo {
         let session = cx.session.id().to_owned();
         let preset = passwords.preset_password("SUDO_PASSWORD").map(Secret::new);
         let askpass = self.helper(passwords, &session, jobs)?;
-        let helper = quoted(&askpass.helper().to_string_lossy());
+        let helper = quoted(&askpass.path().to_string_lossy());
         let mut raised = command.to_owned();
         for place in places.into_iter().rev() {
             let end = raised.get(place..).and_then(|rest| rest.find([' ', '\t']));
@@ -69,8 +69,8 @@ impl Sudo {
         &self,
         passwords: Arc<dyn PasswordPrompter>,
         session: &str,
-        jobs: &Jobs,
-    ) -> Result<Askpass, ToolError> {
+        jobs: &JobRegistry,
+    ) -> Result<AskpassHelper, ToolError> {
         let known = Arc::clone(&self.known);
         let scratch = jobs.scratch(session)?;
         let session = session.to_owned();
@@ -92,7 +92,7 @@ impl Sudo {
                 Some(typed)
             }
         };
-        Askpass::new(&scratch, find).map_err(|error| ToolError::io("A helper for sudo", &error))
+        AskpassHelper::new(&scratch, find).map_err(|error| ToolError::io("A helper for sudo", &error))
     }
 }
 
@@ -113,11 +113,11 @@ pub(super) enum Outcome {
 impl Raised {
     /// What became of it. A wrong password is forgotten.
     pub(super) fn outcome(&self) -> Outcome {
-        if self.askpass.is_wrong() {
+        if self.askpass.was_rejected() {
             let forgotten = lock(&self.known).remove(&self.session).is_some();
             return Outcome::Wrong { forgotten };
         }
-        if self.askpass.is_lacking() { Outcome::Lacking } else { Outcome::Fine }
+        if self.askpass.was_missing() { Outcome::Lacking } else { Outcome::Fine }
     }
 
     /// The text without the password, should the command have printed it.

@@ -1,0 +1,145 @@
+//! Small programs that are run to the end for what they print.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use hermes_core::{ErrorKind, ToolError};
+use tokio::io::unix::AsyncFd;
+
+use crate::backend::{ExecBackend, ProcessControl, ProcessExit, SpawnedProcess};
+use crate::command_spec::{StdinSource, CommandSpec};
+use crate::output::OutputStream;
+use crate::async_streams;
+
+/// Bytes that are read at a time.
+const READ_CHUNK_BYTES: usize = 64 * 1024;
+
+/// How long a program that is ended has to go by itself.
+const KILL_GRACE: Duration = Duration::from_millis(500);
+
+/// A small program that is run to its end.
+#[derive(Debug)]
+pub struct CapturedCommand {
+    /// What is run; its output is best taken apart.
+    pub spec: CommandSpec,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How many bytes it may print.
+    pub max_output_bytes: usize,
+}
+
+/// What an errand has brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureResult {
+    /// How it ended.
+    pub exit: ProcessExit,
+    /// What it printed.
+    pub output: Vec<u8>,
+    /// What it complained of.
+    pub errors: String,
+}
+
+impl CaptureResult {
+    /// Whether it ended well.
+    pub fn succeeded(&self) -> bool {
+        self.exit == ProcessExit::Code(0)
+    }
+}
+
+impl CapturedCommand {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If it cannot be started, takes too long or prints too much; it has
+    /// ended then, too.
+    pub async fn run(self, backend: &dyn ExecBackend, name: &str) -> Result<CaptureResult, ToolError> {
+        let Self { spec: mut order, timeout: limit, max_output_bytes: most } = self;
+        let program = order.program.display().to_string();
+        let given = match &mut order.input {
+            StdinSource::Bytes(bytes) => std::mem::take(bytes),
+            _ => Vec::new(),
+        };
+        let started = backend.start(name, order).await?;
+        let SpawnedProcess { output, input, control, .. } = started;
+        let leash = AbandonOnDrop::new(&*control);
+        let failed = |error: io::Error| ToolError::io(format!("{program} cannot be heard"), &error);
+        let output = output.into_iter().map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
+        let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+        let input = input.map(async_streams::register_nonblocking).transpose().map_err(failed)?;
+        let talk = async {
+            let (_, read) = tokio::join!(write_input(input, &given), read_output(output, most));
+            Ok::<_, io::Error>((read?, control.wait().await?))
+        };
+        let talked = tokio::time::timeout(limit, talk).await;
+        leash.disarm();
+        match talked {
+            Ok(Ok((StreamBuffers { output, errors }, exit))) => {
+                Ok(CaptureResult { exit, output, errors: String::from_utf8_lossy(&errors).into_owned() })
+            }
+            Ok(Err(error)) => {
+                control.terminate(KILL_GRACE).await;
+                Err(failed(error))
+            }
+            Err(_) => {
+                control.terminate(KILL_GRACE).await;
+                let message = format!("{program} took longer than {limit:?}");
+                Err(ToolError::new(ErrorKind::Timeout, message))
+            }
+        }
+    }
+}
+
+/// Ends a program at once if whoever waits for it goes away.
+pub(crate) struct AbandonOnDrop<'a>(Option<&'a dyn ProcessControl>);
+
+impl<'a> AbandonOnDrop<'a> {
+    pub(crate) fn new(control: &'a dyn ProcessControl) -> Self {
+        Self(Some(control))
+    }
+
+    pub(crate) fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AbandonOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(control) = self.0 {
+            control.abandon();
+        }
+    }
+}
+
+async fn write_input(input: Option<AsyncFd<OwnedFd>>, bytes: &[u8]) {
+    if let Some(fd) = input {
+        // One that does not read to the end is no failure.
+        let _ = async_streams::write_all(&fd, bytes).await;
+    }
+}
+
+#[derive(Default)]
+struct StreamBuffers {
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+async fn read_output(mut from: Vec<(OutputStream, AsyncFd<OwnedFd>)>, most: usize) -> io::Result<StreamBuffers> {
+    let mut all = StreamBuffers::default();
+    let mut buffer = vec![0; READ_CHUNK_BYTES];
+    while !from.is_empty() {
+        let (at, got) = async_streams::read_any(&from, &mut buffer).await;
+        match got {
+            Ok(got) if got > 0 => {
+                let source = from.get(at).map_or(OutputStream::Stdout, |(source, _)| *source);
+                let kept = if source == OutputStream::Stderr { &mut all.errors } else { &mut all.output };
+                kept.extend_from_slice(buffer.get(..got).unwrap_or_default());
+                if kept.len() > most {
+                    return Err(io::Error::other(format!("it prints more than {most} bytes")));
+                }
+            }
+            _ => drop(from.remove(at)),
+        }
+    }
+    Ok(all)
+}

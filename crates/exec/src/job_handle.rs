@@ -1,0 +1,184 @@
+//! A job that others may ask for, and what they know of it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hermes_core::NoticeSink;
+
+use crate::job::Job;
+use crate::output::{OutputCleaner, OutputLog, OutputMask};
+
+/// A secret is not longer.
+const MAX_SECRET_BYTES: u64 = 4096;
+
+/// A job that others may ask for.
+pub struct JobHandle {
+    /// The job.
+    pub job: Arc<Job>,
+    /// The session that it belongs to.
+    pub session: String,
+    /// Where it was started.
+    pub directory: PathBuf,
+    /// Whether it outlives this program.
+    pub detached: bool,
+    output_cursor: Mutex<OutputCursor>,
+    /// Whether its session knows that it has ended.
+    end_acknowledged: AtomicBool,
+    /// Why we have ended it.
+    end_reason: OnceLock<&'static str>,
+    notices: OnceLock<Arc<dyn NoticeSink>>,
+    /// The call that started it, if another tool made that.
+    parent_call: OnceLock<Arc<str>>,
+    /// Knows secrets.
+    mask: Option<Arc<dyn OutputMask>>,
+}
+
+impl fmt::Debug for JobHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed")
+            .field("job", &self.job)
+            .field("session", &self.session)
+            .field("detached", &self.detached)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was told of a job's output so far.
+#[derive(Debug, Default)]
+struct OutputCursor {
+    offset: u64,
+    cleaner: OutputCleaner,
+}
+
+/// What is new in the output of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewOutput {
+    /// The text.
+    pub text: String,
+    /// Bytes that are there and were left out, being too many.
+    pub skipped: u64,
+}
+
+impl JobHandle {
+    pub(crate) fn new(job: Arc<Job>, session: &str, directory: PathBuf, detached: bool) -> Self {
+        Self {
+            job,
+            session: session.to_owned(),
+            directory,
+            detached,
+            output_cursor: Mutex::default(),
+            end_acknowledged: AtomicBool::new(false),
+            end_reason: OnceLock::new(),
+            notices: OnceLock::new(),
+            parent_call: OnceLock::new(),
+            mask: None,
+        }
+    }
+
+    /// The same, with somebody who knows secrets.
+    pub(crate) fn with_mask(mut self, mask: Option<Arc<dyn OutputMask>>) -> Self {
+        self.mask = mask;
+        self
+    }
+
+    /// Where its session is told of it.
+    pub(crate) fn set_notices(&self, notices: Arc<dyn NoticeSink>) {
+        let _ = self.notices.set(notices);
+    }
+
+    /// What was written since this was last asked, at most so many bytes of it:
+    /// of more, the end.
+    pub fn new_output(&self, most: usize) -> NewOutput {
+        let mut told = self.output_cursor();
+        let log = self.job.log();
+        let start = told.offset.max(log.len().saturating_sub(most as u64));
+        let skipped = start - told.offset;
+        if skipped > 0 {
+            told.cleaner = OutputCleaner::default();
+        }
+        let mut piece = log.read_from(start, most);
+        self.mask_partial_secret(&log, piece.from, &mut piece.bytes);
+        let mut text = told.cleaner.feed(&piece.bytes);
+        // A question has no line end.
+        text.push_str(&told.cleaner.flush());
+        told.offset = piece.next;
+        NewOutput { text, skipped: skipped + piece.from.saturating_sub(start) }
+    }
+
+    /// Covers the rest of a secret that began in what was told before: by itself
+    /// nobody would know it for one.
+    fn mask_partial_secret(&self, log: &OutputLog, from: u64, news: &mut [u8]) {
+        let Some(mask) = self.mask.as_ref().filter(|_| from > 0 && !news.is_empty()) else {
+            return;
+        };
+        let known =
+            log.read_from(from.saturating_sub(MAX_SECRET_BYTES), usize::try_from(from.min(MAX_SECRET_BYTES)).unwrap_or(0));
+        if known.next != from {
+            return;
+        }
+        let mut masked = [known.bytes.as_slice(), news].concat();
+        mask.mask(&mut masked);
+        let (before, after) = masked.split_at(known.bytes.len());
+        if before.last() == known.bytes.last() {
+            return;
+        }
+        let rest = after.iter().take_while(|byte| **byte == b'*').count();
+        news.iter_mut().take(rest).for_each(|byte| *byte = b'*');
+    }
+
+    /// So many bytes of its output were told by other means, but for a
+    /// character or an order to the terminal that was not complete.
+    pub fn mark_read(&self, bytes: u64) {
+        let mut told = self.output_cursor();
+        told.offset = bytes;
+        told.cleaner = self.job.log().cleaner_at(bytes);
+    }
+
+    /// It was started by a call that another one has made, as a script does.
+    pub fn set_parent_call(&self, call: &Arc<str>) {
+        let _ = self.parent_call.set(Arc::clone(call));
+    }
+
+    /// Whether a call that this one has made has started it.
+    pub(crate) fn was_started_by(&self, call: &str) -> bool {
+        let inner = self.parent_call.get().and_then(|inner| inner.strip_prefix(call));
+        inner.is_some_and(|rest| rest.starts_with('.'))
+    }
+
+    /// Its session knows that it has ended; nobody needs to be told.
+    pub fn acknowledge_end(&self) {
+        self.end_acknowledged.store(true, Ordering::SeqCst);
+        if let Some(notices) = self.notices.get() {
+            notices.withdraw_completion(&self.session, &self.job.id);
+        }
+    }
+
+    pub(crate) fn is_end_acknowledged(&self) -> bool {
+        self.end_acknowledged.load(Ordering::SeqCst)
+    }
+
+    /// Why it was ended by us: `killed` if somebody asked for that, else
+    /// `inactivity`.
+    pub fn end_reason(&self) -> Option<&'static str> {
+        self.end_reason.get().copied()
+    }
+
+    /// Notes that somebody has asked for its end.
+    pub fn mark_killed(&self) {
+        self.set_end_reason("killed");
+    }
+
+    pub(crate) fn set_end_reason(&self, reason: &'static str) {
+        let _ = self.end_reason.set(reason);
+    }
+
+    fn output_cursor(&self) -> MutexGuard<'_, OutputCursor> {
+        self.output_cursor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "job_handle_tests.rs"]
+mod tests;

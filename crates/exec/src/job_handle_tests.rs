@@ -1,0 +1,53 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::JobHandle;
+use crate::JobRegistry;
+use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::output::OutputMask;
+
+#[derive(Debug)]
+struct Word;
+
+impl OutputMask for Word {
+    fn mask(&self, bytes: &mut [u8]) {
+        let found: Vec<usize> = memchr::memmem::find_iter(bytes, b"p@ss word").collect();
+        found.into_iter().for_each(|at| bytes[at..at + 9].fill(b'*'));
+    }
+}
+
+/// What is new, as soon as there is something.
+async fn news(listed: &JobHandle) -> String {
+    let begin = Instant::now();
+    loop {
+        let news = listed.new_output(1000).text;
+        if !news.is_empty() || begin.elapsed() > Duration::from_secs(20) {
+            return news;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rest_of_a_secret_is_covered() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = JobRegistry::local(folder.path().join("jobs")).with_mask(Arc::new(Word));
+    let script = "printf 'p@ss '; read x; printf 'word* and p@ss'; read x; printf 'ing by'; read x";
+    let order = CommandSpec {
+        program: "bash".into(),
+        arguments: vec!["-c".into(), script.into()],
+        environment: std::env::vars_os().collect(),
+        directory: "/".into(),
+        input: StdinSource::Pipe,
+        output: StdioMode::Merged,
+        confinement: None,
+    };
+    let job = jobs.start(script.to_owned(), order).await.unwrap();
+    let listed = jobs.list(Arc::clone(&job), "s", "/".into());
+    assert_eq!(news(&listed).await, "p@ss ");
+    job.write(b"\n").await.unwrap();
+    assert_eq!(news(&listed).await, "***** and p@ss");
+    job.write(b"\n").await.unwrap();
+    assert_eq!(news(&listed).await, "ing by");
+    jobs.close().await;
+}

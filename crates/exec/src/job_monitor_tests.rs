@@ -1,0 +1,156 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{ProcessEvent, ProcessNotice, NoticeQueue, NoticeSink};
+
+use super::MonitorOptions;
+use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::{JobRegistry, JobHandle};
+
+struct Bench {
+    _folder: tempfile::TempDir,
+    jobs: JobRegistry,
+    queue: Arc<NoticeQueue>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let jobs = JobRegistry::local(folder.path().join("jobs"));
+        Self { _folder: folder, jobs, queue: Arc::new(NoticeQueue::new()) }
+    }
+
+    async fn start(&self, script: &str, what: MonitorOptions) -> Arc<JobHandle> {
+        let order = CommandSpec {
+            program: "bash".into(),
+            arguments: vec!["-c".into(), script.into()],
+            environment: std::env::vars_os().collect(),
+            directory: "/".into(),
+            input: StdinSource::Empty,
+            output: StdioMode::Merged,
+            confinement: None,
+        };
+        let job = self.jobs.start(script.to_owned(), order).await.unwrap();
+        let listed = self.jobs.list(job, "s", "/".into());
+        let notices = Some(Arc::clone(&self.queue) as Arc<dyn NoticeSink>);
+        self.jobs.monitor(&listed, MonitorOptions { notices, ..what });
+        listed
+    }
+
+    /// What is told, as soon as there are so many.
+    async fn told(&self, count: usize) -> Vec<ProcessNotice> {
+        let begin = Instant::now();
+        let mut told = Vec::new();
+        while told.len() < count && begin.elapsed() < Duration::from_secs(20) {
+            told.extend(self.queue.drain("s", 99));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        told
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_is_told_with_the_last_words() {
+    let bench = Bench::new();
+    let what = MonitorOptions { notify_end: true, ..MonitorOptions::default() };
+    let listed = bench.start("seq 1 2000; exit 3", what).await;
+    let told = bench.told(1).await;
+    assert_eq!(told[0].session_id, listed.job.id);
+    let ProcessEvent::Completed { reason, exit_code, output } = &told[0].event else {
+        panic!("{told:?}");
+    };
+    assert_eq!((*reason, *exit_code, output.chars().count()), ("exited", 3, 2000));
+    assert!(output.ends_with("\n2000\n"));
+    bench.jobs.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_was_seen_is_not_told() {
+    let bench = Bench::new();
+    let what = MonitorOptions { notify_end: true, patterns: vec!["now".into()], ..MonitorOptions::default() };
+    let listed = bench.start("sleep 0.3; echo now; sleep 0.3", what).await;
+    listed.acknowledge_end();
+    let told = bench.told(1).await;
+    assert!(matches!(told[0].event, ProcessEvent::Matched { .. }), "{told:?}");
+    while listed.job.ended().is_none() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(bench.queue.drain("s", 9), []);
+    bench.jobs.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_in_two_pieces_is_found() {
+    let bench = Bench::new();
+    let what = MonitorOptions { patterns: vec!["ready on port".into()], ..MonitorOptions::default() };
+    bench.start("printf 'server is rea'; sleep 0.4; echo dy on port 80; sleep 60", what).await;
+    let told = bench.told(1).await;
+    let ProcessEvent::Matched { patterns, lines, suppressed } = &told[0].event else {
+        panic!("{told:?}");
+    };
+    assert_eq!(patterns, &["ready on port"]);
+    assert_eq!(
+        (lines.as_slice(), *suppressed),
+        (&["server is ready on port 80".to_owned()][..], 0)
+    );
+    bench.jobs.close().await;
+    assert_eq!(bench.queue.drain("s", 9), [], "whoever closes knows");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_silent_is_ended() {
+    let bench = Bench::new();
+    let silence = Some(Duration::from_millis(700));
+    let what = MonitorOptions { notify_end: true, idle_timeout, ..MonitorOptions::default() };
+    let script = "for i in 1 2 3 4; do echo $i; sleep 0.4; done; sleep 60";
+    let listed = bench.start(script, what).await;
+    let told = bench.told(1).await;
+    let ProcessEvent::Completed { reason, output, .. } = &told[0].event else { panic!("{told:?}") };
+    assert_eq!((*reason, output.as_str()), ("inactivity", "1\n2\n3\n4\n"));
+    assert_eq!(listed.end_reason(), Some("inactivity"));
+    bench.jobs.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_written_to_a_file_is_taken_in() {
+    let bench = Bench::new();
+    let file = bench._folder.path().join("out");
+    let what = MonitorOptions {
+        notify_end: true,
+        patterns: vec!["two".into()],
+        output_file: Some(file.clone()),
+        ..MonitorOptions::default()
+    };
+    let script = format!("exec >{} 2>&1; echo one; sleep 0.3; echo two", file.display());
+    let listed = bench.start(&script, what).await;
+    let told = bench.told(2).await;
+    assert!(matches!(told[0].event, ProcessEvent::Matched { .. }), "{told:?}");
+    let ProcessEvent::Completed { output, .. } = &told[1].event else { panic!("{told:?}") };
+    assert_eq!(output, "one\ntwo\n");
+    assert_eq!(listed.new_output(100).text, "one\ntwo\n");
+    bench.jobs.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_call_within_another_has_left_is_ended_with_that() {
+    let bench = Bench::new();
+    let start = async |script: &str, call: Option<&str>| {
+        let listed = bench.start(script, MonitorOptions::default()).await;
+        if let Some(call) = call {
+            listed.set_parent_call(&call.into());
+        }
+        listed
+    };
+    let inner = start("sleep 601", Some("a.2")).await;
+    let brief = start("true", Some("a.1")).await;
+    let others = [start("sleep 602", None).await, start("sleep 603", Some("ab.1")).await];
+    while !crate::jobs::has_finished(&brief.job) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(bench.jobs.terminate_started_by("s", "a").await, ["sleep 601"]);
+    assert!(crate::jobs::has_finished(&inner.job));
+    assert!(others.iter().all(|listed| listed.job.ended().is_none()));
+    assert_eq!(bench.jobs.terminate_started_by("another", "ab").await, Vec::<String>::new());
+    bench.jobs.close().await;
+}

@@ -1,0 +1,102 @@
+//! The end of many jobs at once.
+//!
+//! Looking at all processes for each of them would take longer than a program
+//! has that is about to end. So each is ended as a group, and one look at the
+//! end tells whose processes have left theirs.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::job::Job;
+use crate::jobs::{JobRegistry, has_finished};
+use crate::job_handle::JobHandle;
+use crate::tree::{self, JobRoot, ProcessTable};
+
+/// How long they may take to go by themselves, and then by force.
+const TERM_GRACE: Duration = Duration::from_millis(1500);
+const KILL_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether they are gone.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+impl JobRegistry {
+    /// Ends what the calls have left running that this one has made; the
+    /// commands of those.
+    pub async fn terminate_started_by(&self, session: &str, call: &str) -> Vec<String> {
+        let left = |listed: &Arc<JobHandle>| listed.was_started_by(call) && !has_finished(&listed.job);
+        let left: Vec<_> = self.session_jobs(session).into_iter().filter(left).collect();
+        left.iter().for_each(|listed| listed.acknowledge_end());
+        if !left.is_empty() {
+            terminate_all(left.iter().map(|listed| Arc::clone(&listed.job)).collect()).await;
+        }
+        left.iter().map(|listed| listed.job.command.clone()).collect()
+    }
+}
+
+/// Ends these jobs and all that they have started.
+pub(crate) async fn terminate_all(jobs: Vec<Arc<Job>>) {
+    let all: Vec<(Arc<Job>, Option<JobRoot>)> = jobs
+        .into_iter()
+        .map(|job| {
+            let pid = job.pid.filter(|_| job.ended().is_none());
+            let root = pid.and_then(|pid| JobRoot::for_pid(pid, &job.id));
+            (job, root)
+        })
+        .collect();
+    // Those elsewhere, and those whose first process is gone, have no group
+    // that could be trusted.
+    let apart: Vec<_> = all.iter().filter(|(_, root)| root.is_none()).collect();
+    let apart: Vec<_> = apart.into_iter().map(|(job, _)| spawn_termination(job, TERM_GRACE)).collect();
+    let grouped: Vec<(Arc<Job>, JobRoot)> =
+        all.into_iter().filter_map(|(job, root)| Some((job, root?))).collect();
+    signal_all(&grouped, Signal::TERM);
+    // One that is stopped hears nothing before it goes on.
+    signal_all(&grouped, Signal::CONT);
+    wait_for_exit(&grouped, TERM_GRACE).await;
+    signal_all(&grouped, Signal::KILL);
+    wait_for_exit(&grouped, KILL_TIMEOUT).await;
+    let ends: Vec<_> = remaining(grouped).await.iter().map(|job| spawn_termination(job, POLL_INTERVAL)).collect();
+    for end in apart.into_iter().chain(ends) {
+        let _ = end.await;
+    }
+}
+
+fn spawn_termination(job: &Arc<Job>, grace: Duration) -> tokio::task::JoinHandle<()> {
+    let job = Arc::clone(job);
+    tokio::spawn(async move { job.terminate(grace).await })
+}
+
+fn signal_all(jobs: &[(Arc<Job>, JobRoot)], signal: Signal) {
+    for (job, root) in jobs {
+        // As long as nobody has waited for it, its number is its own.
+        if job.ended().is_none()
+            && tree::is_alive(root.pid, root.started)
+            && let Some(group) = i32::try_from(root.pid).ok().and_then(Pid::from_raw)
+        {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+async fn wait_for_exit(jobs: &[(Arc<Job>, JobRoot)], most: Duration) {
+    let until = Instant::now() + most;
+    while Instant::now() < until && jobs.iter().any(|(job, _)| job.ended().is_none()) {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Those of which something is left.
+async fn remaining(jobs: Vec<(Arc<Job>, JobRoot)>) -> Vec<Arc<Job>> {
+    let look = tokio::task::spawn_blocking(move || {
+        let first = jobs.iter().map(|(_, root)| root.started).min();
+        let table = first.and_then(|first| ProcessTable::read_since(first).ok());
+        let is_left = |job: &Job, root: &JobRoot| match &table {
+            Some(table) => table.has_members(root),
+            None => !has_finished(job),
+        };
+        jobs.into_iter().filter(|(job, root)| is_left(job, root)).map(|(job, _)| job).collect()
+    });
+    look.await.unwrap_or_default()
+}
