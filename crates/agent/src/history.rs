@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hermes_history::Store;
+use hermes_history::HistoryStore;
 
 use crate::journal::{Entry, Journal, JournalError};
 
@@ -11,7 +11,7 @@ use crate::journal::{Entry, Journal, JournalError};
 /// journal.
 #[derive(Debug, Clone)]
 pub struct SessionJournal {
-    store: Arc<Store>,
+    store: Arc<HistoryStore>,
     session: Arc<str>,
     /// The last message that was there when the conversation was read.
     before: i64,
@@ -22,12 +22,12 @@ pub struct SessionJournal {
 
 impl SessionJournal {
     /// For a session that has just begun.
-    pub fn new(store: Arc<Store>, session: impl Into<Arc<str>>) -> Self {
+    pub fn new(store: Arc<HistoryStore>, session: impl Into<Arc<str>>) -> Self {
         Self::after(store, session, 0)
     }
 
     /// For a session that goes on from this message, by its number.
-    pub fn after(store: Arc<Store>, session: impl Into<Arc<str>>, before: i64) -> Self {
+    pub fn after(store: Arc<HistoryStore>, session: impl Into<Arc<str>>, before: i64) -> Self {
         Self { store, session: session.into(), before, own: Arc::default() }
     }
 
@@ -45,14 +45,14 @@ impl Journal for SessionJournal {
                 self.store.append(&self.session, message).map(|id| own.extend([id]))
             }
             Entry::Revised(message) => {
-                self.store.revise(&self.session, message).map(|id| own.extend([id]))
+                self.store.replace_result(&self.session, message).map(|id| own.extend([id]))
             }
             Entry::Compressed(messages) => {
                 let is_known = |id: i64| id <= self.before || own.contains(&id);
                 let new = self.store.compress(&self.session, messages, &is_known);
                 new.map(|new| own.extend(new))
             }
-            Entry::Spent(usage) => self.store.spend(&self.session, usage),
+            Entry::Spent(usage) => self.store.add_usage(&self.session, usage),
         };
         written.map_err(|error| JournalError(format!("{error}. {}", error.hint())))
     }

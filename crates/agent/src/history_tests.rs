@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use hermes_history::Beginning;
+use hermes_history::NewSession;
 use hermes_llm::ChatMessage;
 
 use super::*;
@@ -8,8 +8,8 @@ use super::*;
 #[test]
 fn what_is_written_is_what_the_session_goes_on_with() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
-    let id = store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
+    let store = Arc::new(HistoryStore::open(folder.path().join("sessions.db")).unwrap());
+    let id = store.begin(&NewSession { source: "cli".into(), ..NewSession::default() }).unwrap();
     let journal = SessionJournal::new(Arc::clone(&store), id.as_str());
     let [one, two, sum] = ["one", "two", "sum"].map(ChatMessage::user);
     journal.write(Entry::Message(&one)).unwrap();
@@ -25,8 +25,8 @@ fn what_is_written_is_what_the_session_goes_on_with() {
 #[test]
 fn a_summary_does_not_stand_for_what_another_process_has_said() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
-    let id = store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
+    let store = Arc::new(HistoryStore::open(folder.path().join("sessions.db")).unwrap());
+    let id = store.begin(&NewSession { source: "cli".into(), ..NewSession::default() }).unwrap();
     let first = SessionJournal::new(Arc::clone(&store), id.as_str());
     let [old, mine, theirs, answer, sum, other] =
         ["old", "mine", "theirs", "answer", "sum", "other sum"].map(ChatMessage::user);

@@ -18,7 +18,7 @@ use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::OutputMask;
 use hermes_exec::{JobRegistry, HostFacts};
 use hermes_files::JournalDir;
-use hermes_history::Summaries;
+use hermes_history::Summarizer;
 use hermes_mcp::client::{Servers, names};
 use hermes_store::{FileSessionStore, regular_file};
 use serde_json::Value;
@@ -188,8 +188,8 @@ impl App {
             .with(Arc::new(crate::commands::cron::jobs(&home, &config)?))
             .with(Arc::clone(&jobs))
             .with(journals)
-            .with::<dyn Summaries>(Arc::new(Helper::new(models.clone(), &config, "session_search")))
-            .with(Arc::new(hermes_history::History::of(home.root())));
+            .with::<dyn Summarizer>(Arc::new(Helper::new(models.clone(), &config, "session_search")))
+            .with(Arc::new(hermes_history::HomeHistory::for_home(home.root())));
         let ports = match jobs.backend().networks() {
             Some(networks) => {
                 ports.with::<dyn SessionNetworks>(Arc::clone(networks) as Arc<dyn SessionNetworks>)

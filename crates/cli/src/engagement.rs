@@ -10,7 +10,7 @@ use hermes_agent::{
     Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal, Watcher,
     reading,
 };
-use hermes_history::{Beginning, History, Store, Timestamp, local};
+use hermes_history::{NewSession, HomeHistory, HistoryStore, Timestamp, format_local};
 use hermes_llm::{ChatMessage, RetryEvent, OnRetry};
 use hermes_memory::Memory;
 use hermes_store::regular_file;
@@ -53,7 +53,7 @@ pub(crate) struct Terms<'a> {
 pub(crate) struct Engagement {
     pub(crate) agent: Agent,
     pub(crate) session: String,
-    pub(crate) store: Arc<Store>,
+    pub(crate) store: Arc<HistoryStore>,
     pub(crate) definitions: Arc<Definitions>,
     /// How its model was found.
     pub(crate) how: String,
@@ -107,7 +107,7 @@ impl Ready {
         };
         warnings.extend(told_fullness(window, system.len() + definitions.json.len()));
         if terms.resume.is_none() {
-            let beginning = Beginning {
+            let beginning = NewSession {
                 id: Some(session.clone()),
                 source: terms.source.to_owned(),
                 title: terms.title.map(str::to_owned),
@@ -146,8 +146,8 @@ impl Ready {
     }
 
     /// Where conversations are kept.
-    pub(crate) fn history(&self) -> Result<Arc<Store>, Failure> {
-        Ok(History::of(self.home.root()).store()?)
+    pub(crate) fn history(&self) -> Result<Arc<HistoryStore>, Failure> {
+        Ok(HomeHistory::for_home(self.home.root()).store()?)
     }
 
     /// What the model is told of the tools that were chosen.
@@ -183,7 +183,7 @@ impl Ready {
                 "Commands run and files are elsewhere, not on the user's machine: {elsewhere}"
             )),
         }
-        surroundings.push(format!("Today: {}", &local(Timestamp::now())[..10]));
+        surroundings.push(format!("Today: {}", &format_local(Timestamp::now())[..10]));
         let remembers = definitions.scope.contains("memory") && terms.is_at_home;
         let memory = self.engine.ports().get::<Memory>().filter(|_| remembers);
         let memory = memory.map(|memory| memory.snapshot());
@@ -267,12 +267,12 @@ pub(crate) fn told(watcher: &Arc<dyn Watcher>) -> OnRetry {
 }
 
 /// The conversation of a session, and what its model was told first.
-fn go_on(store: &Store, session: &str, cwd: &Path) -> Result<Past, Failure> {
+fn go_on(store: &HistoryStore, session: &str, cwd: &Path) -> Result<Past, Failure> {
     let reader = store.reader();
     let info = reader.session(session)?;
     let last = reader.last_message()?;
     let history = reader.conversation(&info)?;
-    let mut system = reader.system(&info)?;
+    let mut system = reader.system_prompt(&info)?;
     store.reopen(session)?;
     let mut warning = None;
     let before = info.cwd.filter(|before| Path::new(before) != cwd);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hermes::core::BoxFuture;
 use hermes::policy::Reviewer;
 use hermes_config::ResolvedConfig;
-use hermes_history::Summaries;
+use hermes_history::Summarizer;
 use hermes_llm::{ToolChoice, ModelError, ChatMessage, LanguageModel, ModelRequest};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -63,8 +63,8 @@ impl Reviewer for Helper {
     }
 }
 
-impl Summaries for Helper {
-    fn sum_up(&self, prompt: String) -> BoxFuture<'_, Result<String, String>> {
+impl Summarizer for Helper {
+    fn summarize(&self, prompt: String) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move { self.ask(prompt).await.map_err(|fault| fault.message) })
     }
 }

@@ -11,7 +11,7 @@ use hermes_agent::{Gate, Guidance, Journal, Reminder, SessionJournal};
 use hermes_config::HermesHome;
 use hermes_delegation::{Child, Found, Supply};
 use hermes_exec::JobRegistry;
-use hermes_history::{Beginning, History, Kinship, Parent};
+use hermes_history::{NewSession, HomeHistory, SessionRelation, ParentLink};
 use hermes_llm::discovery::SETUP_HINT;
 
 use crate::engagement::{news, todo_reminder};
@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What sub-agents are given.
 pub(crate) struct Stock {
     models: Models,
-    history: History,
+    history: HomeHistory,
     jobs: OnceLock<Arc<JobRegistry>>,
     notices: Arc<NoticeQueue>,
     /// Whether an agent has found a model.
@@ -35,7 +35,7 @@ impl Stock {
     pub(crate) fn new(home: &HermesHome, models: Models, notices: &Arc<NoticeQueue>) -> Arc<Self> {
         Arc::new(Self {
             models,
-            history: History::of(home.root()),
+            history: HomeHistory::for_home(home.root()),
             jobs: OnceLock::new(),
             notices: Arc::clone(notices),
             has_model: AtomicBool::new(false),
@@ -82,14 +82,14 @@ impl Supply for Stock {
         let store = self.history.store().map_err(|error| error.to_string())?;
         let parent = store.reader().session(child.parent).ok().filter(|p| p.id == child.parent);
         let title: String = child.goal.chars().take(80).collect();
-        let beginning = Beginning {
+        let beginning = NewSession {
             id: Some(child.id.to_owned()),
             source: "subagent".to_owned(),
             title: Some(title),
             cwd: Some(child.cwd.display().to_string()),
             model: Some(child.model.to_owned()),
             system: Some(child.system.to_owned()),
-            parent: parent.map(|parent| Parent { id: parent.id, by: Kinship::Delegation }),
+            parent: parent.map(|parent| ParentLink { id: parent.id, relation: SessionRelation::Delegation }),
         };
         let id = store.begin(&beginning).map_err(|error| error.to_string())?;
         Ok(Arc::new(SessionJournal::new(store, id)))

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_history::{Beginning, Discovery, Query, Sort, Store};
+use hermes_history::{NewSession, SessionQuery, MessageQuery, HitOrder, HistoryStore};
 use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
 use rusqlite::Connection;
 
@@ -135,7 +135,7 @@ fn main() {
     let count = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
-    let store = Store::open(&path).unwrap();
+    let store = HistoryStore::open(&path).unwrap();
     let mut dice = Dice(7);
     let mut session = String::new();
     let mut times = Vec::new();
@@ -143,14 +143,14 @@ fn main() {
     for n in 0..count {
         if n % 100 == 0 {
             session =
-                store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
+                store.begin(&NewSession { source: "cli".into(), ..NewSession::default() }).unwrap();
         }
         let message = message(&mut dice, n);
         times.push(time(|| store.append(&session, &message).unwrap()).0);
         // By turns, so that each finds the machine as the other has left it.
         alone.keep();
     }
-    store.take_in().unwrap();
+    store.index_pending().unwrap();
     println!("{count} messages, {} MB", std::fs::metadata(&path).unwrap().len() / 1_000_000);
     let ours = show("append", &mut times);
     let theirs = show("SQLite alone", &mut alone.times);
@@ -168,7 +168,7 @@ fn main() {
     println!("delete a session of {} messages: {taken:.1?}", deleted.messages);
 }
 
-fn searches(store: &Store, dice: &mut Dice) {
+fn searches(store: &HistoryStore, dice: &mut Dice) {
     let reader = store.reader();
     let roles = vec!["user".to_owned(), "assistant".to_owned()];
     let mut all = Vec::new();
@@ -188,9 +188,9 @@ fn searches(store: &Store, dice: &mut Dice) {
     for (name, ask) in kinds {
         let mut times = Vec::new();
         for n in 0..200 {
-            let sort = [Sort::Rank, Sort::Rank, Sort::Newest, Sort::Oldest][n % 4];
+            let sort = [HitOrder::Rank, HitOrder::Rank, HitOrder::Newest, HitOrder::Oldest][n % 4];
             let text = ask(dice);
-            let query = Query { text, limit: 20, sort, roles: roles.clone(), ..Query::default() };
+            let query = MessageQuery { text, limit: 20, sort, roles: roles.clone(), ..MessageQuery::default() };
             times.push(time(|| reader.search(&query).unwrap()).0);
         }
         all.extend_from_slice(&times);
@@ -201,8 +201,8 @@ fn searches(store: &Store, dice: &mut Dice) {
     let mut times = Vec::new();
     for _ in 0..200 {
         let query =
-            Query { text: dice.text(2), limit: 3, roles: roles.clone(), ..Query::default() };
-        let discovery = Discovery { query, window: 5, asker: None };
+            MessageQuery { text: dice.text(2), limit: 3, roles: roles.clone(), ..MessageQuery::default() };
+        let discovery = SessionQuery { query, window: 5, asker: None };
         times.push(time(|| reader.discover(&discovery).unwrap()).0);
     }
     show("discover sessions by two words", &mut times);

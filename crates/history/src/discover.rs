@@ -4,25 +4,25 @@
 use std::collections::HashSet;
 
 use crate::error::HistoryError;
-use crate::query::Question;
-use crate::reader::{Reader, Span};
-use crate::record::{Kept, SessionInfo};
-use crate::search::{Hit, Query};
+use crate::query::ParsedQuery;
+use crate::reader::{HistoryReader, MessageRange};
+use crate::record::{StoredMessage, SessionSummary};
+use crate::search::{MessageHit, MessageQuery};
 
 /// So many hits are looked at.
-const HITS: usize = 300;
+const MAX_CANDIDATE_HITS: usize = 300;
 /// So many messages of the beginning and of the end are shown.
-const BOOKEND: usize = 3;
+const BOOKEND_MESSAGES: usize = 3;
 /// Sessions that are parts of others' work.
-const HIDDEN: [&str; 2] = ["subagent", "tool"];
+const HIDDEN_SOURCES: [&str; 2] = ["subagent", "tool"];
 /// Sessions that nobody took part in.
-const AUTOMATIC: &str = "cron";
+const AUTOMATIC_SOURCE: &str = "cron";
 
 /// What is looked for, and how it is shown.
 #[derive(Debug, Clone, Default)]
-pub struct Discovery {
+pub struct SessionQuery {
     /// What; its limit is the number of sessions.
-    pub query: Query,
+    pub query: MessageQuery,
     /// Messages on each side of the hit.
     pub window: usize,
     /// The session that asks: its family is left out.
@@ -31,28 +31,28 @@ pub struct Discovery {
 
 /// A session that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundSession {
     /// The session.
-    pub session: SessionInfo,
+    pub session: SessionSummary,
     /// Where; none if it is the title that fits.
-    pub hit: Option<Hit>,
+    pub hit: Option<MessageHit>,
     /// How it began, as far as that is not around the hit.
-    pub beginning: Vec<Kept>,
+    pub beginning: Vec<StoredMessage>,
     /// What was said around the hit.
-    pub around: Vec<Kept>,
+    pub around: Vec<StoredMessage>,
     /// How it ended, as far as that is not around the hit.
-    pub end: Vec<Kept>,
+    pub end: Vec<StoredMessage>,
     /// How many messages come before those around the hit.
     pub before: usize,
     /// How many come after.
     pub after: usize,
 }
 
-impl Reader {
+impl HistoryReader {
     /// Finds sessions: the number of those that have it, and the best of them.
-    pub fn discover(&self, discovery: &Discovery) -> Result<(Vec<Found>, usize), HistoryError> {
+    pub fn discover(&self, discovery: &SessionQuery) -> Result<(Vec<FoundSession>, usize), HistoryError> {
         let query = &discovery.query;
-        let question = Question::parse(&query.text);
+        let question = ParsedQuery::parse(&query.text);
         let asker = match &discovery.asker {
             // A session that was never written has no family.
             Some(id) => self.session(id).ok().filter(|found| found.id == *id).map(|s| s.root),
@@ -61,66 +61,66 @@ impl Reader {
         let mut seen: HashSet<i64> = asker.into_iter().collect();
         let mut found = Vec::new();
         let titled =
-            if query.text.trim().is_empty() { Vec::new() } else { self.titled(&query.text)? };
+            if query.text.trim().is_empty() { Vec::new() } else { self.sessions_by_title(&query.text)? };
         for session in titled {
             let fits = query.session.as_ref().is_none_or(|id| *id == session.id)
-                && !HIDDEN.contains(&session.source.as_str());
+                && !HIDDEN_SOURCES.contains(&session.source.as_str());
             if fits && seen.insert(session.root) {
                 found.push((session, None));
             }
         }
         let by_title = found.len();
-        let (hits, _) = self.hits(&Query { limit: HITS, ..query.clone() }, &question)?;
+        let (hits, _) = self.raw_hits(&MessageQuery { limit: MAX_CANDIDATE_HITS, ..query.clone() }, &question)?;
         let (mut chosen, mut automatic) = (Vec::new(), Vec::new());
         for raw in hits {
-            if HIDDEN.contains(&raw.source.as_str()) || !seen.insert(raw.root) {
+            if HIDDEN_SOURCES.contains(&raw.source.as_str()) || !seen.insert(raw.root) {
                 continue;
             }
-            let list = if raw.source == AUTOMATIC { &mut automatic } else { &mut chosen };
+            let list = if raw.source == AUTOMATIC_SOURCE { &mut automatic } else { &mut chosen };
             list.push(raw);
         }
         chosen.append(&mut automatic);
         let total = by_title + chosen.len();
         found.truncate(query.limit);
         for raw in chosen.into_iter().take(query.limit.saturating_sub(found.len())) {
-            let hit = self.hit(&raw, &question)?;
+            let hit = self.load_hit(&raw, &question)?;
             found.extend(self.session_by_key(raw.session)?.map(|session| (session, hit)));
         }
         let found =
-            found.into_iter().map(|(session, hit)| self.show(session, hit, discovery.window));
+            found.into_iter().map(|(session, hit)| self.build_found(session, hit, discovery.window));
         Ok((found.collect::<Result<_, _>>()?, total))
     }
 
-    fn show(
+    fn build_found(
         &self,
-        session: SessionInfo,
-        hit: Option<Hit>,
+        session: SessionSummary,
+        hit: Option<MessageHit>,
         window: usize,
-    ) -> Result<Found, HistoryError> {
+    ) -> Result<FoundSession, HistoryError> {
         let around = match &hit {
-            Some(hit) => self.around(&session, hit.message, window)?,
-            None => self.messages(&session, Span::First(window * 2 + 1))?,
+            Some(hit) => self.messages_around(&session, hit.message, window)?,
+            None => self.messages(&session, MessageRange::First(window * 2 + 1))?,
         };
         let (first, last) =
             (around.first().map_or(i64::MAX, |m| m.id), around.last().map_or(0, |m| m.id));
-        let (before, _) = self.sides(&session, first)?;
-        let (_, after) = self.sides(&session, last)?;
-        let mut beginning = self.messages(&session, Span::First(BOOKEND))?;
+        let (before, _) = self.count_around(&session, first)?;
+        let (_, after) = self.count_around(&session, last)?;
+        let mut beginning = self.messages(&session, MessageRange::First(BOOKEND_MESSAGES))?;
         beginning.retain(|message| message.id < first);
-        let mut end = self.messages(&session, Span::Last(BOOKEND))?;
+        let mut end = self.messages(&session, MessageRange::Last(BOOKEND_MESSAGES))?;
         end.retain(|message| message.id > last);
-        Ok(Found { session, hit, beginning, around, end, before, after })
+        Ok(FoundSession { session, hit, beginning, around, end, before, after })
     }
 
     /// A message with those on each side of it.
-    pub fn around(
+    pub fn messages_around(
         &self,
-        session: &SessionInfo,
+        session: &SessionSummary,
         message: i64,
         window: usize,
-    ) -> Result<Vec<Kept>, HistoryError> {
-        let mut around = self.messages(session, Span::Before(message, window))?;
-        let from = self.messages(session, Span::After(message - 1, window + 1))?;
+    ) -> Result<Vec<StoredMessage>, HistoryError> {
+        let mut around = self.messages(session, MessageRange::Before(message, window))?;
+        let from = self.messages(session, MessageRange::After(message - 1, window + 1))?;
         if from.first().is_none_or(|found| found.id != message) {
             let session = session.id.clone();
             return Err(HistoryError::NoMessage { session, message });
@@ -130,7 +130,7 @@ impl Reader {
     }
 
     /// Whether two sessions come from the same one.
-    pub fn are_kin(&self, one: &SessionInfo, other: &SessionInfo) -> bool {
+    pub fn are_related(&self, one: &SessionSummary, other: &SessionSummary) -> bool {
         one.root == other.root
     }
 }

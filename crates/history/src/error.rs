@@ -54,7 +54,7 @@ pub enum HistoryError {
     Ambiguous(String),
     /// There is already a session of that id.
     #[error("There is already a session '{0}'")]
-    Taken(String),
+    SessionExists(String),
     /// There is no such message in the session.
     #[error("Session '{session}' has no message {message}")]
     NoMessage {
@@ -67,7 +67,7 @@ pub enum HistoryError {
 
 impl HistoryError {
     /// What SQLite could not do with this file.
-    pub(crate) fn of(path: &Path, error: &rusqlite::Error) -> Self {
+    pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let path = path.to_owned();
         let why = error.to_string();
         match error.sqlite_error_code() {
@@ -97,7 +97,7 @@ impl HistoryError {
             }
             Self::NoSession(_) => "`hermes sessions list` shows the sessions.".into(),
             Self::Ambiguous(_) => "Give more of the id.".into(),
-            Self::Taken(_) => "Choose another id, or go on with that session.".into(),
+            Self::SessionExists(_) => "Choose another id, or go on with that session.".into(),
             Self::NoMessage { .. } => {
                 "`hermes sessions show` gives the messages with their numbers.".into()
             }

@@ -6,37 +6,37 @@ use hermes_llm::ChatMessage;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 use crate::error::is_index_damage;
-use crate::rows::{COLUMNS, kept};
-use crate::schema::INDEXES;
-use crate::words::{composed, folded, words};
+use crate::rows::{MESSAGE_COLUMNS, message_from_row};
+use crate::schema::INDEX_TABLES_SQL;
+use crate::words::{normalize_nfc, fold_text, words};
 
 /// So many messages may wait.
-pub(crate) const BATCH: i64 = 64;
+pub(crate) const MAX_UNINDEXED_MESSAGES: i64 = 64;
 /// So many come in at once.
-const STRIDE: i64 = 512;
+const INDEX_BATCH_MESSAGES: i64 = 512;
 /// The most bytes of a message that are searched.
-const LONGEST: usize = 64 * 1024;
+const MAX_INDEXED_BYTES: usize = 64 * 1024;
 
 /// What of a message is searched: what was said, the tool's name, and what it
 /// was asked for.
-pub(crate) fn searched(message: &ChatMessage) -> String {
+pub(crate) fn searchable_text(message: &ChatMessage) -> String {
     let mut text = match message {
         ChatMessage::Tool(answer) => format!("{}\n{}", answer.content, answer.name),
         other => other.text(),
     };
-    text.truncate(text.floor_char_boundary(LONGEST));
+    text.truncate(text.floor_char_boundary(MAX_INDEXED_BYTES));
     if let ChatMessage::Assistant(reply) = message {
         for call in &reply.calls {
-            if text.len() > LONGEST {
+            if text.len() > MAX_INDEXED_BYTES {
                 break;
             }
             text.push('\n');
             text.push_str(&call.name);
             add_arguments(&call.arguments, &mut text);
         }
-        text.truncate(text.floor_char_boundary(LONGEST));
+        text.truncate(text.floor_char_boundary(MAX_INDEXED_BYTES));
     }
-    match composed(&text) {
+    match normalize_nfc(&text) {
         std::borrow::Cow::Borrowed(_) => text,
         std::borrow::Cow::Owned(composed) => composed,
     }
@@ -69,34 +69,34 @@ fn add_arguments(arguments: &str, text: &mut String) {
 }
 
 /// Up to which message the indexes go.
-pub(crate) fn mark(connection: &Connection) -> rusqlite::Result<i64> {
+pub(crate) fn indexed_up_to(connection: &Connection) -> rusqlite::Result<i64> {
     let mut find = connection.prepare_cached("SELECT value FROM marks WHERE name = 'indexed'")?;
     Ok(find.query_row([], |row| row.get(0)).optional()?.unwrap_or_default())
 }
 
 /// Takes waiting messages in: the new mark, and whether more are waiting. An
 /// index that is damaged is made anew.
-pub(crate) fn take_in(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
-    match stride(connection) {
+pub(crate) fn index_pending(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
+    match index_batch(connection) {
         Err(error) if is_index_damage(&error) => {
             let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             step.execute_batch("DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS pieces;")?;
-            step.execute_batch(INDEXES)?;
+            step.execute_batch(INDEX_TABLES_SQL)?;
             step.execute("UPDATE marks SET value = 0 WHERE name = 'indexed'", [])?;
             step.commit()?;
-            stride(connection)
+            index_batch(connection)
         }
         other => other,
     }
 }
 
-fn stride(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
+fn index_batch(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
     let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut last = mark(&step)?;
+    let mut last = indexed_up_to(&step)?;
     let mut count = 0;
     {
         let mut waiting = step.prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM messages x WHERE x.id > ?1 ORDER BY x.id LIMIT {STRIDE}"
+            "SELECT {MESSAGE_COLUMNS} FROM messages x WHERE x.id > ?1 ORDER BY x.id LIMIT {INDEX_BATCH_MESSAGES}"
         ))?;
         let mut add_words =
             step.prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")?;
@@ -107,35 +107,35 @@ fn stride(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
             last = row.get(0)?;
             count += 1;
             let (state, echo): (i64, Option<i64>) = (row.get(2)?, row.get(3)?);
-            if state == UNDONE || echo.is_some() {
+            if state == STATE_UNDONE || echo.is_some() {
                 continue;
             }
-            let text = searched(&kept(row)?.message);
-            add_words.execute((last, spread(&text)))?;
-            add_pieces.execute((last, folded(&text)))?;
+            let text = searchable_text(&message_from_row(row)?.message);
+            add_words.execute((last, join_words(&text)))?;
+            add_pieces.execute((last, fold_text(&text)))?;
         }
     }
     step.prepare_cached("UPDATE marks SET value = ?1 WHERE name = 'indexed'")?.execute([last])?;
     step.commit()?;
-    Ok((last, count == STRIDE))
+    Ok((last, count == INDEX_BATCH_MESSAGES))
 }
 
 /// The state of a message that was taken back.
-pub(crate) const UNDONE: i64 = 1;
+pub(crate) const STATE_UNDONE: i64 = 1;
 
 /// The words of a text with a space between.
-fn spread(text: &str) -> String {
+fn join_words(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in words(text) {
-        line.push_str(&word.form);
+        line.push_str(&word.folded);
         line.push(' ');
     }
     line
 }
 
 /// Takes messages out of the indexes, in a step of the caller.
-pub(crate) fn take_out(connection: &Connection, messages: &[i64]) -> rusqlite::Result<()> {
-    let mark = mark(connection)?;
+pub(crate) fn remove_from_index(connection: &Connection, messages: &[i64]) -> rusqlite::Result<()> {
+    let mark = indexed_up_to(connection)?;
     let mut words = connection.prepare_cached("DELETE FROM words WHERE rowid = ?1")?;
     let mut pieces = connection.prepare_cached("DELETE FROM pieces WHERE rowid = ?1")?;
     for message in messages.iter().filter(|message| **message <= mark) {

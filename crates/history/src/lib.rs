@@ -1,15 +1,15 @@
 //! Conversations in SQLite: kept as they happen, found again.
 //!
-//! [`Store`] writes: a session begins, messages are appended (each has
+//! [`HistoryStore`] writes: a session begins, messages are appended (each has
 //! survived a kill when the call returns), some are undone, older ones are
-//! folded into a summary. [`Reader`] never writes: it lists sessions, reads
+//! folded into a summary. [`HistoryReader`] never writes: it lists sessions, reads
 //! them, and searches them. Any number of processes may do both at once.
 
 mod discover;
-mod door;
+mod home;
 mod error;
 mod index;
-mod moment;
+mod time_text;
 mod query;
 mod reader;
 mod record;
@@ -21,16 +21,16 @@ mod store;
 mod summary;
 mod words;
 
-pub use discover::{Discovery, Found};
-pub use door::History;
+pub use discover::{SessionQuery, FoundSession};
+pub use home::HomeHistory;
 pub use error::HistoryError;
 pub use jiff::Timestamp;
-pub use moment::{local, moment};
-pub use reader::{Listing, Reader, Span};
-pub use record::{Beginning, Kept, Kinship, Parent, SessionInfo, Standing};
-pub use search::{Hit, Query, Results, Sort};
-pub use store::{Deleted, Store, Undone, new_id};
-pub use summary::Summaries;
+pub use time_text::{format_local, parse_time};
+pub use reader::{SessionFilter, HistoryReader, MessageRange};
+pub use record::{NewSession, StoredMessage, SessionRelation, ParentLink, SessionSummary, MessageState};
+pub use search::{MessageHit, MessageQuery, MessageResults, HitOrder};
+pub use store::{DeleteReport, HistoryStore, UndoReport, new_session_id};
+pub use summary::Summarizer;
 
 /// The name of the file in the home folder.
-pub const FILE: &str = "sessions.db";
+pub const DB_FILE_NAME: &str = "sessions.db";

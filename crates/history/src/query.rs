@@ -1,70 +1,70 @@
 //! What is looked for. Any text is a question: words that must all be there,
 //! "phrases", `OR`, `NOT`, and a star for the rest of a word.
 
-use crate::words::{Word, composed, folded, words};
+use crate::words::{IndexedWord, normalize_nfc, fold_text, words};
 
 /// The most characters of a question that count.
-const LONGEST: usize = 2_048;
+const MAX_QUERY_BYTES: usize = 2_048;
 /// The most terms that count.
-const TERMS: usize = 32;
+const MAX_TERMS: usize = 32;
 /// The fewest characters that the index of pieces knows.
-const PIECE: usize = 3;
+const TRIGRAM_CHARS: usize = 3;
 
 /// A question, taken apart: one of these alternatives must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Question {
-    alternatives: Vec<Alternative>,
+pub(crate) struct ParsedQuery {
+    alternatives: Vec<QueryAlternative>,
     /// The words as written, for a search of pieces of words.
-    pieces: Vec<String>,
+    substrings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Alternative {
-    wanted: Vec<Term>,
-    unwanted: Vec<Term>,
+struct QueryAlternative {
+    wanted: Vec<QueryTerm>,
+    unwanted: Vec<QueryTerm>,
 }
 
 /// Words that stand one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Term {
+pub(crate) struct QueryTerm {
     forms: Vec<String>,
     /// Whether the last word may go on.
-    is_beginning: bool,
+    is_prefix: bool,
 }
 
 /// A part of the question as it is written.
-enum Token {
-    Term(Term),
+enum QueryToken {
+    Term(QueryTerm),
     Or,
     Not,
 }
 
-impl Question {
+impl ParsedQuery {
     /// Takes a question apart.
     pub(crate) fn parse(text: &str) -> Self {
-        let text = text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default();
-        let text = composed(text);
+        let text = text.get(..text.floor_char_boundary(MAX_QUERY_BYTES)).unwrap_or_default();
+        let text = normalize_nfc(text);
         let mut pieces = Vec::new();
-        let mut alternatives = vec![Alternative::default()];
+        let mut alternatives = vec![QueryAlternative::default()];
         let mut is_unwanted = false;
-        for token in tokens(&text, &mut pieces).into_iter().take(TERMS) {
+        for token in tokens(&text, &mut pieces).into_iter().take(MAX_TERMS) {
             let Some(last) = alternatives.last_mut() else { break };
             match token {
-                Token::Or => {
-                    alternatives.push(Alternative::default());
+                QueryToken::Or => {
+                    alternatives.push(QueryAlternative::default());
                     is_unwanted = false;
                 }
-                Token::Not => is_unwanted = true,
-                Token::Term(term) if is_unwanted => {
+                QueryToken::Not => is_unwanted = true,
+                QueryToken::Term(term) if is_unwanted => {
                     last.unwanted.push(term);
                     is_unwanted = false;
                 }
-                Token::Term(term) => last.wanted.push(term),
+                QueryToken::Term(term) => last.wanted.push(term),
             }
         }
         alternatives.retain(|alternative| !alternative.wanted.is_empty());
-        pieces.truncate(TERMS);
-        Self { alternatives, pieces }
+        pieces.truncate(MAX_TERMS);
+        Self { alternatives, substrings: pieces }
     }
 
     /// Whether no word is asked for.
@@ -73,14 +73,14 @@ impl Question {
     }
 
     /// Whether something must not be there.
-    pub(crate) fn excludes(&self) -> bool {
+    pub(crate) fn has_exclusions(&self) -> bool {
         self.alternatives.iter().any(|alternative| !alternative.unwanted.is_empty())
     }
 
     /// The question in the language of the index of words.
-    pub(crate) fn to_match(&self) -> String {
-        let join = |terms: &[Term], by: &str| -> String {
-            terms.iter().map(Term::to_match).collect::<Vec<_>>().join(by)
+    pub(crate) fn to_fts(&self) -> String {
+        let join = |terms: &[QueryTerm], by: &str| -> String {
+            terms.iter().map(QueryTerm::to_fts).collect::<Vec<_>>().join(by)
         };
         let alternatives: Vec<String> = self
             .alternatives
@@ -98,8 +98,8 @@ impl Question {
     }
 
     /// Whether these words answer it.
-    pub(crate) fn holds(&self, words: &[Word]) -> bool {
-        let found = |term: &Term| term.find(words).is_some();
+    pub(crate) fn matches(&self, words: &[IndexedWord]) -> bool {
+        let found = |term: &QueryTerm| term.find(words).is_some();
         self.alternatives.iter().any(|alternative| {
             alternative.wanted.iter().all(found) && !alternative.unwanted.iter().any(found)
         })
@@ -107,22 +107,22 @@ impl Question {
 
     /// Where in these words something stands that is asked for: the numbers of
     /// the words, for each term that is there.
-    pub(crate) fn places(&self, words: &[Word]) -> Vec<std::ops::Range<usize>> {
+    pub(crate) fn match_ranges(&self, words: &[IndexedWord]) -> Vec<std::ops::Range<usize>> {
         let terms = self.alternatives.iter().flat_map(|alternative| &alternative.wanted);
         terms.filter_map(|term| term.find(words)).collect()
     }
 
     /// The question in the language of the index of pieces; none if it is too
     /// short for that.
-    pub(crate) fn to_pieces(&self) -> Option<String> {
+    pub(crate) fn to_trigram_fts(&self) -> Option<String> {
         let mut all = Vec::new();
-        for word in &self.pieces {
+        for word in &self.substrings {
             let chars: Vec<char> = word.chars().collect();
             // The index ends a question at such a character.
-            for piece in chars.windows(PIECE).filter(|piece| !piece.contains(&'\0')) {
+            for piece in chars.windows(TRIGRAM_CHARS).filter(|piece| !piece.contains(&'\0')) {
                 let piece: String = piece.iter().collect();
                 let quoted = quote(&piece);
-                if !all.contains(&quoted) && all.len() < TERMS {
+                if !all.contains(&quoted) && all.len() < MAX_TERMS {
                     all.push(quoted);
                 }
             }
@@ -131,34 +131,34 @@ impl Question {
     }
 
     /// Whether every word of the question is somewhere in this folded text.
-    pub(crate) fn is_within(&self, text: &str) -> bool {
-        !self.pieces.is_empty() && self.pieces.iter().all(|piece| text.contains(piece.as_str()))
+    pub(crate) fn matches_text(&self, text: &str) -> bool {
+        !self.substrings.is_empty() && self.substrings.iter().all(|piece| text.contains(piece.as_str()))
     }
 
     /// The words as written, folded.
-    pub(crate) fn pieces(&self) -> &[String] {
-        &self.pieces
+    pub(crate) fn substrings(&self) -> &[String] {
+        &self.substrings
     }
 }
 
-impl Term {
-    fn of(text: &str, is_beginning: bool) -> Option<Self> {
-        let forms: Vec<String> = words(text).into_iter().map(|word| word.form).collect();
-        (!forms.is_empty()).then_some(Self { forms, is_beginning })
+impl QueryTerm {
+    fn parse(text: &str, is_beginning: bool) -> Option<Self> {
+        let forms: Vec<String> = words(text).into_iter().map(|word| word.folded).collect();
+        (!forms.is_empty()).then_some(Self { forms, is_prefix: is_beginning })
     }
 
-    fn to_match(&self) -> String {
-        let star = if self.is_beginning { "*" } else { "" };
+    fn to_fts(&self) -> String {
+        let star = if self.is_prefix { "*" } else { "" };
         format!("{}{star}", quote(&self.forms.join(" ")))
     }
 
-    fn find(&self, words: &[Word]) -> Option<std::ops::Range<usize>> {
+    fn find(&self, words: &[IndexedWord]) -> Option<std::ops::Range<usize>> {
         let length = self.forms.len();
         let (last, firsts) = self.forms.split_last()?;
         let at = words.windows(length).position(|window| {
             let Some((end, begin)) = window.split_last() else { return false };
-            let ends = end.form == *last || (self.is_beginning && end.form.starts_with(last));
-            ends && begin.iter().zip(firsts).all(|(word, form)| word.form == *form)
+            let ends = end.folded == *last || (self.is_prefix && end.folded.starts_with(last));
+            ends && begin.iter().zip(firsts).all(|(word, form)| word.folded == *form)
         })?;
         Some(at..at + length)
     }
@@ -168,7 +168,7 @@ fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-fn tokens(text: &str, pieces: &mut Vec<String>) -> Vec<Token> {
+fn tokens(text: &str, pieces: &mut Vec<String>) -> Vec<QueryToken> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -185,16 +185,16 @@ fn tokens(text: &str, pieces: &mut Vec<String>) -> Vec<Token> {
         rest = after.trim_start();
         match written {
             "AND" if !is_phrase => {}
-            "OR" if !is_phrase => tokens.push(Token::Or),
-            "NOT" if !is_phrase => tokens.push(Token::Not),
+            "OR" if !is_phrase => tokens.push(QueryToken::Or),
+            "NOT" if !is_phrase => tokens.push(QueryToken::Not),
             _ => {
                 let is_beginning = !is_phrase && written.ends_with('*');
-                let unwanted = matches!(tokens.last(), Some(Token::Not));
-                let piece = folded(written.trim_matches('*'));
+                let unwanted = matches!(tokens.last(), Some(QueryToken::Not));
+                let piece = fold_text(written.trim_matches('*'));
                 if !unwanted && !piece.trim().is_empty() {
                     pieces.push(piece);
                 }
-                tokens.extend(Term::of(written, is_beginning).map(Token::Term));
+                tokens.extend(QueryTerm::parse(written, is_beginning).map(QueryToken::Term));
             }
         }
     }

@@ -3,11 +3,11 @@
 use super::*;
 
 fn matching(text: &str) -> String {
-    Question::parse(text).to_match()
+    ParsedQuery::parse(text).to_fts()
 }
 
 fn holds(question: &str, text: &str) -> bool {
-    Question::parse(question).holds(&words(text))
+    ParsedQuery::parse(question).matches(&words(text))
 }
 
 #[test]
@@ -51,10 +51,10 @@ fn phrases_and_beginnings_are_found_in_words() {
 
 #[test]
 fn pieces_are_three_characters() {
-    let question = Question::parse("Uberné NOT gone");
-    assert_eq!(question.to_pieces().unwrap(), r#""ube" AND "ber" AND "ern" AND "rne""#);
-    assert!(question.is_within("kubernetes"));
-    assert_eq!(Question::parse("ab").to_pieces(), None);
-    assert!(Question::parse("🚀").is_within("to the 🚀"));
-    assert!(!Question::parse("").is_within("anything"));
+    let question = ParsedQuery::parse("Uberné NOT gone");
+    assert_eq!(question.to_trigram_fts().unwrap(), r#""ube" AND "ber" AND "ern" AND "rne""#);
+    assert!(question.matches_text("kubernetes"));
+    assert_eq!(ParsedQuery::parse("ab").to_trigram_fts(), None);
+    assert!(ParsedQuery::parse("🚀").matches_text("to the 🚀"));
+    assert!(!ParsedQuery::parse("").matches_text("anything"));
 }

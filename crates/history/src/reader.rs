@@ -10,19 +10,19 @@ use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, params};
 
 use crate::error::HistoryError;
-use crate::record::{Kept, Kinship, Parent, SessionInfo};
-use crate::rows::{COLUMNS, kept, moment, usage};
-use crate::schema::{self, Layout};
+use crate::record::{StoredMessage, SessionRelation, ParentLink, SessionSummary};
+use crate::rows::{MESSAGE_COLUMNS, message_from_row, timestamp_from_ms, usage_from_row};
+use crate::schema::{self, SchemaState};
 
 /// How long a reader waits where the file has no log to read from.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most characters of what the user said first.
-const PREVIEW: usize = 200;
+const PREVIEW_CHARS: usize = 200;
 /// The fewest characters of the beginning of an id.
-const SHORTEST: usize = 4;
+const MIN_ID_PREFIX_CHARS: usize = 4;
 
 /// The columns of a session that is called `s`, with what the user said first.
-const SESSION: &str = "s.id, s.source, s.title, s.cwd, s.model, p.id, s.kinship, s.started, \
+const SESSION_COLUMNS: &str = "s.id, s.source, s.title, s.cwd, s.model, p.id, s.kinship, s.started, \
     s.ended, s.end_reason, s.last_active, s.messages, s.calls, s.input, s.output, s.cache_read, \
     s.cache_write, s.thought, s.cost, s.key, s.root, \
     (SELECT substr(text, 1, 1000) FROM messages WHERE session = s.key AND role = 'user' \
@@ -31,14 +31,14 @@ const SESSION: &str = "s.id, s.source, s.title, s.cwd, s.model, p.id, s.kinship,
 
 /// The file of conversations, open for reading.
 #[derive(Debug)]
-pub struct Reader {
+pub struct HistoryReader {
     path: PathBuf,
     connection: Mutex<Connection>,
 }
 
 /// Which sessions are listed, the one with the latest word first.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub struct SessionFilter {
     /// At most so many; 0 for all.
     pub limit: usize,
     /// So many are left out first.
@@ -46,7 +46,7 @@ pub struct Listing {
     /// Only those from here.
     pub source: Option<String>,
     /// None of those from here.
-    pub without: Vec<String>,
+    pub excluded_sources: Vec<String>,
     /// Only those that worked in this folder.
     pub cwd: Option<String>,
     /// Only those with a word since then.
@@ -57,7 +57,7 @@ pub struct Listing {
 
 /// Which messages of a session are read. Undone ones never are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Span {
+pub enum MessageRange {
     /// All.
     All,
     /// The first ones.
@@ -70,7 +70,7 @@ pub enum Span {
     After(i64, usize),
 }
 
-impl Reader {
+impl HistoryReader {
     /// Opens the file; none if there is none.
     pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, HistoryError> {
         let path = path.as_ref();
@@ -82,31 +82,31 @@ impl Reader {
             }
         }
         let connection = connect(path)?;
-        match schema::look(&connection, path)? {
-            Layout::Empty => Ok(None),
-            Layout::Present => {
+        match schema::inspect(&connection, path)? {
+            SchemaState::Empty => Ok(None),
+            SchemaState::Current => {
                 Ok(Some(Self { path: path.to_owned(), connection: Mutex::new(connection) }))
             }
-            Layout::Earlier => {
+            SchemaState::Outdated => {
                 drop(connection);
-                drop(crate::Store::open(path)?);
-                Self::of(path).map(Some)
+                drop(crate::HistoryStore::open(path)?);
+                Self::open_current(path).map(Some)
             }
         }
     }
 
     /// A file that is there and of the present layout.
-    pub(crate) fn of(path: &Path) -> Result<Self, HistoryError> {
+    pub(crate) fn open_current(path: &Path) -> Result<Self, HistoryError> {
         Ok(Self { path: path.to_owned(), connection: Mutex::new(connect(path)?) })
     }
 
     /// The sessions.
-    pub fn sessions(&self, listing: &Listing) -> Result<Vec<SessionInfo>, HistoryError> {
-        let without = format!(",{},", listing.without.join(","));
-        let limit = if listing.limit == 0 { -1 } else { whole(listing.limit) };
-        self.read(|connection| {
+    pub fn sessions(&self, listing: &SessionFilter) -> Result<Vec<SessionSummary>, HistoryError> {
+        let without = format!(",{},", listing.excluded_sources.join(","));
+        let limit = if listing.limit == 0 { -1 } else { to_i64(listing.limit) };
+        self.with_connection(|connection| {
             let mut list = connection.prepare_cached(&format!(
-                "SELECT {SESSION} WHERE (?1 IS NULL OR s.source = ?1) \
+                "SELECT {SESSION_COLUMNS} WHERE (?1 IS NULL OR s.source = ?1) \
                  AND instr(?2, ',' || s.source || ',') = 0 AND (?3 IS NULL OR s.cwd = ?3) \
                  AND (?4 IS NULL OR s.last_active >= ?4) AND (?5 IS NULL OR s.started < ?5) \
                  ORDER BY s.last_active DESC, s.key DESC LIMIT ?6 OFFSET ?7"
@@ -119,33 +119,33 @@ impl Reader {
                     listing.since.map(Timestamp::as_millisecond),
                     listing.until.map(Timestamp::as_millisecond),
                     limit,
-                    whole(listing.offset),
+                    to_i64(listing.offset),
                 ],
-                info,
+                session_from_row,
             )?;
             rows.collect()
         })
     }
 
     /// The session of that id, or the only one whose id begins so.
-    pub fn session(&self, id: &str) -> Result<SessionInfo, HistoryError> {
-        let exact = self.read(|connection| {
+    pub fn session(&self, id: &str) -> Result<SessionSummary, HistoryError> {
+        let exact = self.with_connection(|connection| {
             let mut find =
-                connection.prepare_cached(&format!("SELECT {SESSION} WHERE s.id = ?1"))?;
-            find.query_row([id], info).optional()
+                connection.prepare_cached(&format!("SELECT {SESSION_COLUMNS} WHERE s.id = ?1"))?;
+            find.query_row([id], session_from_row).optional()
         })?;
         if let Some(found) = exact {
             return Ok(found);
         }
         let none = || HistoryError::NoSession(id.to_owned());
-        if id.chars().count() < SHORTEST {
+        if id.chars().count() < MIN_ID_PREFIX_CHARS {
             return Err(none());
         }
-        let mut found: Vec<SessionInfo> = self.read(|connection| {
+        let mut found: Vec<SessionSummary> = self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
-                "SELECT {SESSION} WHERE substr(s.id, 1, length(?1)) = ?1 LIMIT 2"
+                "SELECT {SESSION_COLUMNS} WHERE substr(s.id, 1, length(?1)) = ?1 LIMIT 2"
             ))?;
-            find.query_map([id], info)?.collect()
+            find.query_map([id], session_from_row)?.collect()
         })?;
         match (found.pop(), found.pop()) {
             (Some(one), None) => Ok(one),
@@ -155,36 +155,36 @@ impl Reader {
     }
 
     /// The session by its number.
-    pub(crate) fn session_by_key(&self, key: i64) -> Result<Option<SessionInfo>, HistoryError> {
-        self.read(|connection| {
+    pub(crate) fn session_by_key(&self, key: i64) -> Result<Option<SessionSummary>, HistoryError> {
+        self.with_connection(|connection| {
             let mut find =
-                connection.prepare_cached(&format!("SELECT {SESSION} WHERE s.key = ?1"))?;
-            find.query_row([key], info).optional()
+                connection.prepare_cached(&format!("SELECT {SESSION_COLUMNS} WHERE s.key = ?1"))?;
+            find.query_row([key], session_from_row).optional()
         })
     }
 
     /// The sessions with exactly this title.
-    pub(crate) fn titled(&self, title: &str) -> Result<Vec<SessionInfo>, HistoryError> {
-        self.read(|connection| {
+    pub(crate) fn sessions_by_title(&self, title: &str) -> Result<Vec<SessionSummary>, HistoryError> {
+        self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
-                "SELECT {SESSION} WHERE lower(s.title) = lower(?1) ORDER BY s.last_active DESC LIMIT 10"
+                "SELECT {SESSION_COLUMNS} WHERE lower(s.title) = lower(?1) ORDER BY s.last_active DESC LIMIT 10"
             ))?;
-            find.query_map([title.trim()], info)?.collect()
+            find.query_map([title.trim()], session_from_row)?.collect()
         })
     }
 
     /// The sessions of one family, the earliest first.
-    pub fn family(&self, session: &SessionInfo) -> Result<Vec<SessionInfo>, HistoryError> {
-        self.read(|connection| {
+    pub fn family(&self, session: &SessionSummary) -> Result<Vec<SessionSummary>, HistoryError> {
+        self.with_connection(|connection| {
             let mut find = connection
-                .prepare_cached(&format!("SELECT {SESSION} WHERE s.root = ?1 ORDER BY s.key"))?;
-            find.query_map([session.root], info)?.collect()
+                .prepare_cached(&format!("SELECT {SESSION_COLUMNS} WHERE s.root = ?1 ORDER BY s.key"))?;
+            find.query_map([session.root], session_from_row)?.collect()
         })
     }
 
     /// What a session took, with those that did parts of its work.
-    pub fn spent(&self, session: &SessionInfo) -> Result<TokenUsage, HistoryError> {
-        self.read(|connection| {
+    pub fn total_usage(&self, session: &SessionSummary) -> Result<TokenUsage, HistoryError> {
+        self.with_connection(|connection| {
             let mut sum = connection.prepare_cached(
                 "WITH RECURSIVE family(key) AS (VALUES (?1) UNION \
                  SELECT s.key FROM sessions s JOIN family f ON s.parent = f.key \
@@ -192,26 +192,26 @@ impl Reader {
                  SELECT sum(input), sum(output), sum(cache_read), sum(cache_write), \
                  sum(thought), sum(cost) FROM sessions JOIN family USING (key)",
             )?;
-            sum.query_row([session.key], |row| usage(row, 0))
+            sum.query_row([session.key], |row| usage_from_row(row, 0))
         })
     }
 
     /// Messages of a session, the earliest first.
-    pub fn messages(&self, session: &SessionInfo, span: Span) -> Result<Vec<Kept>, HistoryError> {
+    pub fn messages(&self, session: &SessionSummary, span: MessageRange) -> Result<Vec<StoredMessage>, HistoryError> {
         let (from, before, order, limit) = match span {
-            Span::All => (None, None, "ASC", -1),
-            Span::First(n) => (None, None, "ASC", whole(n)),
-            Span::Last(n) => (None, None, "DESC", whole(n)),
-            Span::Before(id, n) => (None, Some(id), "DESC", whole(n)),
-            Span::After(id, n) => (Some(id), None, "ASC", whole(n)),
+            MessageRange::All => (None, None, "ASC", -1),
+            MessageRange::First(n) => (None, None, "ASC", to_i64(n)),
+            MessageRange::Last(n) => (None, None, "DESC", to_i64(n)),
+            MessageRange::Before(id, n) => (None, Some(id), "DESC", to_i64(n)),
+            MessageRange::After(id, n) => (Some(id), None, "ASC", to_i64(n)),
         };
-        let mut messages: Vec<Kept> = self.read(|connection| {
+        let mut messages: Vec<StoredMessage> = self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM messages x WHERE x.session = ?1 AND x.state <> 1 \
+                "SELECT {MESSAGE_COLUMNS} FROM messages x WHERE x.session = ?1 AND x.state <> 1 \
                  AND coalesce(x.echo, 0) = 0 AND x.id > coalesce(?2, 0) \
                  AND x.id < coalesce(?3, 9223372036854775807) ORDER BY x.id {order} LIMIT ?4"
             ))?;
-            find.query_map(params![session.key, from, before, limit], kept)?.collect()
+            find.query_map(params![session.key, from, before, limit], message_from_row)?.collect()
         })?;
         if order == "DESC" {
             messages.reverse();
@@ -220,67 +220,67 @@ impl Reader {
     }
 
     /// How many messages of a session come before this one, and how many after.
-    pub fn sides(
+    pub fn count_around(
         &self,
-        session: &SessionInfo,
+        session: &SessionSummary,
         message: i64,
     ) -> Result<(usize, usize), HistoryError> {
-        self.read(|connection| {
+        self.with_connection(|connection| {
             let mut count = connection.prepare_cached(
                 "SELECT count(*) FILTER (WHERE id < ?2), count(*) FILTER (WHERE id > ?2) \
                  FROM messages WHERE session = ?1 AND state <> 1 AND coalesce(echo, 0) = 0",
             )?;
             count
-                .query_row([session.key, message], |row| Ok((size(row.get(0)?), size(row.get(1)?))))
+                .query_row([session.key, message], |row| Ok((to_usize(row.get(0)?), to_usize(row.get(1)?))))
         })
     }
 
     /// One message and its session; none if it was undone.
-    pub fn message(&self, id: i64) -> Result<Option<(SessionInfo, Kept)>, HistoryError> {
-        let found = self.read(|connection| {
+    pub fn message(&self, id: i64) -> Result<Option<(SessionSummary, StoredMessage)>, HistoryError> {
+        let found = self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
-                "SELECT {COLUMNS}, x.session FROM messages x WHERE x.id = ?1 AND x.state <> 1 \
+                "SELECT {MESSAGE_COLUMNS}, x.session FROM messages x WHERE x.id = ?1 AND x.state <> 1 \
                  AND coalesce(x.echo, 0) = 0"
             ))?;
-            find.query_row([id], |row| Ok((row.get::<_, i64>(20)?, kept(row)?))).optional()
+            find.query_row([id], |row| Ok((row.get::<_, i64>(20)?, message_from_row(row)?))).optional()
         })?;
         let Some((key, kept)) = found else { return Ok(None) };
         Ok(self.session_by_key(key)?.map(|session| (session, kept)))
     }
 
     /// What is sent when the session goes on.
-    pub fn conversation(&self, session: &SessionInfo) -> Result<Vec<ChatMessage>, HistoryError> {
-        self.read(|connection| {
+    pub fn conversation(&self, session: &SessionSummary) -> Result<Vec<ChatMessage>, HistoryError> {
+        self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM messages m JOIN messages x \
+                "SELECT {MESSAGE_COLUMNS} FROM messages m JOIN messages x \
                  ON x.id = coalesce(nullif(m.echo, 0), m.id) \
                  WHERE m.session = ?1 AND m.state = 0 ORDER BY m.id"
             ))?;
-            find.query_map([session.key], |row| Ok(kept(row)?.message))?.collect()
+            find.query_map([session.key], |row| Ok(message_from_row(row)?.message))?.collect()
         })
     }
 
     /// The number of the last message that anybody has kept; zero if there is none.
     pub fn last_message(&self) -> Result<i64, HistoryError> {
-        self.read(|connection| {
+        self.with_connection(|connection| {
             connection.query_row("SELECT coalesce(max(id), 0) FROM messages", [], |row| row.get(0))
         })
     }
 
     /// What the model was told before anything else.
-    pub fn system(&self, session: &SessionInfo) -> Result<Option<String>, HistoryError> {
-        self.read(|connection| {
+    pub fn system_prompt(&self, session: &SessionSummary) -> Result<Option<String>, HistoryError> {
+        self.with_connection(|connection| {
             let mut find =
                 connection.prepare_cached("SELECT text FROM prompts WHERE session = ?1")?;
             find.query_row([session.key], |row| row.get(0)).optional()
         })
     }
 
-    pub(crate) fn read<T>(
+    pub(crate) fn with_connection<T>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, HistoryError> {
-        work(&self.lock()).map_err(|e| HistoryError::of(&self.path, &e))
+        work(&self.lock()).map_err(|e| HistoryError::from_sqlite(&self.path, &e))
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -292,12 +292,12 @@ fn connect(path: &Path) -> Result<Connection, HistoryError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(64);
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)
     };
-    let failed = |e: &rusqlite::Error| HistoryError::of(path, e);
+    let failed = |e: &rusqlite::Error| HistoryError::from_sqlite(path, e);
     match open() {
         // In a folder that cannot be written, and without a log: nobody writes
         // there, so the file can be read as it is.
@@ -307,7 +307,7 @@ fn connect(path: &Path) -> Result<Connection, HistoryError> {
                 Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)
             ) =>
         {
-            let Some(uri) = still(path) else { return Err(failed(&error)) };
+            let Some(uri) = immutable_uri(path) else { return Err(failed(&error)) };
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(uri, flags).map_err(|_| failed(&error))
         }
@@ -316,7 +316,7 @@ fn connect(path: &Path) -> Result<Connection, HistoryError> {
 }
 
 /// The address of a file that does not change, if its log is empty.
-fn still(path: &Path) -> Option<String> {
+fn immutable_uri(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let log = std::fs::metadata(format!("{text}-wal"));
     if log.is_ok_and(|log| log.len() > 0) {
@@ -326,39 +326,39 @@ fn still(path: &Path) -> Option<String> {
     Some(format!("file:{text}?immutable=1"))
 }
 
-fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
+fn session_from_row(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
     let parent: Option<String> = row.get(5)?;
     let kinship: Option<String> = row.get(6)?;
     let preview: Option<String> = row.get(21)?;
     let preview: String =
         preview.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(SessionInfo {
+    Ok(SessionSummary {
         id: row.get(0)?,
         source: row.get(1)?,
         title: row.get(2)?,
         cwd: row.get(3)?,
         model: row.get(4)?,
-        parent: parent.map(|id| Parent {
+        parent: parent.map(|id| ParentLink {
             id,
-            by: kinship.as_deref().and_then(Kinship::named).unwrap_or(Kinship::Branch),
+            relation: kinship.as_deref().and_then(SessionRelation::parse).unwrap_or(SessionRelation::Branch),
         }),
-        started: moment(row.get(7)?),
-        ended: row.get::<_, Option<i64>>(8)?.map(moment),
+        started: timestamp_from_ms(row.get(7)?),
+        ended: row.get::<_, Option<i64>>(8)?.map(timestamp_from_ms),
         end_reason: row.get(9)?,
-        last_active: moment(row.get(10)?),
+        last_active: timestamp_from_ms(row.get(10)?),
         messages: row.get::<_, i64>(11)?.max(0).unsigned_abs(),
         calls: row.get::<_, i64>(12)?.max(0).unsigned_abs(),
-        usage: usage(row, 13)?,
+        usage: usage_from_row(row, 13)?,
         key: row.get(19)?,
         root: row.get(20)?,
-        preview: preview.chars().take(PREVIEW).collect(),
+        preview: preview.chars().take(PREVIEW_CHARS).collect(),
     })
 }
 
-fn whole(n: usize) -> i64 {
+fn to_i64(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn size(n: i64) -> usize {
+fn to_usize(n: i64) -> usize {
     usize::try_from(n).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 /// How a session begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Beginning {
+pub struct NewSession {
     /// Its id; one is made up if there is none.
     pub id: Option<String>,
     /// Where it comes from: `cli`, `run`, `cron`, `subagent`, `batch`, …
@@ -19,21 +19,21 @@ pub struct Beginning {
     /// What the model is told before anything else.
     pub system: Option<String>,
     /// The session that it comes from.
-    pub parent: Option<Parent>,
+    pub parent: Option<ParentLink>,
 }
 
 /// The session that another one comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
+pub struct ParentLink {
     /// Its id.
     pub id: String,
     /// In what way.
-    pub by: Kinship,
+    pub relation: SessionRelation,
 }
 
 /// In what way a session comes from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kinship {
+pub enum SessionRelation {
     /// It does a part of the other's work.
     Delegation,
     /// It goes on with a summary of the other.
@@ -42,7 +42,7 @@ pub enum Kinship {
     Branch,
 }
 
-impl Kinship {
+impl SessionRelation {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -52,14 +52,14 @@ impl Kinship {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         [Self::Delegation, Self::Compression, Self::Branch].into_iter().find(|k| k.name() == name)
     }
 }
 
 /// A session in a few words and numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SessionInfo {
+pub struct SessionSummary {
     /// Its id.
     pub id: String,
     /// Where it comes from.
@@ -71,7 +71,7 @@ pub struct SessionInfo {
     /// The model that answered last, or is asked.
     pub model: Option<String>,
     /// The session that it comes from.
-    pub parent: Option<Parent>,
+    pub parent: Option<ParentLink>,
     /// When it began.
     pub started: Timestamp,
     /// When it ended, if it has.
@@ -96,7 +96,7 @@ pub struct SessionInfo {
 
 /// How a message stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum MessageState {
     /// It is a part of what is sent.
     Live,
     /// It was taken back.
@@ -109,25 +109,25 @@ pub enum Standing {
 
 /// A message that is kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct StoredMessage {
     /// Its number; a later message has a higher one.
     pub id: i64,
     /// When it was said.
     pub at: Timestamp,
     /// How it stands.
-    pub standing: Standing,
+    pub state: MessageState,
     /// It.
     pub message: ChatMessage,
 }
 
-impl Kept {
+impl StoredMessage {
     /// Who said it.
     pub fn role(&self) -> &'static str {
         role(&self.message)
     }
 
     /// The tool that answers, and the call that it answers.
-    pub fn answers(&self) -> Option<(&str, &str)> {
+    pub fn answered_call(&self) -> Option<(&str, &str)> {
         match &self.message {
             ChatMessage::Tool(answer) => Some((&answer.name, &answer.call_id)),
             _ => None,

@@ -6,23 +6,23 @@ use rusqlite::{Row, ToSql};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::record::{Kept, Standing, role};
+use crate::record::{StoredMessage, MessageState, role};
 
 /// The columns of a message, from the table that is called `x` there.
-pub(crate) const COLUMNS: &str = "x.id, x.at, x.state, x.echo, x.role, x.tool, x.call_id, \
+pub(crate) const MESSAGE_COLUMNS: &str = "x.id, x.at, x.state, x.echo, x.role, x.tool, x.call_id, \
     x.is_error, x.finish, x.model, x.input, x.output, x.cache_read, x.cache_write, x.thought, \
     x.cost, x.text, x.calls, x.reasoning, x.parts";
 
-/// Puts a message in; the parameters are those of [`Fields::params`] after
+/// Puts a message in; the parameters are those of [`MessageFields::params`] after
 /// session, time, echo.
-pub(crate) const INSERT: &str = "INSERT INTO messages \
+pub(crate) const INSERT_MESSAGE: &str = "INSERT INTO messages \
     (session, at, echo, role, tool, call_id, is_error, finish, model, input, output, cache_read, \
      cache_write, thought, cost, text, calls, reasoning, parts) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 
 /// A message in the columns of its row.
 #[derive(Debug, Default)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct MessageFields<'a> {
     role: &'static str,
     tool: Option<&'a str>,
     call_id: Option<&'a str>,
@@ -37,8 +37,8 @@ pub(crate) struct Fields<'a> {
     parts: Option<String>,
 }
 
-impl<'a> Fields<'a> {
-    pub(crate) fn of(message: &'a ChatMessage) -> Self {
+impl<'a> MessageFields<'a> {
+    pub(crate) fn from_message(message: &'a ChatMessage) -> Self {
         let role = role(message);
         match message {
             ChatMessage::System { text } => Self { role, text: Some(text.into()), ..Self::default() },
@@ -47,40 +47,40 @@ impl<'a> Fields<'a> {
                 several => Self {
                     role,
                     text: Some(message.text().into()),
-                    parts: json(&several),
+                    parts: to_json(&several),
                     ..Self::default()
                 },
             },
-            ChatMessage::Assistant(reply) => Self::of_reply(role, reply),
+            ChatMessage::Assistant(reply) => Self::from_reply(role, reply),
             ChatMessage::Tool(answer) => Self {
                 role,
                 tool: Some(&answer.name),
                 call_id: Some(&answer.call_id),
-                is_error: Some(how_it_went(answer)),
+                is_error: Some(error_code(answer)),
                 text: Some((&answer.content).into()),
-                parts: some(&answer.images),
+                parts: json_if_any(&answer.images),
                 ..Self::default()
             },
         }
     }
 
-    fn of_reply(role: &'static str, reply: &'a ModelReply) -> Self {
+    fn from_reply(role: &'static str, reply: &'a ModelReply) -> Self {
         let TokenUsage { input, output, cache_read, cache_write, reasoning, cost } = reply.usage;
         Self {
             role,
-            finish: json(&reply.finish),
+            finish: to_json(&reply.finish),
             model: (!reply.model.is_empty()).then_some(&reply.model),
             usage: [input, output, cache_read, cache_write, reasoning]
                 .map(|n| Some(i64::try_from(n).unwrap_or(i64::MAX))),
             cost,
             text: Some((&reply.text).into()),
-            calls: some(&reply.calls),
-            reasoning: reply.reasoning.as_ref().and_then(json),
+            calls: json_if_any(&reply.calls),
+            reasoning: reply.reasoning.as_ref().and_then(to_json),
             ..Self::default()
         }
     }
 
-    /// The parameters of [`INSERT`].
+    /// The parameters of [`INSERT_MESSAGE`].
     pub(crate) fn params<'b>(
         &'b self,
         session: &'b i64,
@@ -113,63 +113,63 @@ impl<'a> Fields<'a> {
 }
 
 /// What stands in `is_error` of a call that was stopped.
-const CANCELLED: u8 = 2;
+const CANCELLED_CODE: u8 = 2;
 
-fn how_it_went(answer: &ToolCallAnswer) -> u8 {
-    if answer.is_cancelled { CANCELLED } else { u8::from(answer.is_error) }
+fn error_code(answer: &ToolCallAnswer) -> u8 {
+    if answer.is_cancelled { CANCELLED_CODE } else { u8::from(answer.is_error) }
 }
 
-fn json(value: &(impl Serialize + ?Sized)) -> Option<String> {
+fn to_json(value: &(impl Serialize + ?Sized)) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-fn some<T: Serialize>(list: &[T]) -> Option<String> {
-    if list.is_empty() { None } else { json(list) }
+fn json_if_any<T: Serialize>(list: &[T]) -> Option<String> {
+    if list.is_empty() { None } else { to_json(list) }
 }
 
 /// A value from its JSON; one that cannot be read counts as none, so that one
 /// damaged row does not hide a whole session.
-fn parsed<T: DeserializeOwned>(text: Option<String>) -> Option<T> {
+fn parse_json<T: DeserializeOwned>(text: Option<String>) -> Option<T> {
     serde_json::from_str(&text?).ok()
 }
 
-/// A message from a row of [`COLUMNS`].
-pub(crate) fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
+/// A message from a row of [`MESSAGE_COLUMNS`].
+pub(crate) fn message_from_row(row: &Row<'_>) -> rusqlite::Result<StoredMessage> {
     let text: String = row.get::<_, Option<String>>(16)?.unwrap_or_default();
     let parts: Option<String> = row.get(19)?;
     let message = match row.get::<_, String>(4)?.as_str() {
         "system" => ChatMessage::System { text },
         "assistant" => ChatMessage::Assistant(ModelReply {
             text,
-            calls: parsed::<Vec<RequestedCall>>(row.get(17)?).unwrap_or_default(),
-            reasoning: parsed::<Reasoning>(row.get(18)?),
-            finish: parsed::<FinishReason>(row.get(8)?).unwrap_or(FinishReason::Broken),
-            usage: usage(row, 10)?,
+            calls: parse_json::<Vec<RequestedCall>>(row.get(17)?).unwrap_or_default(),
+            reasoning: parse_json::<Reasoning>(row.get(18)?),
+            finish: parse_json::<FinishReason>(row.get(8)?).unwrap_or(FinishReason::Broken),
+            usage: usage_from_row(row, 10)?,
             model: row.get::<_, Option<String>>(9)?.unwrap_or_default(),
         }),
         "tool" => ChatMessage::Tool(ToolCallAnswer {
             call_id: row.get::<_, Option<String>>(6)?.unwrap_or_default(),
             name: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
             content: text,
-            images: parsed::<Vec<InlineImage>>(parts).unwrap_or_default(),
+            images: parse_json::<Vec<InlineImage>>(parts).unwrap_or_default(),
             is_error: row.get::<_, Option<bool>>(7)?.unwrap_or_default(),
-            is_cancelled: row.get::<_, Option<u8>>(7)? == Some(CANCELLED),
+            is_cancelled: row.get::<_, Option<u8>>(7)? == Some(CANCELLED_CODE),
         }),
         _ => ChatMessage::User {
-            content: parsed::<Vec<ContentPart>>(parts).unwrap_or_else(|| vec![ContentPart::Text { text }]),
+            content: parse_json::<Vec<ContentPart>>(parts).unwrap_or_else(|| vec![ContentPart::Text { text }]),
         },
     };
     let standing = match (row.get::<_, i64>(2)?, row.get::<_, Option<i64>>(3)?) {
-        (1, _) => Standing::Undone,
-        (_, Some(0)) => Standing::Summary,
-        (2, _) => Standing::Folded,
-        _ => Standing::Live,
+        (1, _) => MessageState::Undone,
+        (_, Some(0)) => MessageState::Summary,
+        (2, _) => MessageState::Folded,
+        _ => MessageState::Live,
     };
-    Ok(Kept { id: row.get(0)?, at: moment(row.get(1)?), standing, message })
+    Ok(StoredMessage { id: row.get(0)?, at: timestamp_from_ms(row.get(1)?), state: standing, message })
 }
 
 /// Six columns from this one on.
-pub(crate) fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<TokenUsage> {
+pub(crate) fn usage_from_row(row: &Row<'_>, from: usize) -> rusqlite::Result<TokenUsage> {
     let count = |at: usize| -> rusqlite::Result<u64> {
         Ok(row.get::<_, Option<i64>>(from + at)?.unwrap_or_default().max(0).unsigned_abs())
     };
@@ -184,7 +184,7 @@ pub(crate) fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<TokenUsage> 
 }
 
 /// A point in time from its milliseconds.
-pub(crate) fn moment(milliseconds: i64) -> Timestamp {
+pub(crate) fn timestamp_from_ms(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(milliseconds).unwrap_or_default()
 }
 

@@ -7,14 +7,14 @@ use super::*;
 
 fn through_the_file(message: &ChatMessage) -> ChatMessage {
     let connection = Connection::open_in_memory().unwrap();
-    let columns = COLUMNS.replace("x.", "");
+    let columns = MESSAGE_COLUMNS.replace("x.", "");
     let with_session = format!("session, {columns}");
     connection.execute_batch(&format!("CREATE TABLE messages ({with_session})")).unwrap();
-    connection.execute(INSERT, &Fields::of(message).params(&1, &5, &None)[..]).unwrap();
+    connection.execute(INSERT_MESSAGE, &MessageFields::from_message(message).params(&1, &5, &None)[..]).unwrap();
     connection.execute_batch("UPDATE messages SET id = 7, state = 0").unwrap();
     let kept =
-        connection.query_row(&format!("SELECT {COLUMNS} FROM messages x"), [], kept).unwrap();
-    assert_eq!((kept.id, kept.at.as_millisecond(), kept.standing), (7, 5, Standing::Live));
+        connection.query_row(&format!("SELECT {MESSAGE_COLUMNS} FROM messages x"), [], message_from_row).unwrap();
+    assert_eq!((kept.id, kept.at.as_millisecond(), kept.state), (7, 5, MessageState::Live));
     kept.message
 }
 

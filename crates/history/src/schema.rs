@@ -7,11 +7,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::HistoryError;
 
 /// Says that the file is ours.
-const APPLICATION: i32 = 0x4872_6d73;
+const APPLICATION_ID: i32 = 0x4872_6d73;
 
 /// Each step leads from the layout of its place to the next one. Steps are
 /// only ever added.
-const STEPS: [&str; 1] = ["
+const MIGRATION_STEPS: [&str; 1] = ["
 CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -73,7 +73,7 @@ INSERT INTO marks VALUES ('indexed', 0);
 
 /// The indexes keep no text: it is in the messages. Those of `pieces` are only
 /// asked which messages may have something.
-pub(crate) const INDEXES: &str = "
+pub(crate) const INDEX_TABLES_SQL: &str = "
 CREATE VIRTUAL TABLE words USING fts5(
     text, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 0');
 CREATE VIRTUAL TABLE pieces USING fts5(
@@ -81,22 +81,22 @@ CREATE VIRTUAL TABLE pieces USING fts5(
 ";
 
 /// The latest layout.
-pub(crate) const LAYOUT: i64 = STEPS.len() as i64;
+pub(crate) const SCHEMA_VERSION: i64 = MIGRATION_STEPS.len() as i64;
 
 /// What the file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum SchemaState {
     /// Nothing is in it.
     Empty,
     /// The present one.
-    Present,
+    Current,
     /// An earlier one of ours.
-    Earlier,
+    Outdated,
 }
 
 /// What the file is; an error if it is not for us.
-pub(crate) fn look(connection: &Connection, path: &Path) -> Result<Layout, HistoryError> {
-    let failed = |e: rusqlite::Error| HistoryError::of(path, &e);
+pub(crate) fn inspect(connection: &Connection, path: &Path) -> Result<SchemaState, HistoryError> {
+    let failed = |e: rusqlite::Error| HistoryError::from_sqlite(path, &e);
     // One moment for all that is read: another process may be making the file.
     let _moment = connection
         .is_autocommit()
@@ -107,49 +107,49 @@ pub(crate) fn look(connection: &Connection, path: &Path) -> Result<Layout, Histo
         connection.pragma_query_value(None, pragma, |row| row.get(0)).map_err(failed)
     };
     let found = number("user_version")?;
-    if number("application_id")? != i64::from(APPLICATION) {
+    if number("application_id")? != i64::from(APPLICATION_ID) {
         let things: i64 = connection
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
             .map_err(failed)?;
         return if things == 0 && found == 0 {
-            Ok(Layout::Empty)
+            Ok(SchemaState::Empty)
         } else {
             Err(HistoryError::Foreign { path: path.to_owned() })
         };
     }
     match found {
-        LAYOUT => Ok(Layout::Present),
-        newer if newer > LAYOUT => {
-            Err(HistoryError::Newer { path: path.to_owned(), found, known: LAYOUT })
+        SCHEMA_VERSION => Ok(SchemaState::Current),
+        newer if newer > SCHEMA_VERSION => {
+            Err(HistoryError::Newer { path: path.to_owned(), found, known: SCHEMA_VERSION })
         }
-        _ => Ok(Layout::Earlier),
+        _ => Ok(SchemaState::Outdated),
     }
 }
 
 /// Brings the file to the present layout, alone among all processes.
-pub(crate) fn bring_up(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
-    if look(connection, path)? == Layout::Present {
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
+    if inspect(connection, path)? == SchemaState::Current {
         return Ok(());
     }
-    let failed = |e: rusqlite::Error| HistoryError::of(path, &e);
+    let failed = |e: rusqlite::Error| HistoryError::from_sqlite(path, &e);
     let step =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     // Another process may have been faster.
-    let layout = look(&step, path)?;
-    if layout == Layout::Present {
+    let layout = inspect(&step, path)?;
+    if layout == SchemaState::Current {
         return Ok(());
     }
     let from: i64 = match layout {
-        Layout::Empty => 0,
+        SchemaState::Empty => 0,
         _ => step.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?,
     };
-    for sql in STEPS.iter().skip(usize::try_from(from).unwrap_or_default()) {
+    for sql in MIGRATION_STEPS.iter().skip(usize::try_from(from).unwrap_or_default()) {
         step.execute_batch(sql).map_err(failed)?;
     }
-    if layout == Layout::Empty {
-        step.execute_batch(INDEXES).map_err(failed)?;
-        step.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+    if layout == SchemaState::Empty {
+        step.execute_batch(INDEX_TABLES_SQL).map_err(failed)?;
+        step.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     }
-    step.pragma_update(None, "user_version", LAYOUT).map_err(failed)?;
+    step.pragma_update(None, "user_version", SCHEMA_VERSION).map_err(failed)?;
     step.commit().map_err(failed)
 }

@@ -5,24 +5,24 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
 use crate::error::HistoryError;
-use crate::index::{mark, searched};
-use crate::query::Question;
-use crate::reader::Reader;
-use crate::record::Kept;
-use crate::rows::{COLUMNS, kept, moment};
+use crate::index::{indexed_up_to, searchable_text};
+use crate::query::ParsedQuery;
+use crate::reader::HistoryReader;
+use crate::record::StoredMessage;
+use crate::rows::{MESSAGE_COLUMNS, message_from_row, timestamp_from_ms};
 use crate::snippet::snippet;
-use crate::words::{folded, words};
+use crate::words::{fold_text, words};
 
 /// So many of the latest messages with a word are ranked.
-const RANKED: usize = 1_000;
+const MAX_RANKED: usize = 1_000;
 /// So many messages that may have a piece of a word are looked at.
-const LIKELY: usize = 300;
+const MAX_TRIGRAM_CANDIDATES: usize = 300;
 /// So many of the latest messages are looked through for what no index knows.
-const SCANNED: usize = 5_000;
+const MAX_SCANNED: usize = 5_000;
 
 /// What is looked for.
 #[derive(Debug, Clone, Default)]
-pub struct Query {
+pub struct MessageQuery {
     /// Any text: words, "phrases", `OR`, `NOT`, `begin*`.
     pub text: String,
     /// Only said by these: user, assistant, tool, system; empty for all.
@@ -36,14 +36,14 @@ pub struct Query {
     /// Said before.
     pub until: Option<Timestamp>,
     /// Which come first.
-    pub sort: Sort,
+    pub sort: HitOrder,
     /// At most so many.
     pub limit: usize,
 }
 
 /// Which hits come first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Sort {
+pub enum HitOrder {
     /// Those that fit best.
     #[default]
     Rank,
@@ -55,7 +55,7 @@ pub enum Sort {
 
 /// A message that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct MessageHit {
     /// The message.
     pub message: i64,
     /// Its session.
@@ -70,16 +70,16 @@ pub struct Hit {
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Results {
+pub struct MessageResults {
     /// The messages.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<MessageHit>,
     /// Whether words were only found as pieces of others.
-    pub in_pieces: bool,
+    pub by_substring: bool,
 }
 
 /// A hit before its words are fetched.
 #[derive(Debug, Clone)]
-pub(crate) struct Raw {
+pub(crate) struct RawHit {
     pub(crate) message: i64,
     pub(crate) session: i64,
     pub(crate) session_id: String,
@@ -90,111 +90,111 @@ pub(crate) struct Raw {
 }
 
 /// What every way of searching asks for; the conditions are the same for all.
-const RAW: &str = "x.id, x.session, s.id, s.root, s.source, x.role, x.at";
-const CONDITIONS: &str = "x.state <> 1 AND x.echo IS NULL \
+const RAW_HIT_COLUMNS: &str = "x.id, x.session, s.id, s.root, s.source, x.role, x.at";
+const WHERE_CONDITIONS: &str = "x.state <> 1 AND x.echo IS NULL \
     AND (?2 IS NULL OR instr(?2, ',' || x.role || ',') > 0) AND (?3 IS NULL OR s.id = ?3) \
     AND (?4 IS NULL OR s.source = ?4) AND (?5 IS NULL OR x.at >= ?5) AND (?6 IS NULL OR x.at < ?6)";
 
-impl Reader {
+impl HistoryReader {
     /// Searches all sessions.
-    pub fn search(&self, query: &Query) -> Result<Results, HistoryError> {
-        let question = Question::parse(&query.text);
-        let (raw, in_pieces) = self.hits(query, &question)?;
+    pub fn search(&self, query: &MessageQuery) -> Result<MessageResults, HistoryError> {
+        let question = ParsedQuery::parse(&query.text);
+        let (raw, in_pieces) = self.raw_hits(query, &question)?;
         let mut hits = Vec::new();
         for raw in raw {
-            hits.extend(self.hit(&raw, &question)?);
+            hits.extend(self.load_hit(&raw, &question)?);
         }
-        Ok(Results { hits, in_pieces })
+        Ok(MessageResults { hits, by_substring: in_pieces })
     }
 
     /// The hit with its words.
-    pub(crate) fn hit(&self, raw: &Raw, question: &Question) -> Result<Option<Hit>, HistoryError> {
-        Ok(self.message(raw.message)?.map(|(_, kept)| Hit {
+    pub(crate) fn load_hit(&self, raw: &RawHit, question: &ParsedQuery) -> Result<Option<MessageHit>, HistoryError> {
+        Ok(self.message(raw.message)?.map(|(_, kept)| MessageHit {
             message: raw.message,
             session: raw.session_id.clone(),
             role: raw.role.clone(),
-            at: moment(raw.at),
-            snippet: snippet(&searched(&kept.message), question),
+            at: timestamp_from_ms(raw.at),
+            snippet: snippet(&searchable_text(&kept.message), question),
         }))
     }
 
-    pub(crate) fn hits(
+    pub(crate) fn raw_hits(
         &self,
-        query: &Query,
-        question: &Question,
-    ) -> Result<(Vec<Raw>, bool), HistoryError> {
-        self.read(|connection| {
+        query: &MessageQuery,
+        question: &ParsedQuery,
+    ) -> Result<(Vec<RawHit>, bool), HistoryError> {
+        self.with_connection(|connection| {
             // One moment for all that is read.
             let moment = connection.unchecked_transaction()?;
-            let search = Search { connection: &moment, query, question, mark: mark(&moment)? };
+            let search = QueryRun { connection: &moment, query, question, mark: indexed_up_to(&moment)? };
             if !question.is_wordless() {
-                let found = search.by_words()?;
+                let found = search.search_words()?;
                 // Pieces know nothing of what must not be there.
-                if !found.is_empty() || question.excludes() {
+                if !found.is_empty() || question.has_exclusions() {
                     return Ok((found, false));
                 }
             }
-            Ok((search.by_pieces()?, true))
+            Ok((search.search_substrings()?, true))
         })
     }
 }
 
-/// The parameters of [`CONDITIONS`], after what an index is asked.
-type Conditions<'a> =
+/// The parameters of [`WHERE_CONDITIONS`], after what an index is asked.
+type ConditionParams<'a> =
     (Option<&'a str>, Option<String>, Option<&'a str>, Option<&'a str>, Option<i64>, Option<i64>);
 
-struct Search<'a> {
+struct QueryRun<'a> {
     connection: &'a Connection,
-    query: &'a Query,
-    question: &'a Question,
+    query: &'a MessageQuery,
+    question: &'a ParsedQuery,
     /// Up to where the indexes go.
     mark: i64,
 }
 
-impl Search<'_> {
-    fn by_words(&self) -> rusqlite::Result<Vec<Raw>> {
+impl QueryRun<'_> {
+    fn search_words(&self) -> rusqlite::Result<Vec<RawHit>> {
         let limit = self.query.limit;
-        let waiting = self.scan(self.mark, RANKED, |kept| {
-            self.question.holds(&words(&searched(&kept.message)))
+        let waiting = self.scan(self.mark, MAX_RANKED, |kept| {
+            self.question.matches(&words(&searchable_text(&kept.message)))
         })?;
-        let matching = self.question.to_match();
+        let matching = self.question.to_fts();
         let inner = |order: &str, most: usize, more: &str| {
             format!(
-                "SELECT {RAW}{more} FROM words CROSS JOIN messages x ON x.id = words.rowid \
+                "SELECT {RAW_HIT_COLUMNS}{more} FROM words CROSS JOIN messages x ON x.id = words.rowid \
                  CROSS JOIN sessions s ON s.key = x.session \
-                 WHERE words MATCH ?1 AND {CONDITIONS} ORDER BY words.rowid {order} LIMIT {most}"
+                 WHERE words MATCH ?1 AND {WHERE_CONDITIONS} ORDER BY words.rowid {order} LIMIT {most}"
             )
         };
         let sql = match self.query.sort {
-            Sort::Newest => inner("DESC", limit, ""),
-            Sort::Oldest => inner("ASC", limit, ""),
-            Sort::Rank => format!(
+            HitOrder::Newest => inner("DESC", limit, ""),
+            HitOrder::Oldest => inner("ASC", limit, ""),
+            HitOrder::Rank => format!(
                 "SELECT * FROM ({}) ORDER BY fit LIMIT {limit}",
-                inner("DESC", RANKED, ", bm25(words) AS fit")
+                inner("DESC", MAX_RANKED, ", bm25(words) AS fit")
             ),
         };
-        let indexed: Vec<Raw> = self
+        let indexed: Vec<RawHit> = self
             .connection
             .prepare_cached(&sql)?
-            .query_map(self.params(Some(&matching)), raw)?
+            .query_map(self.params(Some(&matching)), raw_hit)?
             .collect::<rusqlite::Result<_>>()?;
         Ok(self.merge(waiting, indexed))
     }
 
-    fn by_pieces(&self) -> rusqlite::Result<Vec<Raw>> {
-        let within = |kept: &Kept| self.question.is_within(&folded(&searched(&kept.message)));
-        let Some(pieces) = self.question.to_pieces() else {
-            let found = self.scan(0, SCANNED, within)?;
+    fn search_substrings(&self) -> rusqlite::Result<Vec<RawHit>> {
+        let within = |kept: &StoredMessage| self.question.matches_text(&fold_text(&searchable_text(&kept.message)));
+        let Some(pieces) = self.question.to_trigram_fts() else {
+            let found = self.scan(0, MAX_SCANNED, within)?;
             return Ok(self.merge(found, Vec::new()));
         };
-        let waiting = self.scan(self.mark, RANKED, within)?;
-        let order = self.order();
+        let waiting = self.scan(self.mark, MAX_RANKED, within)?;
+        let order = self.sql_order();
         let sql = format!(
-            "SELECT {COLUMNS}, {RAW} FROM pieces CROSS JOIN messages x ON x.id = pieces.rowid \
+            "SELECT {MESSAGE_COLUMNS}, {RAW_HIT_COLUMNS} FROM pieces CROSS JOIN messages x ON x.id = pieces.rowid \
              CROSS JOIN sessions s ON s.key = x.session \
-             WHERE pieces MATCH ?1 AND {CONDITIONS} ORDER BY pieces.rowid {order} LIMIT {LIKELY}"
+             WHERE pieces MATCH ?1 AND {WHERE_CONDITIONS} ORDER BY pieces.rowid {order} LIMIT {MAX_TRIGRAM_CANDIDATES}"
         );
-        let indexed = self.look_through(&sql, Some(&pieces), within)?;
+        let indexed = self.filter_rows(&sql, Some(&pieces), within)?;
         Ok(self.merge(waiting, indexed))
     }
 
@@ -203,36 +203,36 @@ impl Search<'_> {
         &self,
         after: i64,
         most: usize,
-        fits: impl Fn(&Kept) -> bool,
-    ) -> rusqlite::Result<Vec<Raw>> {
-        let order = self.order();
+        fits: impl Fn(&StoredMessage) -> bool,
+    ) -> rusqlite::Result<Vec<RawHit>> {
+        let order = self.sql_order();
         let sql = format!(
-            "SELECT {COLUMNS}, {RAW} FROM messages x CROSS JOIN sessions s ON s.key = x.session \
-             WHERE ?1 IS NULL AND x.id > {after} AND {CONDITIONS} ORDER BY x.id {order} LIMIT {most}"
+            "SELECT {MESSAGE_COLUMNS}, {RAW_HIT_COLUMNS} FROM messages x CROSS JOIN sessions s ON s.key = x.session \
+             WHERE ?1 IS NULL AND x.id > {after} AND {WHERE_CONDITIONS} ORDER BY x.id {order} LIMIT {most}"
         );
-        self.look_through(&sql, None, fits)
+        self.filter_rows(&sql, None, fits)
     }
 
-    fn look_through(
+    fn filter_rows(
         &self,
         sql: &str,
         matching: Option<&str>,
-        fits: impl Fn(&Kept) -> bool,
-    ) -> rusqlite::Result<Vec<Raw>> {
+        fits: impl Fn(&StoredMessage) -> bool,
+    ) -> rusqlite::Result<Vec<RawHit>> {
         let mut find = self.connection.prepare(sql)?;
         let mut rows = find.query(self.params(matching))?;
         let mut found = Vec::new();
         while found.len() < self.query.limit
             && let Some(row) = rows.next()?
         {
-            if fits(&kept(row)?) {
-                found.push(raw_from(row, 20)?);
+            if fits(&message_from_row(row)?) {
+                found.push(raw_hit_at(row, 20)?);
             }
         }
         Ok(found)
     }
 
-    fn params<'b>(&'b self, matching: Option<&'b str>) -> Conditions<'b> {
+    fn params<'b>(&'b self, matching: Option<&'b str>) -> ConditionParams<'b> {
         let query = self.query;
         (
             matching,
@@ -244,26 +244,26 @@ impl Search<'_> {
         )
     }
 
-    fn order(&self) -> &'static str {
-        if self.query.sort == Sort::Oldest { "ASC" } else { "DESC" }
+    fn sql_order(&self) -> &'static str {
+        if self.query.sort == HitOrder::Oldest { "ASC" } else { "DESC" }
     }
 
     /// Those that wait for the index are the latest.
-    fn merge(&self, waiting: Vec<Raw>, indexed: Vec<Raw>) -> Vec<Raw> {
+    fn merge(&self, waiting: Vec<RawHit>, indexed: Vec<RawHit>) -> Vec<RawHit> {
         let (first, then) = match self.query.sort {
-            Sort::Oldest => (indexed, waiting),
-            Sort::Rank | Sort::Newest => (waiting, indexed),
+            HitOrder::Oldest => (indexed, waiting),
+            HitOrder::Rank | HitOrder::Newest => (waiting, indexed),
         };
         first.into_iter().chain(then).take(self.query.limit).collect()
     }
 }
 
-fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
-    raw_from(row, 0)
+fn raw_hit(row: &Row<'_>) -> rusqlite::Result<RawHit> {
+    raw_hit_at(row, 0)
 }
 
-fn raw_from(row: &Row<'_>, from: usize) -> rusqlite::Result<Raw> {
-    Ok(Raw {
+fn raw_hit_at(row: &Row<'_>, from: usize) -> rusqlite::Result<RawHit> {
+    Ok(RawHit {
         message: row.get(from)?,
         session: row.get(from + 1)?,
         session_id: row.get(from + 2)?,

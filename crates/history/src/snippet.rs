@@ -2,32 +2,32 @@
 
 use std::ops::Range;
 
-use crate::query::Question;
-use crate::words::{Word, folded, words};
+use crate::query::ParsedQuery;
+use crate::words::{IndexedWord, fold_text, words};
 
 /// So many words are shown before the first hit.
-const BEFORE: usize = 12;
+const WORDS_BEFORE_HIT: usize = 12;
 /// So many words are shown in all.
-const SHOWN: usize = 40;
+const MAX_SHOWN_WORDS: usize = 40;
 /// The most characters that are shown.
-const LONGEST: usize = 400;
+const MAX_SNIPPET_BYTES: usize = 400;
 
 /// The words around the first place that the question asks for, all that it
 /// asks for between `>>>` and `<<<`.
-pub(crate) fn snippet(text: &str, question: &Question) -> String {
+pub(crate) fn snippet(text: &str, question: &ParsedQuery) -> String {
     let all = words(text);
     let mut marked: Vec<Range<usize>> =
-        question.places(&all).into_iter().filter_map(|place| bytes(&all, &place)).collect();
+        question.match_ranges(&all).into_iter().filter_map(|place| byte_range(&all, &place)).collect();
     if marked.is_empty() {
-        marked = question.pieces().iter().filter_map(|piece| find(text, &all, piece)).collect();
+        marked = question.substrings().iter().filter_map(|piece| find_piece(text, &all, piece)).collect();
     }
     marked.sort_by_key(|range| range.start);
     let first = marked.first().map_or(0, |range| range.start);
-    let begin = all.partition_point(|word| word.at.end <= first).saturating_sub(BEFORE);
-    let from = if begin == 0 { 0 } else { all.get(begin).map_or(0, |word| word.at.start) };
-    let from = from.max(text.floor_char_boundary(first.saturating_sub(LONGEST / 2)));
-    let to = all.get(begin + SHOWN).map_or(text.len(), |word| word.at.start);
-    let to = to.min(text.floor_char_boundary(from + LONGEST)).max(from);
+    let begin = all.partition_point(|word| word.range.end <= first).saturating_sub(WORDS_BEFORE_HIT);
+    let from = if begin == 0 { 0 } else { all.get(begin).map_or(0, |word| word.range.start) };
+    let from = from.max(text.floor_char_boundary(first.saturating_sub(MAX_SNIPPET_BYTES / 2)));
+    let to = all.get(begin + MAX_SHOWN_WORDS).map_or(text.len(), |word| word.range.start);
+    let to = to.min(text.floor_char_boundary(from + MAX_SNIPPET_BYTES)).max(from);
     let mut shown = String::new();
     if from > 0 {
         shown.push_str("...");
@@ -52,21 +52,21 @@ pub(crate) fn snippet(text: &str, question: &Question) -> String {
     shown.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn bytes(words: &[Word], place: &Range<usize>) -> Option<Range<usize>> {
+fn byte_range(words: &[IndexedWord], place: &Range<usize>) -> Option<Range<usize>> {
     let last = words.get(place.end.checked_sub(1)?)?;
-    Some(words.get(place.start)?.at.start..last.at.end)
+    Some(words.get(place.start)?.range.start..last.range.end)
 }
 
 /// Where a piece stands: in a word, or anywhere in the text.
-fn find(text: &str, words: &[Word], piece: &str) -> Option<Range<usize>> {
-    if let Some(word) = words.iter().find(|word| word.form.contains(piece)) {
-        return Some(word.at.clone());
+fn find_piece(text: &str, words: &[IndexedWord], piece: &str) -> Option<Range<usize>> {
+    if let Some(word) = words.iter().find(|word| word.folded.contains(piece)) {
+        return Some(word.range.clone());
     }
     if let Some(at) = text.find(piece) {
         return Some(at..at + piece.len());
     }
     // Folding may change lengths; where it does not, places are the same.
-    let same = folded(text);
+    let same = fold_text(text);
     let at = (same.len() == text.len()).then(|| same.find(piece)).flatten()?;
     let range = at..at + piece.len();
     text.get(range.clone()).map(|_| range)

@@ -1,7 +1,7 @@
 use super::*;
 
 fn show(text: &str, question: &str) -> String {
-    snippet(text, &Question::parse(question))
+    snippet(text, &ParsedQuery::parse(question))
 }
 
 #[test]
@@ -34,6 +34,6 @@ proptest::proptest! {
     #[test]
     fn any_text_and_question_have_a_snippet(text in "\\PC{0,300}", question in "\\PC{0,40}") {
         let shown = show(&text, &question);
-        proptest::prop_assert!(shown.len() <= LONGEST + 400);
+        proptest::prop_assert!(shown.len() <= MAX_SNIPPET_BYTES + 400);
     }
 }

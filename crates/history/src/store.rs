@@ -11,25 +11,25 @@ use rusqlite::{
 };
 
 use crate::error::HistoryError;
-use crate::index::{self, BATCH};
-use crate::reader::Reader;
-use crate::record::Beginning;
-use crate::rows::{COLUMNS, Fields, INSERT, kept};
+use crate::index::{self, MAX_UNINDEXED_MESSAGES};
+use crate::reader::HistoryReader;
+use crate::record::NewSession;
+use crate::rows::{MESSAGE_COLUMNS, MessageFields, INSERT_MESSAGE, message_from_row};
 use crate::schema;
 
 /// How long a writer waits for others.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The file of conversations, open for writing.
 #[derive(Debug)]
-pub struct Store {
+pub struct HistoryStore {
     path: PathBuf,
-    writer: Mutex<Writer>,
-    reader: Reader,
+    writer: Mutex<StoreWriter>,
+    reader: HistoryReader,
 }
 
 #[derive(Debug)]
-struct Writer {
+struct StoreWriter {
     connection: Connection,
     /// Up to which message the indexes are known to go.
     indexed: i64,
@@ -37,46 +37,46 @@ struct Writer {
 
 /// What was taken back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Undone {
+pub struct UndoReport {
     /// How many messages.
     pub messages: usize,
     /// What the user had said first of them.
-    pub said: Option<String>,
+    pub user_text: Option<String>,
 }
 
 /// What was deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Deleted {
+pub struct DeleteReport {
     /// How many sessions: it, and those that did parts of its work.
     pub sessions: usize,
     /// How many messages.
     pub messages: usize,
 }
 
-impl Store {
+impl HistoryStore {
     /// Opens the file, and makes it if there is none. Only its owner can read
     /// what it makes.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, HistoryError> {
         let path = path.into();
-        make(&path).map_err(|e| HistoryError::Access { path: path.clone(), why: e.to_string() })?;
-        let failed = |e: rusqlite::Error| HistoryError::of(&path, &e);
+        create_file(&path).map_err(|e| HistoryError::Access { path: path.clone(), why: e.to_string() })?;
+        let failed = |e: rusqlite::Error| HistoryError::from_sqlite(&path, &e);
         let mut connection = Connection::open(&path).map_err(failed)?;
-        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(64);
         // Look before anything is changed: the file may be another program's.
-        schema::look(&connection, &path)?;
-        use_log(&connection).map_err(failed)?;
+        schema::inspect(&connection, &path)?;
+        enable_wal(&connection).map_err(failed)?;
         // In this mode a killed process loses nothing that was committed.
         connection.pragma_update(None, "synchronous", "normal").map_err(failed)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-        schema::bring_up(&mut connection, &path)?;
-        let indexed = index::mark(&connection).map_err(failed)?;
-        let reader = Reader::of(&path)?;
-        Ok(Self { writer: Mutex::new(Writer { connection, indexed }), reader, path })
+        schema::migrate(&mut connection, &path)?;
+        let indexed = index::indexed_up_to(&connection).map_err(failed)?;
+        let reader = HistoryReader::open_current(&path)?;
+        Ok(Self { writer: Mutex::new(StoreWriter { connection, indexed }), reader, path })
     }
 
     /// For reading what is in it.
-    pub fn reader(&self) -> &Reader {
+    pub fn reader(&self) -> &HistoryReader {
         &self.reader
     }
 
@@ -86,22 +86,22 @@ impl Store {
     }
 
     /// Begins a session and gives its id.
-    pub fn begin(&self, beginning: &Beginning) -> Result<String, HistoryError> {
+    pub fn begin(&self, beginning: &NewSession) -> Result<String, HistoryError> {
         loop {
-            let id = beginning.id.clone().unwrap_or_else(new_id);
+            let id = beginning.id.clone().unwrap_or_else(new_session_id);
             match self.try_begin(&id, beginning) {
                 // A made-up id was taken by chance.
-                Err(HistoryError::Taken(_)) if beginning.id.is_none() => {}
+                Err(HistoryError::SessionExists(_)) if beginning.id.is_none() => {}
                 other => return other.map(|()| id),
             }
         }
     }
 
-    fn try_begin(&self, id: &str, beginning: &Beginning) -> Result<(), HistoryError> {
+    fn try_begin(&self, id: &str, beginning: &NewSession) -> Result<(), HistoryError> {
         let now = Timestamp::now().as_millisecond();
-        self.change(|step| {
-            if key_of(step, id)?.is_some() {
-                return Ok(Err(HistoryError::Taken(id.to_owned())));
+        self.transact(|step| {
+            if session_key(step, id)?.is_some() {
+                return Ok(Err(HistoryError::SessionExists(id.to_owned())));
             }
             let mut family: Option<(i64, i64)> = None;
             if let Some(parent) = &beginning.parent {
@@ -118,7 +118,7 @@ impl Store {
                     id,
                     family.map_or(0, |(_, root)| root),
                     family.map(|(key, _)| key),
-                    beginning.parent.as_ref().map(|parent| parent.by.name()),
+                    beginning.parent.as_ref().map(|parent| parent.relation.name()),
                     beginning.source,
                     beginning.title,
                     beginning.cwd,
@@ -150,29 +150,29 @@ impl Store {
         message: &ChatMessage,
         at: Timestamp,
     ) -> Result<i64, HistoryError> {
-        let fields = Fields::of(message);
-        let id = self.change(|step| {
-            let Some(key) = key_of(step, session)? else {
+        let fields = MessageFields::from_message(message);
+        let id = self.transact(|step| {
+            let Some(key) = session_key(step, session)? else {
                 return Ok(Err(HistoryError::NoSession(session.to_owned())));
             };
             let at = at.as_millisecond();
-            step.prepare_cached(INSERT)?.execute(&fields.params(&key, &at, &None)[..])?;
+            step.prepare_cached(INSERT_MESSAGE)?.execute(&fields.params(&key, &at, &None)[..])?;
             let id = step.last_insert_rowid();
-            count(step, key, at, message)?;
+            add_to_totals(step, key, at, message)?;
             Ok(Ok(id))
         })?;
-        self.appended(id);
+        self.index_if_due(id);
         Ok(id)
     }
 
     /// Appends a result in place of the one that was kept for its call, and
     /// gives its number; in one step, so that there is always one.
-    pub fn revise(&self, session: &str, result: &ChatMessage) -> Result<i64, HistoryError> {
+    pub fn replace_result(&self, session: &str, result: &ChatMessage) -> Result<i64, HistoryError> {
         let ChatMessage::Tool(answer) = result else { return self.append(session, result) };
-        let fields = Fields::of(result);
+        let fields = MessageFields::from_message(result);
         let at = Timestamp::now().as_millisecond();
-        let id = self.change(|step| {
-            let Some(key) = key_of(step, session)? else {
+        let id = self.transact(|step| {
+            let Some(key) = session_key(step, session)? else {
                 return Ok(Err(HistoryError::NoSession(session.to_owned())));
             };
             let mut find = step.prepare_cached(
@@ -183,24 +183,24 @@ impl Store {
                 find.query_row(params![key, answer.call_id], |row| row.get(0)).optional()?;
             match before {
                 Some(before) => {
-                    index::take_out(step, &[before])?;
+                    index::remove_from_index(step, &[before])?;
                     step.prepare_cached("DELETE FROM messages WHERE id = ?1")?.execute([before])?;
                 }
-                None => count(step, key, at, result)?,
+                None => add_to_totals(step, key, at, result)?,
             }
-            step.prepare_cached(INSERT)?.execute(&fields.params(&key, &at, &None)[..])?;
+            step.prepare_cached(INSERT_MESSAGE)?.execute(&fields.params(&key, &at, &None)[..])?;
             Ok(Ok(step.last_insert_rowid()))
         })?;
-        self.appended(id);
+        self.index_if_due(id);
         Ok(id)
     }
 
-    fn appended(&self, id: i64) {
+    fn index_if_due(&self, id: i64) {
         // What waits for the index is found without it, so that a failure here
         // takes nothing away from what was appended.
         let mut writer = self.writer();
-        if id - writer.indexed >= BATCH
-            && let Ok((indexed, _)) = index::take_in(&mut writer.connection)
+        if id - writer.indexed >= MAX_UNINDEXED_MESSAGES
+            && let Ok((indexed, _)) = index::index_pending(&mut writer.connection)
         {
             writer.indexed = indexed;
         }
@@ -219,12 +219,12 @@ impl Store {
         is_known: &dyn Fn(i64) -> bool,
     ) -> Result<Vec<i64>, HistoryError> {
         let at = Timestamp::now().as_millisecond();
-        self.change(|step| {
-            let Some(key) = key_of(step, session)? else {
+        self.transact(|step| {
+            let Some(key) = session_key(step, session)? else {
                 return Ok(Err(HistoryError::NoSession(session.to_owned())));
             };
             let mut live = step.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM messages m JOIN messages x \
+                "SELECT {MESSAGE_COLUMNS} FROM messages m JOIN messages x \
                  ON x.id = coalesce(nullif(m.echo, 0), m.id) \
                  WHERE m.session = ?1 AND m.state = 0 ORDER BY m.id DESC"
             ))?;
@@ -234,7 +234,7 @@ impl Store {
             let mut wanted = messages.iter().rev();
             let mut next = wanted.next();
             while let Some(row) = live.next()? {
-                let kept = kept(row)?;
+                let kept = message_from_row(row)?;
                 if !is_known(kept.id) {
                     others.push(kept.id);
                 } else if next.is_some_and(|message| kept.message == *message) {
@@ -249,8 +249,8 @@ impl Store {
             let count = messages.len() - same.len();
             let mut new = Vec::with_capacity(count);
             for message in messages.iter().take(count) {
-                let fields = Fields::of(message);
-                step.prepare_cached(INSERT)?.execute(&fields.params(&key, &at, &Some(0))[..])?;
+                let fields = MessageFields::from_message(message);
+                step.prepare_cached(INSERT_MESSAGE)?.execute(&fields.params(&key, &at, &Some(0))[..])?;
                 new.push(step.last_insert_rowid());
             }
             let mut again = step.prepare_cached(
@@ -266,9 +266,9 @@ impl Store {
 
     /// Takes the last turns back: from what the user said on. Undone messages
     /// are no longer sent, shown or found.
-    pub fn undo(&self, session: &str, turns: usize) -> Result<Undone, HistoryError> {
-        let from: Option<i64> = self.change(|step| {
-            let Some(key) = key_of(step, session)? else {
+    pub fn undo(&self, session: &str, turns: usize) -> Result<UndoReport, HistoryError> {
+        let from: Option<i64> = self.transact(|step| {
+            let Some(key) = session_key(step, session)? else {
                 return Ok(Err(HistoryError::NoSession(session.to_owned())));
             };
             let nth = i64::try_from(turns).unwrap_or(i64::MAX).saturating_sub(1);
@@ -280,14 +280,14 @@ impl Store {
         })?;
         match from {
             Some(from) if turns > 0 => self.undo_from(session, from),
-            _ => Ok(Undone::default()),
+            _ => Ok(UndoReport::default()),
         }
     }
 
     /// Takes this message back and all that came after it.
-    pub fn undo_from(&self, session: &str, from: i64) -> Result<Undone, HistoryError> {
-        self.change(|step| {
-            let Some(key) = key_of(step, session)? else {
+    pub fn undo_from(&self, session: &str, from: i64) -> Result<UndoReport, HistoryError> {
+        self.transact(|step| {
+            let Some(key) = session_key(step, session)? else {
                 return Ok(Err(HistoryError::NoSession(session.to_owned())));
             };
             undo_from(step, key, from).map(Ok)
@@ -295,19 +295,19 @@ impl Store {
     }
 
     /// A session took this beside what its messages tell.
-    pub fn spend(&self, session: &str, usage: &TokenUsage) -> Result<(), HistoryError> {
-        self.set(
+    pub fn add_usage(&self, session: &str, usage: &TokenUsage) -> Result<(), HistoryError> {
+        self.update_session(
             session,
             "UPDATE sessions SET input = input + ?2, output = output + ?3, \
              cache_read = cache_read + ?4, cache_write = cache_write + ?5, thought = thought + ?6, \
              cost = CASE WHEN ?7 IS NULL THEN cost ELSE coalesce(cost, 0) + ?7 END WHERE id = ?1",
             params![
                 session,
-                whole(usage.input),
-                whole(usage.output),
-                whole(usage.cache_read),
-                whole(usage.cache_write),
-                whole(usage.reasoning),
+                to_i64(usage.input),
+                to_i64(usage.output),
+                to_i64(usage.cache_read),
+                to_i64(usage.cache_write),
+                to_i64(usage.reasoning),
                 usage.cost,
             ],
         )
@@ -316,13 +316,13 @@ impl Store {
     /// Ends a session.
     pub fn end(&self, session: &str, reason: &str) -> Result<(), HistoryError> {
         let now = Timestamp::now().as_millisecond();
-        self.set(
+        self.update_session(
             session,
             "UPDATE sessions SET ended = ?2, end_reason = ?3 WHERE id = ?1",
             params![session, now, reason],
         )?;
         // What is over can be looked for at once.
-        let _ = self.take_in();
+        let _ = self.index_pending();
         // And is in the file itself, also for who copies nothing else.
         let fold = "PRAGMA wal_checkpoint(PASSIVE)";
         let _ = self.writer().connection.query_row(fold, [], |_| Ok(()));
@@ -332,21 +332,21 @@ impl Store {
     /// A session goes on.
     pub fn reopen(&self, session: &str) -> Result<(), HistoryError> {
         let sql = "UPDATE sessions SET ended = NULL, end_reason = NULL WHERE id = ?1";
-        self.set(session, sql, params![session])
+        self.update_session(session, sql, params![session])
     }
 
     /// Gives a session a title.
     pub fn rename(&self, session: &str, title: &str) -> Result<(), HistoryError> {
         let title = title.trim();
         let title = (!title.is_empty()).then_some(title);
-        self.set(session, "UPDATE sessions SET title = ?2 WHERE id = ?1", params![session, title])
+        self.update_session(session, "UPDATE sessions SET title = ?2 WHERE id = ?1", params![session, title])
     }
 
     /// Deletes a session, and those that did parts of its work; what they said
     /// does not stay in the file.
-    pub fn delete(&self, session: &str) -> Result<Deleted, HistoryError> {
-        let deleted = self.change(|step| {
-            let Some(key) = key_of(step, session)? else {
+    pub fn delete(&self, session: &str) -> Result<DeleteReport, HistoryError> {
+        let deleted = self.transact(|step| {
+            let Some(key) = session_key(step, session)? else {
                 return Ok(Err(HistoryError::NoSession(session.to_owned())));
             };
             step.pragma_update(None, "secure_delete", true)?;
@@ -354,7 +354,7 @@ impl Store {
         })?;
         let writer = self.writer();
         let connection = &writer.connection;
-        let failed = |e: rusqlite::Error| HistoryError::of(&self.path, &e);
+        let failed = |e: rusqlite::Error| HistoryError::from_sqlite(&self.path, &e);
         // An index forgets what was in it when its parts are merged.
         for table in ["words", "pieces"] {
             connection
@@ -368,11 +368,11 @@ impl Store {
     }
 
     /// Takes all waiting messages into the indexes.
-    pub fn take_in(&self) -> Result<(), HistoryError> {
+    pub fn index_pending(&self) -> Result<(), HistoryError> {
         let mut writer = self.writer();
         loop {
-            let (indexed, more) = index::take_in(&mut writer.connection)
-                .map_err(|e| HistoryError::of(&self.path, &e))?;
+            let (indexed, more) = index::index_pending(&mut writer.connection)
+                .map_err(|e| HistoryError::from_sqlite(&self.path, &e))?;
             writer.indexed = indexed;
             if !more {
                 return Ok(());
@@ -380,17 +380,17 @@ impl Store {
         }
     }
 
-    fn writer(&self) -> MutexGuard<'_, Writer> {
+    fn writer(&self) -> MutexGuard<'_, StoreWriter> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(
+    fn update_session(
         &self,
         session: &str,
         sql: &str,
         params: &[&dyn rusqlite::ToSql],
     ) -> Result<(), HistoryError> {
-        self.change(|step| {
+        self.transact(|step| {
             let changed = step.prepare_cached(sql)?.execute(params)?;
             let none = || HistoryError::NoSession(session.to_owned());
             Ok(if changed == 0 { Err(none()) } else { Ok(()) })
@@ -399,11 +399,11 @@ impl Store {
 
     /// Makes a change in one step, alone among all processes; none of it if it
     /// fails.
-    fn change<T>(
+    fn transact<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Result<T, HistoryError>>,
     ) -> Result<T, HistoryError> {
-        let failed = |e: rusqlite::Error| HistoryError::of(&self.path, &e);
+        let failed = |e: rusqlite::Error| HistoryError::from_sqlite(&self.path, &e);
         let mut writer = self.writer();
         let step = writer
             .connection
@@ -417,7 +417,7 @@ impl Store {
 
 /// Changes go to a log, so that readers and a writer do not wait for one
 /// another. Where the disk cannot do that, SQLite stays with what it can.
-fn use_log(connection: &Connection) -> rusqlite::Result<()> {
+fn enable_wal(connection: &Connection) -> rusqlite::Result<()> {
     let begun = Instant::now();
     loop {
         let set = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
@@ -425,7 +425,7 @@ fn use_log(connection: &Connection) -> rusqlite::Result<()> {
         match set {
             Err(error)
                 if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
-                    && begun.elapsed() < PATIENCE =>
+                    && begun.elapsed() < BUSY_TIMEOUT =>
             {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -435,7 +435,7 @@ fn use_log(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The file, readable by its owner only.
-fn make(path: &Path) -> std::io::Result<()> {
+fn create_file(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -456,19 +456,19 @@ fn make(path: &Path) -> std::io::Result<()> {
 }
 
 /// An id for a session: when it began, and something that no other has.
-pub fn new_id() -> String {
+pub fn new_session_id() -> String {
     use std::hash::{BuildHasher as _, Hasher as _, RandomState};
     let chance = RandomState::new().build_hasher().finish();
     format!("{}_{:06x}", Zoned::now().strftime("%Y%m%d_%H%M%S"), chance & 0xff_ffff)
 }
 
-fn key_of(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option<i64>> {
+fn session_key(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option<i64>> {
     let mut find = step.prepare_cached("SELECT key FROM sessions WHERE id = ?1")?;
     find.query_row([session], |row| row.get(0)).optional()
 }
 
 /// Adds a message to the sums of its session.
-fn count(step: &Transaction<'_>, key: i64, at: i64, message: &ChatMessage) -> rusqlite::Result<()> {
+fn add_to_totals(step: &Transaction<'_>, key: i64, at: i64, message: &ChatMessage) -> rusqlite::Result<()> {
     let ChatMessage::Assistant(reply) = message else {
         let sql = "UPDATE sessions SET messages = messages + 1, last_active = max(last_active, ?2) \
                    WHERE key = ?1";
@@ -485,23 +485,23 @@ fn count(step: &Transaction<'_>, key: i64, at: i64, message: &ChatMessage) -> ru
     sum.execute(params![
         key,
         at,
-        whole(reply.calls.len() as u64),
-        whole(usage.input),
-        whole(usage.output),
-        whole(usage.cache_read),
-        whole(usage.cache_write),
-        whole(usage.reasoning),
+        to_i64(reply.calls.len() as u64),
+        to_i64(usage.input),
+        to_i64(usage.output),
+        to_i64(usage.cache_read),
+        to_i64(usage.cache_write),
+        to_i64(usage.reasoning),
         usage.cost,
         reply.model,
     ])
     .map(drop)
 }
 
-fn whole(n: u64) -> i64 {
+fn to_i64(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<Undone> {
+fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<UndoReport> {
     let mut find = step.prepare_cached(
         "SELECT id, role, text, state FROM messages \
          WHERE session = ?1 AND id >= ?2 AND state <> 1 AND echo IS NULL ORDER BY id",
@@ -525,9 +525,9 @@ fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<Un
     }
     drop(rows);
     if gone.is_empty() {
-        return Ok(Undone::default());
+        return Ok(UndoReport::default());
     }
-    index::take_out(step, &gone)?;
+    index::remove_from_index(step, &gone)?;
     step.execute(
         "UPDATE messages SET state = 1 WHERE session = ?1 AND id >= ?2 AND echo IS NULL",
         [key, from],
@@ -546,10 +546,10 @@ fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<Un
         "UPDATE sessions SET messages = max(0, messages - ?2) WHERE key = ?1",
         params![key, i64::try_from(gone.len()).unwrap_or(i64::MAX)],
     )?;
-    Ok(Undone { messages: gone.len(), said })
+    Ok(UndoReport { messages: gone.len(), user_text: said })
 }
 
-fn delete(step: &Transaction<'_>, key: i64) -> rusqlite::Result<Deleted> {
+fn delete(step: &Transaction<'_>, key: i64) -> rusqlite::Result<DeleteReport> {
     let mut family = step.prepare(
         "WITH RECURSIVE family(key) AS (VALUES (?1) UNION \
          SELECT s.key FROM sessions s JOIN family f ON s.parent = f.key \
@@ -557,12 +557,12 @@ fn delete(step: &Transaction<'_>, key: i64) -> rusqlite::Result<Deleted> {
     )?;
     let family: Vec<i64> =
         family.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut deleted = Deleted { sessions: family.len(), messages: 0 };
+    let mut deleted = DeleteReport { sessions: family.len(), messages: 0 };
     for key in family {
         let mut find = step.prepare_cached("SELECT id FROM messages WHERE session = ?1")?;
         let messages: Vec<i64> =
             find.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-        index::take_out(step, &messages)?;
+        index::remove_from_index(step, &messages)?;
         deleted.messages += messages.len();
         step.execute("DELETE FROM messages WHERE session = ?1", [key])?;
         step.execute("DELETE FROM sessions WHERE key = ?1", [key])?;

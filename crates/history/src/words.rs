@@ -9,15 +9,15 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quic
 
 /// A word of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct IndexedWord {
     /// Where it stands, in bytes.
-    pub(crate) at: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// Its form for comparing.
-    pub(crate) form: String,
+    pub(crate) folded: String,
 }
 
 /// The text with letters and their accents put together.
-pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+pub(crate) fn normalize_nfc(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -28,42 +28,42 @@ pub(crate) fn composed(text: &str) -> Cow<'_, str> {
 }
 
 /// The words of a text; [`composed`] first, if it may need to be.
-pub(crate) fn words(text: &str) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
-    let mut open: Option<Word> = None;
+pub(crate) fn words(text: &str) -> Vec<IndexedWord> {
+    let mut words: Vec<IndexedWord> = Vec::new();
+    let mut open: Option<IndexedWord> = None;
     for (at, c) in text.char_indices() {
         let end = at + c.len_utf8();
         if is_unspaced(c) {
             words.extend(open.take());
             let mut form = String::new();
-            fold(c, &mut form);
-            words.push(Word { at: at..end, form });
+            fold_char(c, &mut form);
+            words.push(IndexedWord { range: at..end, folded: form });
         } else if is_letter(c) {
-            let word = open.get_or_insert_with(|| Word { at: at..end, form: String::new() });
-            word.at.end = end;
-            fold(c, &mut word.form);
+            let word = open.get_or_insert_with(|| IndexedWord { range: at..end, folded: String::new() });
+            word.range.end = end;
+            fold_char(c, &mut word.folded);
         } else {
             words.extend(open.take());
         }
     }
     words.extend(open);
-    words.retain(|word| !word.form.is_empty());
+    words.retain(|word| !word.folded.is_empty());
     words
 }
 
 /// The whole text in the form for comparing.
-pub(crate) fn folded(text: &str) -> String {
+pub(crate) fn fold_text(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
     let mut form = String::with_capacity(text.len());
-    for c in composed(text).chars() {
-        fold(c, &mut form);
+    for c in normalize_nfc(text).chars() {
+        fold_char(c, &mut form);
     }
     form
 }
 
-fn fold(c: char, form: &mut String) {
+fn fold_char(c: char, form: &mut String) {
     if c.is_ascii() {
         form.push(c.to_ascii_lowercase());
         return;

@@ -3,7 +3,7 @@
 use super::*;
 
 fn forms(text: &str) -> Vec<String> {
-    words(&composed(text)).into_iter().map(|word| word.form).collect()
+    words(&normalize_nfc(text)).into_iter().map(|word| word.folded).collect()
 }
 
 #[test]
@@ -33,19 +33,19 @@ fn names_in_code_fall_apart_at_signs() {
 fn places_are_those_of_the_text() {
     let text = "Ein Wörterbuch 字";
     for word in words(text) {
-        assert_eq!(folded(&text[word.at.clone()]), word.form);
+        assert_eq!(fold_text(&text[word.range.clone()]), word.folded);
     }
 }
 
 proptest::proptest! {
     #[test]
     fn every_place_is_a_place(text in ".{0,200}") {
-        let text = composed(&text);
+        let text = normalize_nfc(&text);
         let mut last = 0;
         for word in words(&text) {
-            proptest::prop_assert!(word.at.start >= last);
-            proptest::prop_assert!(text.get(word.at.clone()).is_some());
-            last = word.at.end;
+            proptest::prop_assert!(word.range.start >= last);
+            proptest::prop_assert!(text.get(word.range.clone()).is_some());
+            last = word.range.end;
         }
     }
 }

@@ -280,7 +280,7 @@ impl Desk {
             std::fs::create_dir_all(&folder)?;
         }
         let options = CallOptions {
-            session: Some(hermes_history::new_id()),
+            session: Some(hermes_history::new_session_id()),
             cwd: Some(folder.clone()),
             timeout: None,
             dry_run: false,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use hermes_history::{Listing, Reader, Span};
+use hermes_history::{SessionFilter, HistoryReader, MessageRange};
 use hermes_llm::ChatMessage;
 use hermes_testkit::models::{ModelServer, Scene, Step};
 
@@ -47,16 +47,16 @@ fn a_session_survives_a_kill_at_any_moment() {
         std::thread::sleep(Duration::from_millis(at * 7 % 31));
         child.kill().expect("killed");
         child.wait().expect("ended");
-        let Some(reader) = Reader::open(&database).expect("the sessions can be read") else {
+        let Some(reader) = HistoryReader::open(&database).expect("the sessions can be read") else {
             continue;
         };
-        for session in reader.sessions(&Listing::default()).expect("a list") {
-            let kept = reader.messages(&session, Span::All).expect("the messages can be read");
+        for session in reader.sessions(&SessionFilter::default()).expect("a list") {
+            let kept = reader.messages(&session, MessageRange::All).expect("the messages can be read");
             check(kept.iter().map(|kept| &kept.message));
         }
     }
-    let reader = Reader::open(&database).expect("it can be read").expect("there are sessions");
-    let sessions = reader.sessions(&Listing::default()).expect("a list");
+    let reader = HistoryReader::open(&database).expect("it can be read").expect("there are sessions");
+    let sessions = reader.sessions(&SessionFilter::default()).expect("a list");
     let id = sessions.iter().max_by_key(|session| session.calls).expect("a session").id.clone();
     drop(reader);
     context.run(["run", "--resume", &id, "go on after that"]).succeeds();
@@ -113,9 +113,9 @@ fn a_kill_among_several_calls_loses_only_what_had_not_ended() {
 
 /// The last session, and the tools whose results are in it.
 fn results(context: &TestContext) -> Option<(String, Vec<String>)> {
-    let reader = Reader::open(context.home().join("sessions.db")).ok()??;
-    let session = reader.sessions(&Listing::default()).ok()?.into_iter().next()?;
-    let kept = reader.messages(&session, Span::All).ok()?;
+    let reader = HistoryReader::open(context.home().join("sessions.db")).ok()??;
+    let session = reader.sessions(&SessionFilter::default()).ok()?.into_iter().next()?;
+    let kept = reader.messages(&session, MessageRange::All).ok()?;
     let names = kept.into_iter().filter_map(|kept| match kept.message {
         ChatMessage::Tool(answer) => Some(answer.name),
         _ => None,

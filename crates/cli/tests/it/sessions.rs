@@ -1,19 +1,19 @@
 //! Conversations that were kept, through the command.
 
-use hermes_history::{Beginning, Store};
+use hermes_history::{NewSession, HistoryStore};
 use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
 
-fn store(context: &TestContext) -> Store {
-    Store::open(context.home().join("sessions.db")).expect("a store")
+fn store(context: &TestContext) -> HistoryStore {
+    HistoryStore::open(context.home().join("sessions.db")).expect("a store")
 }
 
 /// A session of one turn with a call.
 fn talk(context: &TestContext, id: &str, said: &str) {
     let store = store(context);
-    let beginning = Beginning { id: Some(id.into()), source: "cli".into(), ..Beginning::default() };
+    let beginning = NewSession { id: Some(id.into()), source: "cli".into(), ..NewSession::default() };
     store.begin(&beginning).expect("a session");
     let call =
         RequestedCall { id: "c1".into(), name: "terminal".into(), arguments: r#"{"command":"ls"}"#.into() };

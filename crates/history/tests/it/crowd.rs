@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use hermes_history::{Beginning, Query, Reader, Store};
+use hermes_history::{NewSession, MessageQuery, HistoryReader, HistoryStore};
 use hermes_llm::ChatMessage;
 
 use crate::Scratch;
@@ -16,9 +16,9 @@ fn writer() {
     let task = task.into_string().unwrap();
     let (path, rest) = task.split_once('|').unwrap();
     let (session, count) = rest.split_once('|').unwrap();
-    let store = Store::open(path).unwrap();
+    let store = HistoryStore::open(path).unwrap();
     let beginning =
-        Beginning { id: Some(session.into()), source: "cli".into(), ..Beginning::default() };
+        NewSession { id: Some(session.into()), source: "cli".into(), ..NewSession::default() };
     store.begin(&beginning).unwrap();
     for n in 0..count.parse::<usize>().unwrap() {
         store.append(session, &ChatMessage::user(format!("word{n} of {session}"))).unwrap();
@@ -44,7 +44,7 @@ fn processes_write_at_once_and_lose_nothing() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let store = Store::open(&path).unwrap();
+    let store = HistoryStore::open(&path).unwrap();
     for name in names {
         let info = store.reader().session(name).unwrap();
         assert_eq!(info.messages, 150);
@@ -54,7 +54,7 @@ fn processes_write_at_once_and_lose_nothing() {
         assert_eq!(said, wanted);
     }
     for n in [0, 77, 149] {
-        let query = Query { text: format!("word{n}"), limit: 99, ..Query::default() };
+        let query = MessageQuery { text: format!("word{n}"), limit: 99, ..MessageQuery::default() };
         assert_eq!(store.reader().search(&query).unwrap().hits.len(), 4);
     }
 }
@@ -67,7 +67,7 @@ fn a_killed_writer_loses_at_most_the_message_it_was_at() {
         let session = format!("killed{round}");
         let mut child = start(&path, &session, 1_000_000);
         // Some have come in; where exactly it is hit is left to chance.
-        let reader = Reader::open(&path).unwrap().unwrap();
+        let reader = HistoryReader::open(&path).unwrap().unwrap();
         let begun = std::time::Instant::now();
         while reader.session(&session).map_or(0, |info| info.messages) < 20 * (round + 1) {
             assert!(begun.elapsed().as_secs() < 60, "nothing was written");
@@ -83,11 +83,11 @@ fn a_killed_writer_loses_at_most_the_message_it_was_at() {
             assert_eq!(*text, format!("word{n} of {session}"));
         }
         scratch.say(&session, "and on it goes");
-        let last = Query {
+        let last = MessageQuery {
             text: format!("word{}", said.len() - 1),
             session: Some(session),
             limit: 9,
-            ..Query::default()
+            ..MessageQuery::default()
         };
         assert_eq!(scratch.store.reader().search(&last).unwrap().hits.len(), 1);
     }

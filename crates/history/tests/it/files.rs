@@ -1,6 +1,6 @@
 //! Files that are damaged, of others, of later versions, or not to be written.
 
-use hermes_history::{Beginning, HistoryError, Listing, Query, Reader, Store};
+use hermes_history::{NewSession, HistoryError, SessionFilter, MessageQuery, HistoryReader, HistoryStore};
 use rusqlite::Connection;
 
 use crate::Scratch;
@@ -9,10 +9,10 @@ use crate::Scratch;
 fn a_file_that_is_not_there_is_not_made_by_reading() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
-    assert!(Reader::open(&path).unwrap().is_none());
+    assert!(HistoryReader::open(&path).unwrap().is_none());
     assert!(!path.exists());
     std::fs::write(&path, "").unwrap();
-    assert!(Reader::open(&path).unwrap().is_none(), "nothing is in it yet");
+    assert!(HistoryReader::open(&path).unwrap().is_none(), "nothing is in it yet");
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn damage_is_told_and_nothing_is_touched() {
     let path = folder.path().join("sessions.db");
     let noise = b"This is no database, though it is long enough to be taken for one. ".repeat(100);
     std::fs::write(&path, &noise).unwrap();
-    for error in [Store::open(&path).unwrap_err(), Reader::open(&path).unwrap_err()] {
+    for error in [HistoryStore::open(&path).unwrap_err(), HistoryReader::open(&path).unwrap_err()] {
         assert!(matches!(error, HistoryError::Damaged { .. }), "{error:?}");
         assert!(error.hint().contains("Move"), "{}", error.hint());
     }
@@ -43,14 +43,14 @@ fn pages_overwritten_in_the_middle_are_an_error_and_no_panic() {
     let end = bytes.len() - 4096;
     bytes[middle..end].fill(0xa5);
     std::fs::write(&path, bytes).unwrap();
-    let reader = Reader::open(&path);
+    let reader = HistoryReader::open(&path);
     let outcome = reader.and_then(|reader| {
         let reader = reader.unwrap();
-        let sessions = reader.sessions(&Listing::default())?;
+        let sessions = reader.sessions(&SessionFilter::default())?;
         for session in sessions {
             reader.conversation(&session)?;
         }
-        reader.search(&Query { text: "message".into(), limit: 5, ..Query::default() })
+        reader.search(&MessageQuery { text: "message".into(), limit: 5, ..MessageQuery::default() })
     });
     assert!(matches!(outcome, Err(HistoryError::Damaged { .. })), "{outcome:?}");
     drop(folder);
@@ -66,8 +66,8 @@ fn databases_of_others_stay_as_they_are() {
         .unwrap();
     drop(other);
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(Store::open(&path), Err(HistoryError::Foreign { .. })));
-    assert!(matches!(Reader::open(&path), Err(HistoryError::Foreign { .. })));
+    assert!(matches!(HistoryStore::open(&path), Err(HistoryError::Foreign { .. })));
+    assert!(matches!(HistoryReader::open(&path), Err(HistoryError::Foreign { .. })));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -76,8 +76,8 @@ fn later_layouts_are_left_alone() {
     let scratch = Scratch::new();
     let other = Connection::open(scratch.path()).unwrap();
     other.pragma_update(None, "user_version", 99).unwrap();
-    assert!(matches!(Store::open(scratch.path()), Err(HistoryError::Newer { found: 99, .. })));
-    assert!(matches!(Reader::open(scratch.path()), Err(HistoryError::Newer { .. })));
+    assert!(matches!(HistoryStore::open(scratch.path()), Err(HistoryError::Newer { found: 99, .. })));
+    assert!(matches!(HistoryReader::open(scratch.path()), Err(HistoryError::Newer { .. })));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_lost_index_is_made_anew() {
     let scratch = Scratch::new();
     scratch.begin("s", "cli");
     scratch.say("s", "needle");
-    scratch.store.take_in().unwrap();
+    scratch.store.index_pending().unwrap();
     let other = Connection::open(scratch.path()).unwrap();
     // What is left is no index: its parts are gone.
     other.execute_batch("DELETE FROM words_data; DELETE FROM words_idx;").unwrap();
@@ -93,9 +93,9 @@ fn a_lost_index_is_made_anew() {
     for n in 0..200 {
         scratch.say("s", &format!("straw {n}"));
     }
-    scratch.store.take_in().unwrap();
-    let query = Query { text: "needle".into(), limit: 5, ..Query::default() };
-    let reader = Reader::open(scratch.path()).unwrap().unwrap();
+    scratch.store.index_pending().unwrap();
+    let query = MessageQuery { text: "needle".into(), limit: 5, ..MessageQuery::default() };
+    let reader = HistoryReader::open(scratch.path()).unwrap().unwrap();
     assert_eq!(reader.search(&query).unwrap().hits.len(), 1);
 }
 
@@ -115,8 +115,8 @@ fn only_the_owner_reads_the_file_and_a_folder_without_writing_can_be_read() {
     let Scratch { store, folder: keep } = scratch;
     drop(store);
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500)).unwrap();
-    let reader = Reader::open(&path).unwrap().unwrap();
-    assert_eq!(reader.sessions(&Listing::default()).unwrap().len(), 1);
+    let reader = HistoryReader::open(&path).unwrap().unwrap();
+    assert_eq!(reader.sessions(&SessionFilter::default()).unwrap().len(), 1);
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
     drop(keep);
 }
@@ -125,9 +125,9 @@ fn only_the_owner_reads_the_file_and_a_folder_without_writing_can_be_read() {
 fn a_folder_that_cannot_be_made_is_told() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
-    let error = Store::open(folder.path().join("file/sessions.db")).unwrap_err();
+    let error = HistoryStore::open(folder.path().join("file/sessions.db")).unwrap_err();
     assert!(matches!(error, HistoryError::Access { .. }), "{error:?}");
-    let beginning = Beginning::default();
+    let beginning = NewSession::default();
     assert!(beginning.id.is_none());
 }
 
@@ -139,6 +139,6 @@ fn what_is_over_is_in_the_file_itself() {
     scratch.store.end("s", "done").unwrap();
     let copy = scratch.folder.path().join("copy.db");
     std::fs::copy(scratch.path(), &copy).unwrap();
-    let reader = Reader::open(&copy).unwrap().unwrap();
-    assert_eq!(reader.sessions(&Listing::default()).unwrap().len(), 1);
+    let reader = HistoryReader::open(&copy).unwrap().unwrap();
+    assert_eq!(reader.sessions(&SessionFilter::default()).unwrap().len(), 1);
 }

@@ -8,19 +8,19 @@ mod sessions;
 
 use std::path::PathBuf;
 
-use hermes_history::{Beginning, Kinship, Parent, SessionInfo, Store};
+use hermes_history::{NewSession, SessionRelation, ParentLink, SessionSummary, HistoryStore};
 use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
 
 /// A file of conversations that goes away.
 struct Scratch {
-    store: Store,
+    store: HistoryStore,
     folder: tempfile::TempDir,
 }
 
 impl Scratch {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path().join("home/sessions.db")).unwrap();
+        let store = HistoryStore::open(folder.path().join("home/sessions.db")).unwrap();
         Self { store, folder }
     }
 
@@ -30,21 +30,21 @@ impl Scratch {
 
     fn begin(&self, id: &str, source: &str) -> String {
         let beginning =
-            Beginning { id: Some(id.into()), source: source.into(), ..Beginning::default() };
+            NewSession { id: Some(id.into()), source: source.into(), ..NewSession::default() };
         self.store.begin(&beginning).unwrap()
     }
 
-    fn child(&self, id: &str, source: &str, parent: &str, by: Kinship) -> String {
-        let parent = Some(Parent { id: parent.into(), by });
+    fn child(&self, id: &str, source: &str, parent: &str, by: SessionRelation) -> String {
+        let parent = Some(ParentLink { id: parent.into(), relation: by });
         let (id, source) = (Some(id.into()), source.into());
-        self.store.begin(&Beginning { id, source, parent, ..Beginning::default() }).unwrap()
+        self.store.begin(&NewSession { id, source, parent, ..NewSession::default() }).unwrap()
     }
 
     fn say(&self, session: &str, text: &str) -> i64 {
         self.store.append(session, &ChatMessage::user(text)).unwrap()
     }
 
-    fn info(&self, session: &str) -> SessionInfo {
+    fn info(&self, session: &str) -> SessionSummary {
         self.store.reader().session(session).unwrap()
     }
 

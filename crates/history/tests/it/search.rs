@@ -1,15 +1,15 @@
 //! What was said is found again, whatever the script and the signs.
 
-use hermes_history::{Discovery, Kinship, Query, Sort};
+use hermes_history::{SessionQuery, SessionRelation, MessageQuery, HitOrder};
 use hermes_llm::ChatMessage;
 
 use crate::{Scratch, answer, asks, reply};
 
-fn query(text: &str) -> Query {
-    Query { text: text.into(), limit: 10, ..Query::default() }
+fn query(text: &str) -> MessageQuery {
+    MessageQuery { text: text.into(), limit: 10, ..MessageQuery::default() }
 }
 
-fn found(scratch: &Scratch, query: &Query) -> Vec<i64> {
+fn found(scratch: &Scratch, query: &MessageQuery) -> Vec<i64> {
     let results = scratch.store.reader().search(query).unwrap();
     results.hits.iter().map(|hit| hit.message).collect()
 }
@@ -17,7 +17,7 @@ fn found(scratch: &Scratch, query: &Query) -> Vec<i64> {
 /// Once while messages wait for the index, once when they are in it.
 fn both(scratch: &Scratch, check: impl Fn(&str)) {
     check("waiting");
-    scratch.store.take_in().unwrap();
+    scratch.store.index_pending().unwrap();
     check("indexed");
 }
 
@@ -82,7 +82,7 @@ fn any_text_is_a_question() {
     let scratch = Scratch::new();
     scratch.begin("s", "cli");
     scratch.say("s", "some words here");
-    scratch.store.take_in().unwrap();
+    scratch.store.index_pending().unwrap();
     let long = "word ".repeat(5_000);
     for text in [
         "",
@@ -117,8 +117,8 @@ fn any_text_is_a_question() {
         "🏴󠁧󠁢",
         &long,
     ] {
-        for sort in [Sort::Rank, Sort::Newest, Sort::Oldest] {
-            let query = Query { sort, ..query(text) };
+        for sort in [HitOrder::Rank, HitOrder::Newest, HitOrder::Oldest] {
+            let query = MessageQuery { sort, ..query(text) };
             scratch.store.reader().search(&query).unwrap_or_else(|e| panic!("{text:?}: {e}"));
         }
     }
@@ -137,13 +137,13 @@ fn filters_and_orders() {
     let second = put("one", reply("an apple a day is said to keep many a doctor away for long"), 2);
     let third = put("two", answer("c", "web_search", "apple"), 3);
     both(&scratch, |when| {
-        let find = |change: &dyn Fn(&mut Query)| {
+        let find = |change: &dyn Fn(&mut MessageQuery)| {
             let mut query = query("apple");
             change(&mut query);
             found(&scratch, &query)
         };
-        assert_eq!(find(&|q| q.sort = Sort::Newest), [third, second, first], "{when}");
-        assert_eq!(find(&|q| q.sort = Sort::Oldest), [first, second, third], "{when}");
+        assert_eq!(find(&|q| q.sort = HitOrder::Newest), [third, second, first], "{when}");
+        assert_eq!(find(&|q| q.sort = HitOrder::Oldest), [first, second, third], "{when}");
         assert_eq!(find(&|q| q.roles = vec!["user".into()]), [first], "{when}");
         assert_eq!(find(&|q| q.session = Some("two".into())), [third], "{when}");
         assert_eq!(find(&|q| q.source = Some("cli".into())).len(), 2, "{when}");
@@ -177,7 +177,7 @@ fn calls_are_found_by_tool_and_arguments() {
 fn sessions_are_discovered_by_family() {
     let scratch = Scratch::new();
     scratch.begin("s1", "cli");
-    scratch.child("s1b", "cli", "s1", Kinship::Compression);
+    scratch.child("s1b", "cli", "s1", SessionRelation::Compression);
     scratch.begin("s2", "cron");
     scratch.begin("s4", "subagent");
     scratch.begin("s5", "cli");
@@ -191,8 +191,8 @@ fn sessions_are_discovered_by_family() {
     scratch.store.rename("s5", "Deploy").unwrap();
     both(&scratch, |when| {
         let discover = |text: &str, asker: Option<&str>| {
-            let discovery = Discovery {
-                query: Query { sort: Sort::Newest, limit: 5, ..query(text) },
+            let discovery = SessionQuery {
+                query: MessageQuery { sort: HitOrder::Newest, limit: 5, ..query(text) },
                 window: 2,
                 asker: asker.map(Into::into),
             };

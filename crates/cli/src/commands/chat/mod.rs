@@ -95,7 +95,7 @@ fn sit(
     resume: Option<String>,
 ) -> Result<SittingEnd, Failure> {
     let id = resume.clone().or_else(|| args.options.session.clone());
-    let session = id.unwrap_or_else(hermes_history::new_id);
+    let session = id.unwrap_or_else(hermes_history::new_session_id);
     let options = CallOptions { session: Some(session), ..args.options.clone() };
     let mut caller = app.caller_anyhow(ready, &options, &[], Some(BEGINNING))?;
     caller.who = "agent".into();

@@ -8,7 +8,7 @@ use hermes::engine::toolsets::ToolsetInfo;
 use hermes_agent::{Budget, End};
 use hermes_chat::Form;
 use hermes_checkpoints::{RestorePlan, CheckpointStore, RestoreTarget};
-use hermes_history::{Listing, local};
+use hermes_history::{SessionFilter, format_local};
 use hermes_llm::ChatMessage;
 use hermes_memory::Target as List;
 
@@ -316,7 +316,7 @@ fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
         None => told.push_str(" It had changed no files that are kept."),
     }
     sitting.screen.note(&told);
-    if let Some(text) = taken.said {
+    if let Some(text) = taken.user_text {
         sitting.screen.fill(hermes_skills::typed(&text).unwrap_or(&text));
     }
     Ok(true)
@@ -361,12 +361,12 @@ fn helpers() -> Vec<String> {
 }
 
 fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
-    let listing = Listing { limit: 15, without: helpers(), ..Listing::default() };
+    let listing = SessionFilter { limit: 15, excluded_sources: helpers(), ..SessionFilter::default() };
     let found = sitting.engaged.store.reader().sessions(&listing)?;
     let mut text = String::new();
     for session in found.iter().filter(|session| session.id != sitting.engaged.session) {
         let title = session.title.as_deref().unwrap_or(&session.preview);
-        let when = local(session.last_active);
+        let when = format_local(session.last_active);
         text.push_str(&format!("{}  {when}  {}\n", session.id, summary::short(title, 60)));
     }
     text.push_str(match text.is_empty() {
@@ -383,7 +383,7 @@ fn session(sitting: &Sitting<'_>, named: &str) -> Result<String, Failure> {
     if !named.is_empty() && named != "last" {
         return Ok(reader.session(named)?.id);
     }
-    let listing = Listing { limit: 2, without: helpers(), ..Listing::default() };
+    let listing = SessionFilter { limit: 2, excluded_sources: helpers(), ..SessionFilter::default() };
     let found = reader.sessions(&listing)?;
     let other = found.into_iter().find(|session| session.id != sitting.engaged.session);
     let other = other.ok_or_else(|| Failure::not_found("There is no other session"))?;

@@ -120,7 +120,7 @@ impl<'a> Sitting<'a> {
         let engaged = ready.engage(caller, terms).await?;
         if resume.is_some() {
             let reader = engaged.store.reader();
-            shown.go_on_from(reader.spent(&reader.session(&engaged.session)?)?);
+            shown.go_on_from(reader.total_usage(&reader.session(&engaged.session)?)?);
         }
         let sitting = Self {
             app,

@@ -74,7 +74,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     let ready = app.ready()?;
     ready.join_servers(app, crate::foreign::Wanted::All)?;
     let session = match &args.resume {
-        None => args.options.session.clone().unwrap_or_else(hermes_history::new_id),
+        None => args.options.session.clone().unwrap_or_else(hermes_history::new_session_id),
         Some(id) => ready.session_named(id)?,
     };
     let options = CallOptions { session: Some(session), ..args.options.clone() };

@@ -10,7 +10,7 @@ use hermes::core::ErrorKind;
 use hermes::engine::Secrets as _;
 use hermes::secrets::Redactor;
 use hermes_history::{
-    History, HistoryError, Listing, Query, Reader, SessionInfo, Sort, Span, Timestamp, local,
+    HomeHistory, HistoryError, SessionFilter, MessageQuery, HistoryReader, SessionSummary, HitOrder, MessageRange, Timestamp, format_local,
     moment,
 };
 use serde_json::{Value, json};
@@ -149,7 +149,7 @@ impl From<HistoryError> for Failure {
         let kind = match &error {
             HistoryError::NoSession(_) | HistoryError::NoMessage { .. } => ErrorKind::NotFound,
             HistoryError::Ambiguous(_) => ErrorKind::InvalidArguments,
-            HistoryError::Taken(_) | HistoryError::Busy { .. } => ErrorKind::Conflict,
+            HistoryError::SessionExists(_) | HistoryError::Busy { .. } => ErrorKind::Conflict,
             _ => ErrorKind::Unavailable,
         };
         Failure::failed(kind, error.to_string()).hint(error.hint())
@@ -159,7 +159,7 @@ impl From<HistoryError> for Failure {
 /// The command at work.
 struct Desk<'a> {
     app: &'a App,
-    history: History,
+    history: HomeHistory,
     /// Secrets that were set after something was said are not shown either.
     redactor: Arc<Redactor>,
 }
@@ -167,7 +167,7 @@ struct Desk<'a> {
 pub(crate) fn run(app: &App, command: Sessions) -> Outcome {
     let home = app.home()?;
     let desk =
-        Desk { app, redactor: Keeper::new(&home).redactor(), history: History::of(home.root()) };
+        Desk { app, redactor: Keeper::new(&home).redactor(), history: HomeHistory::for_home(home.root()) };
     match command {
         Sessions::List(args) => desk.list(&args)?,
         Sessions::Show { id, full } => desk.show(&id, full)?,
@@ -177,7 +177,7 @@ pub(crate) fn run(app: &App, command: Sessions) -> Outcome {
             let (reader, session) = desk.find(&id)?;
             desk.history.store()?.reopen(&session.id)?;
             if app.json {
-                let row = row(&session, &reader.spent(&session)?);
+                let row = row(&session, &reader.total_usage(&session)?);
                 desk.data(&json!({ "schema_version": 1, "session": row }))?;
             } else {
                 desk.line(&session.id)?;
@@ -188,7 +188,7 @@ pub(crate) fn run(app: &App, command: Sessions) -> Outcome {
             desk.history.store()?.rename(&session.id, &title)?;
             let (reader, session) = desk.find(&session.id)?;
             if app.json {
-                let row = row(&session, &reader.spent(&session)?);
+                let row = row(&session, &reader.total_usage(&session)?);
                 desk.data(&json!({ "schema_version": 1, "session": row }))?;
             }
         }
@@ -205,7 +205,7 @@ impl Times {
                 Failure::usage(format!("`{text}` is no point in time"))
                     .hint("Write 10m, 2h or 3d for so long ago, or a date such as 2026-01-31.")
             };
-            moment(text).map(Some).ok_or_else(wrong)
+            parse_time(text).map(Some).ok_or_else(wrong)
         };
         Ok((parse(&self.since)?, parse(&self.until)?))
     }
@@ -213,12 +213,12 @@ impl Times {
 
 /// The session of an id or the beginning of one; `last` is the latest that is
 /// no helper's.
-pub(crate) fn find(reader: &Reader, id: &str) -> Result<SessionInfo, HistoryError> {
+pub(crate) fn find(reader: &HistoryReader, id: &str) -> Result<SessionSummary, HistoryError> {
     if id != "last" {
         return reader.session(id);
     }
     let without = HELPERS.map(str::to_owned).to_vec();
-    let listing = Listing { limit: 1, without, ..Listing::default() };
+    let listing = SessionFilter { limit: 1, excluded_sources: without, ..SessionFilter::default() };
     let none = || HistoryError::NoSession(id.to_owned());
     reader.sessions(&listing)?.pop().ok_or_else(none)
 }
@@ -242,7 +242,7 @@ impl Desk<'_> {
         text
     }
 
-    fn find(&self, id: &str) -> Result<(Arc<Reader>, SessionInfo), Failure> {
+    fn find(&self, id: &str) -> Result<(Arc<HistoryReader>, SessionSummary), Failure> {
         let none = || HistoryError::NoSession(id.to_owned());
         let reader = self.history.reader()?.ok_or_else(none)?;
         let session = find(&reader, id)?;
@@ -253,19 +253,19 @@ impl Desk<'_> {
         let (since, until) = args.times.moments()?;
         let here = std::env::current_dir().ok().filter(|_| args.here);
         let all = args.all || args.source.is_some();
-        let listing = Listing {
+        let listing = SessionFilter {
             limit: args.limit.max(1),
             source: args.source.clone(),
-            without: if all { Vec::new() } else { HELPERS.map(str::to_owned).to_vec() },
+            excluded_sources: if all { Vec::new() } else { HELPERS.map(str::to_owned).to_vec() },
             cwd: here.map(|folder| folder.to_string_lossy().into_owned()),
             since,
             until,
-            ..Listing::default()
+            ..SessionFilter::default()
         };
         let mut sessions = Vec::new();
         if let Some(reader) = self.history.reader()? {
             for session in reader.sessions(&listing)? {
-                let spent = reader.spent(&session)?;
+                let spent = reader.total_usage(&session)?;
                 sessions.push((session, spent));
             }
         }
@@ -283,7 +283,7 @@ impl Desk<'_> {
             let name = session.title.as_deref().unwrap_or(&session.preview);
             table.row([
                 (one_line(&session.id), Some(Style::Bold)),
-                (local(session.last_active), Some(Style::Dim)),
+                (format_local(session.last_active), Some(Style::Dim)),
                 (clip(&one_line(&session.source), 10), None),
                 (session.messages.to_string(), Some(Style::Dim)),
                 (cost(spent), Some(Style::Dim)),
@@ -295,8 +295,8 @@ impl Desk<'_> {
 
     fn show(&self, id: &str, full: bool) -> Result<(), Failure> {
         let (reader, session) = self.find(id)?;
-        let kept = reader.messages(&session, Span::All)?;
-        let spent = reader.spent(&session)?;
+        let kept = reader.messages(&session, MessageRange::All)?;
+        let spent = reader.total_usage(&session)?;
         if self.app.json {
             let messages: Vec<Value> = kept.iter().map(message).collect();
             let session = row(&session, &spent);
@@ -305,7 +305,7 @@ impl Desk<'_> {
         }
         self.line(&heading(&session, &spent))?;
         for kept in &kept {
-            let head = format!("\n[{}] {} {}", kept.id, local(kept.at), who(kept));
+            let head = format!("\n[{}] {} {}", kept.id, format_local(kept.at), who(kept));
             self.line(&self.app.terminal.paint(Style::Bold, &head))?;
             let text = kept.message.text();
             let cut = if full { text.len() } else { end_of(&text, SHOWN) };
@@ -331,19 +331,19 @@ impl Desk<'_> {
             Some(id) => Some(self.find(id)?.1.id),
             None => None,
         };
-        let query = Query {
+        let query = MessageQuery {
             text: args.query.join(" "),
             roles: args.role.clone(),
             session,
             since,
             until,
             sort: match args.sort {
-                Order::Rank => Sort::Rank,
-                Order::Newest => Sort::Newest,
-                Order::Oldest => Sort::Oldest,
+                Order::Rank => HitOrder::Rank,
+                Order::Newest => HitOrder::Newest,
+                Order::Oldest => HitOrder::Oldest,
             },
             limit: args.limit.clamp(1, 10_000),
-            ..Query::default()
+            ..MessageQuery::default()
         };
         let results = match self.history.reader()? {
             Some(reader) => reader.search(&query)?,
@@ -374,7 +374,7 @@ impl Desk<'_> {
             table.row([
                 (one_line(&hit.session), Some(Style::Bold)),
                 (hit.message.to_string(), Some(Style::Dim)),
-                (local(hit.at), Some(Style::Dim)),
+                (format_local(hit.at), Some(Style::Dim)),
                 (hit.role.clone(), None),
                 (one_line(&self.redactor.redact(&hit.snippet)), None),
             ]);
@@ -386,7 +386,7 @@ impl Desk<'_> {
         let (reader, sessions) = match (id, self.history.reader()?) {
             ("all", None) => return Ok(()),
             ("all", Some(reader)) => {
-                let sessions = reader.sessions(&Listing::default())?;
+                let sessions = reader.sessions(&SessionFilter::default())?;
                 (reader, sessions)
             }
             (id, _) => {
@@ -418,19 +418,19 @@ impl Desk<'_> {
     /// A session as it is exported.
     fn lines(
         &self,
-        reader: &Reader,
-        session: &SessionInfo,
+        reader: &HistoryReader,
+        session: &SessionSummary,
         format: Format,
     ) -> Result<Vec<String>, Failure> {
-        let kept = reader.messages(session, Span::All)?;
+        let kept = reader.messages(session, MessageRange::All)?;
         if format == Format::Markdown {
             let lines = markdown(session, &kept);
             return Ok(lines.iter().map(|line| self.redactor.redact(line).into_owned()).collect());
         }
-        let mut head = row(session, &reader.spent(session)?);
+        let mut head = row(session, &reader.total_usage(session)?);
         if let Some(fields) = head.as_object_mut() {
             fields.insert("type".into(), "session".into());
-            fields.insert("system".into(), reader.system(session)?.into());
+            fields.insert("system".into(), reader.system_prompt(session)?.into());
         }
         let all = std::iter::once(head).chain(kept.iter().map(message));
         Ok(all.map(|value| self.json(&value)).collect())

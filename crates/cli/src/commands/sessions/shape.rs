@@ -1,13 +1,13 @@
 //! Sessions and messages as programs and people see them.
 
-use hermes_history::{Kept, SessionInfo, Standing, local};
+use hermes_history::{StoredMessage, SessionSummary, MessageState, format_local};
 use hermes_llm::{ChatMessage, TokenUsage};
 use serde_json::{Value, json};
 
 use crate::terminal::one_line;
 
 /// A session; `spent` is what it took with those that did parts of its work.
-pub(super) fn row(session: &SessionInfo, spent: &TokenUsage) -> Value {
+pub(super) fn row(session: &SessionSummary, spent: &TokenUsage) -> Value {
     json!({
         "id": session.id,
         "source": session.source,
@@ -16,7 +16,7 @@ pub(super) fn row(session: &SessionInfo, spent: &TokenUsage) -> Value {
         "cwd": session.cwd,
         "model": session.model,
         "parent": session.parent.as_ref().map(|parent| &parent.id),
-        "kinship": session.parent.as_ref().map(|parent| parent.by.name()),
+        "kinship": session.parent.as_ref().map(|parent| parent.relation.name()),
         "started_at": session.started.to_string(),
         "ended_at": session.ended.map(|at| at.to_string()),
         "end_reason": session.end_reason,
@@ -28,7 +28,7 @@ pub(super) fn row(session: &SessionInfo, spent: &TokenUsage) -> Value {
     })
 }
 
-pub(super) fn message(kept: &Kept) -> Value {
+pub(super) fn message(kept: &StoredMessage) -> Value {
     let mut value = serde_json::to_value(&kept.message).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         fields.insert("type".into(), "message".into());
@@ -37,32 +37,32 @@ pub(super) fn message(kept: &Kept) -> Value {
         if let Some(status) = status(kept) {
             fields.insert("status".into(), status.into());
         }
-        let standing = match kept.standing {
-            Standing::Live => return value,
-            Standing::Undone => "undone",
-            Standing::Folded => "folded",
-            Standing::Summary => "summary",
+        let standing = match kept.state {
+            MessageState::Live => return value,
+            MessageState::Undone => "undone",
+            MessageState::Folded => "folded",
+            MessageState::Summary => "summary",
         };
         fields.insert("standing".into(), standing.into());
     }
     value
 }
 
-pub(super) fn heading(session: &SessionInfo, spent: &TokenUsage) -> String {
+pub(super) fn heading(session: &SessionSummary, spent: &TokenUsage) -> String {
     let name = session.title.as_deref().unwrap_or(&session.preview);
-    let mut facts = vec![local(session.started), format!("{} messages", session.messages)];
+    let mut facts = vec![format_local(session.started), format!("{} messages", session.messages)];
     facts.extend(session.model.clone());
     facts.extend(session.cwd.clone());
     facts.extend(Some(cost(spent)).filter(|cost| !cost.is_empty()));
-    facts.extend(session.parent.as_ref().map(|p| format!("{} of {}", p.by.name(), p.id)));
+    facts.extend(session.parent.as_ref().map(|p| format!("{} of {}", p.relation.name(), p.id)));
     format!("{}: {}\n{}", session.id, one_line(name), facts.join(", "))
 }
 
-pub(super) fn markdown(session: &SessionInfo, kept: &[Kept]) -> Vec<String> {
+pub(super) fn markdown(session: &SessionSummary, kept: &[StoredMessage]) -> Vec<String> {
     let name = session.title.as_deref().unwrap_or(&session.id);
     let mut lines = vec![format!("# {}", one_line(name)), String::new()];
     for kept in kept {
-        lines.push(format!("## {} ({})", who(kept), local(kept.at)));
+        lines.push(format!("## {} ({})", who(kept), format_local(kept.at)));
         lines.push(String::new());
         let text = kept.message.text();
         match kept.role() {
@@ -87,12 +87,12 @@ fn fenced(text: &str) -> String {
     format!("{fence}\n{}\n{fence}", text.trim_end())
 }
 
-pub(super) fn who(kept: &Kept) -> String {
-    let note = match kept.standing {
-        Standing::Summary => " (summary)",
+pub(super) fn who(kept: &StoredMessage) -> String {
+    let note = match kept.state {
+        MessageState::Summary => " (summary)",
         _ => "",
     };
-    match kept.answers() {
+    match kept.answered_call() {
         Some((tool, _)) => match status(kept) {
             None | Some("success") => format!("tool {}", one_line(tool)),
             Some(status) => format!("tool {} ({status})", one_line(tool)),
@@ -111,7 +111,7 @@ pub(super) fn cost(spent: &TokenUsage) -> String {
 }
 
 /// How a call ended, if this is its result.
-fn status(kept: &Kept) -> Option<&'static str> {
+fn status(kept: &StoredMessage) -> Option<&'static str> {
     let ChatMessage::Tool(answer) = &kept.message else { return None };
     Some(match answer {
         answer if answer.is_cancelled => "cancelled",

@@ -8,8 +8,8 @@ use hermes_core::{
     Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_history::{
-    Discovery, History, HistoryError, Listing, Query, Reader, SessionInfo, Sort, Span, Standing,
-    Summaries, Timestamp, moment,
+    SessionQuery, HomeHistory, HistoryError, SessionFilter, MessageQuery, HistoryReader, SessionSummary, HitOrder, MessageRange, MessageState,
+    Summarizer, Timestamp, moment,
 };
 use serde::{Deserialize, Serialize};
 
@@ -141,7 +141,7 @@ impl Tool for SessionSearch {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Outcome, ToolError> {
         cx.check_grant(&Scope::MEMORY_READ, &Resource::Name(SESSIONS.to_owned()))?;
-        let history = cx.ports.get::<History>();
+        let history = cx.ports.get::<HomeHistory>();
         let asker = cx.session.id().to_owned();
         let (summarize, query) = (args.summarize, args.query.clone());
         let work = tokio::task::spawn_blocking(move || {
@@ -153,7 +153,7 @@ impl Tool for SessionSearch {
         if !summarize {
             return Ok(outcome);
         }
-        let Some(model) = cx.ports.get::<dyn Summaries>() else {
+        let Some(model) = cx.ports.get::<dyn Summarizer>() else {
             return Err(ToolError::unavailable("No model is here to sum it up")
                 .with_hint("Leave summarize out to get the messages."));
         };
@@ -164,7 +164,7 @@ impl Tool for SessionSearch {
         let found = serde_json::to_string(&outcome)
             .map_err(|e| ToolError::internal(format!("It cannot be told: {e}")))?;
         cx.report_progress(None, "summing up");
-        let summary = cx.run_until_cancelled(model.sum_up(prompt(query.as_deref(), &found))).await?;
+        let summary = cx.run_until_cancelled(model.summarize(prompt(query.as_deref(), &found))).await?;
         let summary = summary.map_err(|why| {
             ToolError::unavailable(format!("It could not be summed up: {why}"))
                 .with_hint("Leave summarize out to get the messages.")
@@ -207,7 +207,7 @@ struct Ask<'a> {
     args: &'a Args,
     /// The session that asks.
     asker: &'a str,
-    history: Option<Arc<History>>,
+    history: Option<Arc<HomeHistory>>,
 }
 
 impl Ask<'_> {
@@ -240,33 +240,33 @@ impl Ask<'_> {
                 (Some(reader), Some(session))
             }
         };
-        let query = Query {
+        let query = MessageQuery {
             text: text.to_owned(),
             roles: self.roles()?,
             session: session.as_ref().map(|session| session.id.clone()),
             since: time("since", self.args.since.as_deref())?,
             until: time("until", self.args.until.as_deref())?,
             sort: match self.args.sort {
-                None => Sort::Rank,
-                Some(Order::Newest) => Sort::Newest,
-                Some(Order::Oldest) => Sort::Oldest,
+                None => HitOrder::Rank,
+                Some(Order::Newest) => HitOrder::Newest,
+                Some(Order::Oldest) => HitOrder::Oldest,
             },
             limit: self.limit(),
-            ..Query::default()
+            ..MessageQuery::default()
         };
         let (results, sessions_searched) = match (reader, session) {
             (None, _) => (Vec::new(), 0),
             (Some(reader), Some(session)) => {
                 let hits = reader.search(&query).map_err(wrong)?.hits;
                 let items = hits.into_iter().map(|hit| {
-                    let around = reader.around(&session, hit.message, 1)?;
+                    let around = reader.messages_around(&session, hit.message, 1)?;
                     Ok(Item::within(&session, hit, &around))
                 });
                 (items.collect::<Result<_, _>>().map_err(wrong)?, 1)
             }
             (Some(reader), None) => {
                 let asker = Some(self.asker.to_owned());
-                let discovery = Discovery { query, window: self.window(), asker };
+                let discovery = SessionQuery { query, window: self.window(), asker };
                 let (found, total) = reader.discover(&discovery).map_err(wrong)?;
                 (found.into_iter().map(Item::of).collect(), total)
             }
@@ -284,7 +284,7 @@ impl Ask<'_> {
             return Err(wrong(HistoryError::NoMessage { session, message }));
         };
         if owner.id != session.id {
-            if !reader.are_kin(&owner, &session) {
+            if !reader.are_related(&owner, &session) {
                 let session = session.id;
                 return Err(wrong(HistoryError::NoMessage { session, message }));
             }
@@ -295,15 +295,15 @@ impl Ask<'_> {
             session = owner;
         }
         // What was folded into a summary is no longer before the model's eyes.
-        if profile.is_none() && session.id == self.asker && kept.standing == Standing::Live {
+        if profile.is_none() && session.id == self.asker && kept.state == MessageState::Live {
             return Err(ToolError::invalid("That message is in the present conversation")
                 .with_hint("Look above; only earlier sessions are read here."));
         }
-        let around = reader.around(&session, message, self.window()).map_err(wrong)?;
+        let around = reader.messages_around(&session, message, self.window()).map_err(wrong)?;
         let (first, last) =
             (around.first().map_or(message, |m| m.id), around.last().map_or(message, |m| m.id));
-        let (messages_before, _) = reader.sides(&session, first).map_err(wrong)?;
-        let (_, messages_after) = reader.sides(&session, last).map_err(wrong)?;
+        let (messages_before, _) = reader.count_around(&session, first).map_err(wrong)?;
+        let (_, messages_after) = reader.count_around(&session, last).map_err(wrong)?;
         let messages =
             around.iter().map(|kept| Said::of(kept, Some(message), shape::SCROLL)).collect();
         let session_id = session.id;
@@ -319,23 +319,23 @@ impl Ask<'_> {
 
     fn read(&self, id: &str) -> Result<Outcome, ToolError> {
         let (reader, session, profile) = self.find(id)?;
-        let mut kept = reader.messages(&session, Span::First(WHOLE + 1)).map_err(wrong)?;
+        let mut kept = reader.messages(&session, MessageRange::First(WHOLE + 1)).map_err(wrong)?;
         let truncated = kept.len() > WHOLE;
         if truncated {
             kept.truncate(ENDS.0);
-            kept.extend(reader.messages(&session, Span::Last(ENDS.1)).map_err(wrong)?);
+            kept.extend(reader.messages(&session, MessageRange::Last(ENDS.1)).map_err(wrong)?);
         }
         let messages = kept.iter().map(|kept| Said::of(kept, None, shape::READ)).collect();
         Ok(Outcome::Read { session: Recent::of(&session), messages, truncated, profile })
     }
 
     fn browse(&self) -> Result<Outcome, ToolError> {
-        let listing = Listing {
+        let listing = SessionFilter {
             limit: self.limit() + 1,
-            without: HIDDEN.map(str::to_owned).to_vec(),
+            excluded_sources: HIDDEN.map(str::to_owned).to_vec(),
             since: time("since", self.args.since.as_deref())?,
             until: time("until", self.args.until.as_deref())?,
-            ..Listing::default()
+            ..SessionFilter::default()
         };
         let sessions = match self.reader()? {
             None => Vec::new(),
@@ -347,11 +347,11 @@ impl Ask<'_> {
     }
 
     /// The sessions that are asked for; none if there are none yet.
-    fn reader(&self) -> Result<Option<Arc<Reader>>, ToolError> {
+    fn reader(&self) -> Result<Option<Arc<HistoryReader>>, ToolError> {
         let Some(history) = &self.history else { return Ok(None) };
         match self.args.profile.as_deref().filter(|name| !name.is_empty()) {
             None => history.reader().map_err(wrong),
-            Some(name) => match history.of_profile(name).map_err(wrong)? {
+            Some(name) => match history.profile_reader(name).map_err(wrong)? {
                 Some(reader) => Ok(Some(Arc::new(reader))),
                 None => Err(no_profile(history, name)),
             },
@@ -359,7 +359,7 @@ impl Ask<'_> {
     }
 
     /// A session, where it is, and the profile if it is another's.
-    fn find(&self, id: &str) -> Result<(Arc<Reader>, SessionInfo, Option<String>), ToolError> {
+    fn find(&self, id: &str) -> Result<(Arc<HistoryReader>, SessionSummary, Option<String>), ToolError> {
         let none = || wrong(HistoryError::NoSession(id.to_owned()));
         let history = self.history.as_ref().ok_or_else(none)?;
         let mut first = None;
@@ -375,7 +375,7 @@ impl Ask<'_> {
         };
         for name in profiles {
             // A profile that cannot be read is not where it is.
-            let Ok(Some(reader)) = history.of_profile(&name) else { continue };
+            let Ok(Some(reader)) = history.profile_reader(&name) else { continue };
             if let Ok(session) = reader.session(id) {
                 return Ok((Arc::new(reader), session, Some(name)));
             }
@@ -403,10 +403,10 @@ fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ToolError> 
         ToolError::invalid(format!("{name}: '{text}' is no point in time"))
             .with_hint("Write 2h, 3d or 1w for so long ago, or a date such as 2026-01-31.")
     };
-    moment(text).map(Some).ok_or_else(wrong)
+    parse_time(text).map(Some).ok_or_else(wrong)
 }
 
-fn no_profile(history: &History, name: &str) -> ToolError {
+fn no_profile(history: &HomeHistory, name: &str) -> ToolError {
     let names = history.profiles();
     ToolError::not_found(format!("There are no sessions of a profile '{name}'")).with_hint(format!(
         "Profiles with sessions: {}.",

@@ -1,7 +1,7 @@
 //! How sessions and messages are shown: long ones are clipped, so that an
 //! answer stays small whatever was said.
 
-use hermes_history::{Found, Hit, Kept, SessionInfo, Standing};
+use hermes_history::{FoundSession, MessageHit, StoredMessage, SessionSummary, MessageState};
 use serde::Serialize;
 
 /// The most characters of a message, by where it is shown.
@@ -47,9 +47,9 @@ impl Item {
         self.session_id.clone()
     }
 
-    pub(super) fn of(found: Found) -> Self {
-        let Found { session, hit, beginning, around, end, before, after } = found;
-        let ends = |kept: &[Kept]| kept.iter().map(|kept| Said::of(kept, None, BOOKEND)).collect();
+    pub(super) fn of(found: FoundSession) -> Self {
+        let FoundSession { session, hit, beginning, around, end, before, after } = found;
+        let ends = |kept: &[StoredMessage]| kept.iter().map(|kept| Said::of(kept, None, BOOKEND)).collect();
         Self {
             bookend_start: ends(&beginning),
             bookend_end: ends(&end),
@@ -60,11 +60,11 @@ impl Item {
     }
 
     /// One of several places in a session.
-    pub(super) fn within(session: &SessionInfo, hit: Hit, around: &[Kept]) -> Self {
+    pub(super) fn within(session: &SessionSummary, hit: MessageHit, around: &[StoredMessage]) -> Self {
         Self::at(session, Some(hit), around)
     }
 
-    fn at(session: &SessionInfo, hit: Option<Hit>, around: &[Kept]) -> Self {
+    fn at(session: &SessionSummary, hit: Option<MessageHit>, around: &[StoredMessage]) -> Self {
         let anchor = hit.as_ref().map(|hit| hit.message);
         let when = hit.as_ref().map_or(session.started, |hit| hit.at);
         let role = hit.as_ref().map(|hit| hit.role.clone());
@@ -107,7 +107,7 @@ impl Recent {
         self.session_id.clone()
     }
 
-    pub(super) fn of(session: &SessionInfo) -> Self {
+    pub(super) fn of(session: &SessionSummary) -> Self {
         Self {
             session_id: session.id.clone(),
             title: session.title.clone(),
@@ -149,9 +149,9 @@ struct Asked {
 }
 
 impl Said {
-    pub(super) fn of(kept: &Kept, anchor: Option<i64>, most: usize) -> Self {
+    pub(super) fn of(kept: &StoredMessage, anchor: Option<i64>, most: usize) -> Self {
         let anchor = anchor == Some(kept.id);
-        let answers = kept.answers();
+        let answers = kept.answered_call();
         let most = if anchor { most.max(ANCHOR) } else { most };
         Self {
             id: kept.id,
@@ -168,7 +168,7 @@ impl Said {
                     arguments: clip(arguments, ARGUMENTS),
                 })
                 .collect(),
-            summary: kept.standing == Standing::Summary,
+            summary: kept.state == MessageState::Summary,
             anchor,
         }
     }

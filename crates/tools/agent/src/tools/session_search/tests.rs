@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hermes_core::{ErrorKind, MemorySessionStore, Ports, Session, erase};
-use hermes_history::{Beginning, Kinship, Parent};
+use hermes_history::{NewSession, SessionRelation, ParentLink};
 use hermes_llm::ChatMessage;
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ impl Home {
         Self(folder)
     }
 
-    fn history(&self) -> Arc<History> {
-        Arc::new(History::of(&self.0))
+    fn history(&self) -> Arc<HomeHistory> {
+        Arc::new(HomeHistory::for_home(&self.0))
     }
 }
 
@@ -31,18 +31,18 @@ impl Drop for Home {
     }
 }
 
-fn begin(history: &History, id: &str, source: &str, parent: Option<&str>) {
-    let parent = parent.map(|id| Parent { id: id.into(), by: Kinship::Compression });
+fn begin(history: &HomeHistory, id: &str, source: &str, parent: Option<&str>) {
+    let parent = parent.map(|id| ParentLink { id: id.into(), relation: SessionRelation::Compression });
     let beginning =
-        Beginning { id: Some(id.into()), source: source.into(), parent, ..Beginning::default() };
+        NewSession { id: Some(id.into()), source: source.into(), parent, ..NewSession::default() };
     history.store().unwrap().begin(&beginning).unwrap();
 }
 
-fn say(history: &History, session: &str, text: &str) -> i64 {
+fn say(history: &HomeHistory, session: &str, text: &str) -> i64 {
     history.store().unwrap().append(session, &ChatMessage::user(text)).unwrap()
 }
 
-async fn ask(history: &Arc<History>, asker: &str, arguments: Value) -> Result<Value, ToolError> {
+async fn ask(history: &Arc<HomeHistory>, asker: &str, arguments: Value) -> Result<Value, ToolError> {
     let mut cx = ToolContext::bare(std::env::temp_dir());
     cx.ports = Arc::new(Ports::new().with(Arc::clone(history)));
     cx.session = Session::new(asker, Arc::new(MemorySessionStore::default()));
@@ -170,7 +170,7 @@ async fn profiles_have_sessions_of_their_own() {
     let home = Home::new("profiles");
     let history = home.history();
     begin(&history, "mine", "cli", None);
-    let theirs = History::of(home.0.join("profiles/work"));
+    let theirs = HomeHistory::for_home(home.0.join("profiles/work"));
     begin(&theirs, "theirs", "cli", None);
     say(&theirs, "theirs", "needle");
     assert_eq!(ask(&history, "me", json!({"query": "needle"})).await.unwrap()["count"], 0);
@@ -190,7 +190,7 @@ async fn profiles_have_sessions_of_their_own() {
 async fn a_damaged_file_is_told_with_what_to_do() {
     let home = Home::new("damaged");
     std::fs::create_dir_all(&home.0).unwrap();
-    std::fs::write(home.0.join(hermes_history::FILE), "no database ".repeat(1_000)).unwrap();
+    std::fs::write(home.0.join(hermes_history::DB_FILE_NAME), "no database ".repeat(1_000)).unwrap();
     let error = ask(&home.history(), "me", json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.hint().contains("Move"), "{}", error.hint());

@@ -5,23 +5,23 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 
 /// A point in time: so long ago (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or a
 /// date and time, here unless a zone is given. None if it is no such thing.
-pub fn moment(text: &str) -> Option<Timestamp> {
+pub fn parse_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let now = Zoned::now();
-    if let Some(ago) = ago(text) {
+    if let Some(ago) = parse_ago(text) {
         return now.timestamp().checked_sub(ago).ok();
     }
     if let Ok(moment) = text.parse::<Timestamp>() {
-        return Some(moment);
+        return Some(parse_time);
     }
     let local = match text.parse::<DateTime>() {
-        Ok(local) => local,
+        Ok(local) => format_local,
         Err(_) => text.parse::<Date>().ok()?.at(0, 0, 0, 0),
     };
-    Some(local.to_zoned(now.time_zone().clone()).ok()?.timestamp())
+    Some(format_local.to_zoned(now.time_zone().clone()).ok()?.timestamp())
 }
 
-fn ago(text: &str) -> Option<SignedDuration> {
+fn parse_ago(text: &str) -> Option<SignedDuration> {
     let (number, unit) = text.split_at_checked(text.find(|c: char| !c.is_ascii_digit())?)?;
     let seconds = match unit {
         "s" => 1,
@@ -35,10 +35,10 @@ fn ago(text: &str) -> Option<SignedDuration> {
 }
 
 /// A point in time for people here, to the minute.
-pub fn local(at: Timestamp) -> String {
+pub fn format_local(at: Timestamp) -> String {
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 #[cfg(test)]
-#[path = "moment_tests.rs"]
+#[path = "time_text_tests.rs"]
 mod tests;

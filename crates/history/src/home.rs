@@ -5,44 +5,44 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::HistoryError;
-use crate::reader::Reader;
-use crate::store::Store;
+use crate::reader::HistoryReader;
+use crate::store::HistoryStore;
 
 /// The conversations of a home folder.
 #[derive(Debug)]
-pub struct History {
+pub struct HomeHistory {
     home: PathBuf,
-    reader: Mutex<Option<Arc<Reader>>>,
-    store: Mutex<Option<Arc<Store>>>,
+    reader: Mutex<Option<Arc<HistoryReader>>>,
+    store: Mutex<Option<Arc<HistoryStore>>>,
 }
 
-impl History {
+impl HomeHistory {
     /// Those of this home folder. Nothing is opened.
-    pub fn of(home: impl Into<PathBuf>) -> Self {
+    pub fn for_home(home: impl Into<PathBuf>) -> Self {
         Self { home: home.into(), reader: Mutex::default(), store: Mutex::default() }
     }
 
     /// The file.
     pub fn path(&self) -> PathBuf {
-        self.home.join(crate::FILE)
+        self.home.join(crate::DB_FILE_NAME)
     }
 
     /// For reading; none if nothing was ever said.
-    pub fn reader(&self) -> Result<Option<Arc<Reader>>, HistoryError> {
+    pub fn reader(&self) -> Result<Option<Arc<HistoryReader>>, HistoryError> {
         let mut open = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_none() {
-            *open = Reader::open(self.path())?.map(Arc::new);
+            *open = HistoryReader::open(self.path())?.map(Arc::new);
         }
         Ok(open.clone())
     }
 
     /// For writing.
-    pub fn store(&self) -> Result<Arc<Store>, HistoryError> {
+    pub fn store(&self) -> Result<Arc<HistoryStore>, HistoryError> {
         let mut open = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         match &*open {
             Some(store) => Ok(Arc::clone(store)),
             None => {
-                let store = Arc::new(Store::open(self.path())?);
+                let store = Arc::new(HistoryStore::open(self.path())?);
                 *open = Some(Arc::clone(&store));
                 Ok(store)
             }
@@ -52,7 +52,7 @@ impl History {
     /// The names of the profiles below this home, each a home of its own.
     pub fn profiles(&self) -> Vec<String> {
         let folders = std::fs::read_dir(self.home.join("profiles")).into_iter().flatten().flatten();
-        let kept = folders.filter(|folder| folder.path().join(crate::FILE).is_file());
+        let kept = folders.filter(|folder| folder.path().join(crate::DB_FILE_NAME).is_file());
         let mut names: Vec<String> =
             kept.filter_map(|folder| folder.file_name().into_string().ok()).collect();
         names.sort();
@@ -60,12 +60,12 @@ impl History {
     }
 
     /// The conversations of a profile; none if it has none.
-    pub fn of_profile(&self, name: &str) -> Result<Option<Reader>, HistoryError> {
+    pub fn profile_reader(&self, name: &str) -> Result<Option<HistoryReader>, HistoryError> {
         // A name and not a way out of the folder.
         let is_name = Path::new(name).file_name().is_some_and(|last| last == name);
         if !is_name {
             return Ok(None);
         }
-        Reader::open(self.home.join("profiles").join(name).join(crate::FILE))
+        HistoryReader::open(self.home.join("profiles").join(name).join(crate::DB_FILE_NAME))
     }
 }
