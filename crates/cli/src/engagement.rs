@@ -12,7 +12,7 @@ use hermes_agent::{
 };
 use hermes_history::{NewSession, HomeHistory, HistoryStore, Timestamp, format_local};
 use hermes_llm::{ChatMessage, RetryEvent, OnRetry};
-use hermes_memory::Memory;
+use hermes_memory::MemoryStore;
 use hermes_store::regular_file;
 use serde_json::Value;
 
@@ -185,7 +185,7 @@ impl Ready {
         }
         surroundings.push(format!("Today: {}", &format_local(Timestamp::now())[..10]));
         let remembers = definitions.scope.contains("memory") && terms.is_at_home;
-        let memory = self.engine.ports().get::<Memory>().filter(|_| remembers);
+        let memory = self.engine.ports().get::<MemoryStore>().filter(|_| remembers);
         let memory = memory.map(|memory| memory.snapshot());
         warnings.extend(memory.iter().flat_map(|memory| memory.warnings.iter().cloned()));
         Prompt {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::memory::Target;
+use crate::memory::MemoryTarget;
 
 /// Memory cannot be read or changed. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum MemoryError {
     },
     /// The list is switched off.
     #[error("The list '{0}' is switched off in the settings")]
-    Off(Target),
+    Disabled(MemoryTarget),
     /// An operation says too little or too much.
     #[error("{0}")]
     Invalid(String),

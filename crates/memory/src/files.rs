@@ -13,15 +13,15 @@ use hermes_text::{binary, codec::detect_format};
 use crate::error::MemoryError;
 
 /// How long to wait for a process that is writing the same list.
-const PATIENCE: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_millis(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Who may read the files.
-const MODE: u32 = 0o600;
+const FILE_MODE: u32 = 0o600;
 
 /// A text and how it is written.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct DecodedFile {
     pub(crate) text: String,
     /// The encoding, if it is not UTF-8: some editor has written it so.
     pub(crate) encoding: Option<String>,
@@ -29,14 +29,14 @@ pub(crate) struct Kept {
 
 /// What a file holds; none if it is not there. A text in another encoding is read in that, so that what a
 /// person wrote is not lost for a letter with an accent.
-pub(crate) fn read_kept(path: &Path) -> Result<Option<Kept>, MemoryError> {
+pub(crate) fn read_decoded(path: &Path) -> Result<Option<DecodedFile>, MemoryError> {
     let bytes = match regular_file::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(MemoryError::io("read", path, error)),
     };
     Ok(Some(match String::from_utf8(bytes) {
-        Ok(text) => Kept { text, encoding: None },
+        Ok(text) => DecodedFile { text, encoding: None },
         Err(error) => {
             let bytes = error.into_bytes();
             let format = detect_format(&bytes, true);
@@ -46,19 +46,19 @@ pub(crate) fn read_kept(path: &Path) -> Result<Option<Kept>, MemoryError> {
             }
             let text = format.decode(&bytes).text.into_owned();
             let encoding = format.label().unwrap_or_else(|| "an unknown encoding".to_owned());
-            Kept { text, encoding: Some(encoding) }
+            DecodedFile { text, encoding: Some(encoding) }
         }
     }))
 }
 
 /// The text of a file; none if it is not there.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, MemoryError> {
-    Ok(read_kept(path)?.map(|kept| kept.text))
+    Ok(read_decoded(path)?.map(|kept| kept.text))
 }
 
 /// Replaces a file as a whole.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), MemoryError> {
-    write_atomic(path, text.as_bytes(), MODE).map_err(|e| MemoryError::io("write", path, e))
+    write_atomic(path, text.as_bytes(), FILE_MODE).map_err(|e| MemoryError::io("write", path, e))
 }
 
 /// Removes a file that need not be there.
@@ -72,7 +72,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), MemoryError> {
 }
 
 /// Makes a folder that only its owner can look into.
-pub(crate) fn make_folder(path: &Path) -> Result<(), MemoryError> {
+pub(crate) fn create_private_dir(path: &Path) -> Result<(), MemoryError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -92,7 +92,7 @@ pub(crate) fn back_up(path: &Path) -> Result<PathBuf, MemoryError> {
         copy = with_suffix(path, &format!(".bak.{}.{more}", now_ms() / 1000));
     }
     let bytes = regular_file::read(path).map_err(|e| MemoryError::io("read", path, e))?;
-    write_atomic(&copy, &bytes, MODE).map_err(|e| MemoryError::io("write", &copy, e))?;
+    write_atomic(&copy, &bytes, FILE_MODE).map_err(|e| MemoryError::io("write", &copy, e))?;
     Ok(copy)
 }
 
@@ -107,15 +107,15 @@ pub(crate) fn now_ms() -> u64 {
 pub(crate) fn lock(path: &Path) -> Result<File, MemoryError> {
     let path = with_suffix(path, ".lock");
     if let Some(folder) = path.parent() {
-        make_folder(folder)?;
+        create_private_dir(folder)?;
     }
     let cannot = |e| MemoryError::io("lock", &path, e);
-    let file = regular_file::open_lock(&path, MODE).map_err(cannot)?;
-    let end = Instant::now() + PATIENCE;
+    let file = regular_file::open_lock(&path, FILE_MODE).map_err(cannot)?;
+    let end = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(POLL),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_POLL_INTERVAL),
             Err(TryLockError::WouldBlock) => return Err(MemoryError::Busy { path }),
             Err(TryLockError::Error(error)) => return Err(cannot(error)),
         }

@@ -5,18 +5,18 @@
 //! so that nothing written is lost. Every version of a list is kept. The files and their locks are those of
 //! Hermes Agent, which may use them at the same time.
 
-mod change;
+mod operations;
 mod error;
 mod files;
-mod form;
+mod list_format;
 mod memory;
 mod search;
 mod snapshot;
 mod versions;
 
-pub use change::Operation;
+pub use operations::MemoryOperation;
 pub use error::MemoryError;
-pub use memory::{Entries, Limits, Memory, Target, Written};
-pub use search::{Hit, Tier};
-pub use snapshot::Snapshot;
-pub use versions::Version;
+pub use memory::{MemoryEntries, MemoryLimits, MemoryStore, MemoryTarget, MemoryWriteReport};
+pub use search::{MemoryHit, MemoryTier};
+pub use snapshot::MemorySnapshot;
+pub use versions::ListVersion;

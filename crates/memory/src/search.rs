@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Where an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tier {
+pub enum MemoryTier {
     /// In the list that is shown to the model.
     Shown,
     /// In the archive.
@@ -14,15 +14,15 @@ pub enum Tier {
 
 /// An entry that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Hit {
+pub struct MemoryHit {
     /// The entry.
     pub text: String,
     /// Where it is.
-    pub tier: Tier,
+    pub tier: MemoryTier,
 }
 
 /// The entries that have most of the words of a query, the latest first among equals. Without words, all.
-pub(crate) fn find(entries: &[String], archive: &[String], query: &str) -> Vec<Hit> {
+pub(crate) fn search_entries(entries: &[String], archive: &[String], query: &str) -> Vec<MemoryHit> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split_whitespace().collect();
     let whole = query.trim();
@@ -31,11 +31,11 @@ pub(crate) fn find(entries: &[String], archive: &[String], query: &str) -> Vec<H
         let words = words.iter().filter(|word| text.contains(**word)).count();
         words * 2 + usize::from(text.contains(whole))
     };
-    let tiers = [(Tier::Shown, entries), (Tier::Archive, archive)];
-    let mut found: Vec<(usize, Hit)> = tiers
+    let tiers = [(MemoryTier::Shown, entries), (MemoryTier::Archive, archive)];
+    let mut found: Vec<(usize, MemoryHit)> = tiers
         .into_iter()
         .flat_map(|(tier, list)| list.iter().rev().map(move |text| (tier, text)))
-        .map(|(tier, text)| (score(text), Hit { text: text.clone(), tier }))
+        .map(|(tier, text)| (score(text), MemoryHit { text: text.clone(), tier }))
         .filter(|(score, _)| *score > 0)
         .collect();
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));

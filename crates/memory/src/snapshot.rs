@@ -2,15 +2,15 @@
 
 use hermes_threats::{ScanLevel, scan};
 
-use crate::form::DELIMITER;
+use crate::list_format::ENTRY_DELIMITER;
 
 /// The line above and below a heading.
-const RULE: &str = "══════════════════════════════════════════════";
+const HEADING_RULE: &str = "══════════════════════════════════════════════";
 
 /// The lists at one moment. Later writes do not change it, so that a prompt that begins with it can be
 /// cached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct MemorySnapshot {
     /// The notes; none if there are none.
     pub memory: Option<String>,
     /// What is known of the user; none if there is nothing.
@@ -19,7 +19,7 @@ pub struct Snapshot {
     pub warnings: Vec<String>,
 }
 
-impl Snapshot {
+impl MemorySnapshot {
     /// Both blocks, for a system prompt; empty if there is nothing.
     pub fn text(&self) -> String {
         [&self.memory, &self.user].into_iter().flatten().cloned().collect::<Vec<_>>().join("\n\n")
@@ -27,7 +27,7 @@ impl Snapshot {
 }
 
 /// A heading and the entries. One that looks like an attack is left out, and said to be.
-pub(crate) fn block(
+pub(crate) fn render_block(
     heading: &str,
     usage: &str,
     entries: &[String],
@@ -47,7 +47,7 @@ pub(crate) fn block(
             None => entry.clone(),
         })
         .collect();
-    let mut text = format!("{RULE}\n{heading} [{usage}]\n{RULE}\n{}", shown.join(DELIMITER));
+    let mut text = format!("{HEADING_RULE}\n{heading} [{usage}]\n{HEADING_RULE}\n{}", shown.join(ENTRY_DELIMITER));
     if archived > 0 {
         let entries = if archived == 1 { "entry is" } else { "entries are" };
         text.push_str(&format!(

@@ -8,11 +8,11 @@ use crate::error::MemoryError;
 use crate::files;
 
 /// How many versions of one list are kept.
-const KEPT: usize = 200;
+const MAX_KEPT_VERSIONS: usize = 200;
 
 /// A list as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Version {
+pub struct ListVersion {
     /// Its number; later ones are higher.
     pub number: u64,
     /// When it came to be, in milliseconds since 1970.
@@ -28,21 +28,21 @@ pub struct Version {
 
 /// The versions of one list, in a folder.
 #[derive(Debug)]
-pub(crate) struct Versions {
-    folder: PathBuf,
+pub(crate) struct VersionStore {
+    dir: PathBuf,
 }
 
-impl Versions {
+impl VersionStore {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { dir: folder }
     }
 
     /// Their numbers, in order.
     fn numbers(&self) -> Result<Vec<u64>, MemoryError> {
-        let entries = match std::fs::read_dir(&self.folder) {
+        let entries = match std::fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(MemoryError::io("read", &self.folder, error)),
+            Err(error) => return Err(MemoryError::io("read", &self.dir, error)),
         };
         let number = |name: std::ffi::OsString| -> Option<u64> {
             name.to_str()?.strip_suffix(".json")?.parse().ok()
@@ -54,32 +54,32 @@ impl Versions {
     }
 
     /// The version of that number. One that cannot be read is not there.
-    pub(crate) fn get(&self, number: u64) -> Result<Version, MemoryError> {
+    pub(crate) fn get(&self, number: u64) -> Result<ListVersion, MemoryError> {
         let text = files::read(&self.path(number))?;
         text.and_then(|text| serde_json::from_str(&text).ok()).ok_or(MemoryError::NoVersion(number))
     }
 
     /// All that can be read, the latest first.
-    pub(crate) fn all(&self) -> Result<Vec<Version>, MemoryError> {
+    pub(crate) fn all(&self) -> Result<Vec<ListVersion>, MemoryError> {
         Ok(self.numbers()?.into_iter().rev().filter_map(|number| self.get(number).ok()).collect())
     }
 
     /// The latest, if there is any.
-    pub(crate) fn latest(&self) -> Result<Option<Version>, MemoryError> {
+    pub(crate) fn latest(&self) -> Result<Option<ListVersion>, MemoryError> {
         Ok(self.numbers()?.into_iter().rev().find_map(|number| self.get(number).ok()))
     }
 
     /// Keeps a version, and says its number.
-    pub(crate) fn keep(
+    pub(crate) fn save(
         &self,
         cause: &str,
         text: &str,
         dropped: Vec<String>,
     ) -> Result<u64, MemoryError> {
-        files::make_folder(&self.folder)?;
+        files::create_private_dir(&self.dir)?;
         let numbers = self.numbers()?;
         let number = numbers.last().map_or(1, |last| last.saturating_add(1));
-        let version = Version {
+        let version = ListVersion {
             number,
             at_ms: files::now_ms(),
             cause: cause.to_owned(),
@@ -90,7 +90,7 @@ impl Versions {
         let json = serde_json::to_string(&version)
             .map_err(|e| MemoryError::io("write", &path, std::io::Error::other(e)))?;
         files::write(&path, &json)?;
-        let over = (numbers.len() + 1).saturating_sub(KEPT);
+        let over = (numbers.len() + 1).saturating_sub(MAX_KEPT_VERSIONS);
         for old in numbers.into_iter().take(over) {
             files::remove(&self.path(old))?;
         }
@@ -98,11 +98,11 @@ impl Versions {
     }
 
     /// Takes a version away whose change did not come about.
-    pub(crate) fn withdraw(&self, number: u64) {
+    pub(crate) fn discard(&self, number: u64) {
         let _ = files::remove(&self.path(number));
     }
 
     fn path(&self, number: u64) -> PathBuf {
-        Path::new(&self.folder).join(format!("{number:06}.json"))
+        Path::new(&self.dir).join(format!("{number:06}.json"))
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use clap::{Subcommand, ValueEnum};
 use hermes::core::ErrorKind;
 use hermes_config::{ResolvedConfig, HermesHome};
-use hermes_memory::{Limits, Memory as Lists, MemoryError, Target, Tier, Written};
+use hermes_memory::{MemoryLimits, MemoryStore as Lists, MemoryError, MemoryTarget, MemoryTier, MemoryWriteReport};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -65,7 +65,7 @@ pub(crate) enum List {
     User,
 }
 
-impl From<List> for Target {
+impl From<List> for MemoryTarget {
     fn from(list: List) -> Self {
         match list {
             List::Memory => Self::Memory,
@@ -81,7 +81,7 @@ impl From<MemoryError> for Failure {
             MemoryError::NoVersion(_) => {
                 Failure::not_found(text).hint("`hermes memory history` shows the versions.")
             }
-            MemoryError::Off(_) => Failure::failed(ErrorKind::Unavailable, text)
+            MemoryError::Disabled(_) => Failure::failed(ErrorKind::Unavailable, text)
                 .hint("memory.memory_enabled and memory.user_profile_enabled in config.yaml switch them on."),
             MemoryError::Busy { .. } => Failure::failed(ErrorKind::Timeout, text),
             MemoryError::Io { .. } => Failure::failed(ErrorKind::Unavailable, text)
@@ -96,7 +96,7 @@ pub(crate) fn lists(home: &HermesHome, config: &ResolvedConfig) -> Result<Lists,
     let said = &config.settings.memory;
     let limit =
         |is_kept: bool, limit: u64| is_kept.then(|| usize::try_from(limit).unwrap_or(usize::MAX));
-    let limits = Limits {
+    let limits = MemoryLimits {
         memory: limit(said.memory_enabled, said.memory_char_limit),
         user: limit(said.user_profile_enabled, said.user_char_limit),
     };
@@ -107,10 +107,10 @@ pub(crate) fn run(app: &App, command: Memory) -> Outcome {
     let home = app.home()?;
     let lists = lists(&home, &app.config(&home)?)?;
     match command {
-        Memory::Show { list, archive } => show(app, &lists, list.map(Target::from), archive)?,
+        Memory::Show { list, archive } => show(app, &lists, list.map(MemoryTarget::from), archive)?,
         Memory::Search { words } => search(app, &lists, &words.join(" "))?,
         Memory::Edit { list } => {
-            let target = Target::from(list);
+            let target = MemoryTarget::from(list);
             let text = match std::io::stdin().is_terminal() {
                 true => edited(&lists, target)?,
                 false => piped()?,
@@ -128,23 +128,23 @@ pub(crate) fn run(app: &App, command: Memory) -> Outcome {
         }
         Memory::History { list, version } => history(app, &lists, list.into(), version)?,
         Memory::Rollback { version, list } => {
-            let target = Target::from(list);
+            let target = MemoryTarget::from(list);
             tell(app, target, &lists.roll_back(target, version)?)?;
         }
     }
     Ok(Exit::Ok)
 }
 
-fn show(app: &App, lists: &Lists, only: Option<Target>, archive: bool) -> Result<(), Failure> {
+fn show(app: &App, lists: &Lists, only: Option<MemoryTarget>, archive: bool) -> Result<(), Failure> {
     let mut all = serde_json::Map::new();
-    for target in Target::ALL {
+    for target in MemoryTarget::ALL {
         let is_meant = only.is_none_or(|only| only == target);
-        if !is_meant || (only.is_none() && !lists.is_on(target)) {
+        if !is_meant || (only.is_none() && !lists.is_enabled(target)) {
             continue;
         }
         let list = lists.read(target)?;
         let mut archived = lists.search(target, "")?;
-        archived.retain(|hit| hit.tier == Tier::Archive);
+        archived.retain(|hit| hit.tier == MemoryTier::Archive);
         if app.json {
             let mut told = json!(list);
             if archive {
@@ -172,7 +172,7 @@ fn show(app: &App, lists: &Lists, only: Option<Target>, archive: bool) -> Result
 
 fn search(app: &App, lists: &Lists, words: &str) -> Result<(), Failure> {
     let mut found = Vec::new();
-    for target in Target::ALL.into_iter().filter(|target| lists.is_on(*target)) {
+    for target in MemoryTarget::ALL.into_iter().filter(|target| lists.is_enabled(*target)) {
         found.extend(lists.search(target, words)?.into_iter().map(|hit| (target, hit)));
     }
     if app.json {
@@ -184,14 +184,14 @@ fn search(app: &App, lists: &Lists, words: &str) -> Result<(), Failure> {
         return Ok(());
     }
     for (target, hit) in found {
-        let mark = if hit.tier == Tier::Archive { " (archived)" } else { "" };
+        let mark = if hit.tier == MemoryTier::Archive { " (archived)" } else { "" };
         let text = hit.text.lines().map(one_line).collect::<Vec<_>>().join(" ⏎ ");
         app.terminal.line(&format!("{target}{mark}: {text}"))?;
     }
     Ok(())
 }
 
-fn history(app: &App, lists: &Lists, target: Target, number: Option<u64>) -> Result<(), Failure> {
+fn history(app: &App, lists: &Lists, target: MemoryTarget, number: Option<u64>) -> Result<(), Failure> {
     let versions = lists.history(target)?;
     if let Some(number) = number {
         let version = versions.into_iter().find(|version| version.number == number);
@@ -224,7 +224,7 @@ fn history(app: &App, lists: &Lists, target: Target, number: Option<u64>) -> Res
     Ok(())
 }
 
-fn tell(app: &App, target: Target, written: &Written) -> Result<(), Failure> {
+fn tell(app: &App, target: MemoryTarget, written: &MemoryWriteReport) -> Result<(), Failure> {
     if app.json {
         let told = json!({
             "target": target, "version": written.version, "entry_count": written.entry_count,
@@ -251,7 +251,7 @@ fn piped() -> Result<String, Failure> {
 
 /// The list as the user leaves it in the editor. It is a copy that is edited, so that whoever writes meanwhile
 /// need not wait.
-fn edited(lists: &Lists, target: Target) -> Result<String, Failure> {
+fn edited(lists: &Lists, target: MemoryTarget) -> Result<String, Failure> {
     let cannot = |what: &str, e: std::io::Error| {
         Failure::failed(ErrorKind::Internal, format!("{what}: {e}"))
     };
@@ -276,7 +276,7 @@ fn edited(lists: &Lists, target: Target) -> Result<String, Failure> {
     let now = std::fs::read_to_string(lists.file(target)).unwrap_or_default();
     let after = std::fs::read_to_string(&copy).map_err(|e| cannot("The copy cannot be read", e))?;
     if now != before && after != before {
-        let kept = lists.folder().join(format!("{}.edited.md", target.name()));
+        let kept = lists.dir().join(format!("{}.edited.md", target.name()));
         std::fs::write(&kept, after).map_err(|e| cannot("Your text cannot be kept", e))?;
         return Err(Failure::failed(
             ErrorKind::Conflict,

@@ -10,7 +10,7 @@ use hermes_chat::Form;
 use hermes_checkpoints::{RestorePlan, CheckpointStore, RestoreTarget};
 use hermes_history::{SessionFilter, format_local};
 use hermes_llm::ChatMessage;
-use hermes_memory::Target as List;
+use hermes_memory::MemoryTarget as List;
 
 use super::sitting::{Next, Sitting, Then};
 use super::skills;

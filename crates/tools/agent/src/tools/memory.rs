@@ -6,7 +6,7 @@ use hermes_core::{
     Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
     ToolSpec, WorkingDir,
 };
-use hermes_memory::{Entries, Hit, Memory as Lists, MemoryError, Operation, Target, Written};
+use hermes_memory::{MemoryEntries, MemoryHit, MemoryStore as Lists, MemoryError, MemoryOperation, MemoryTarget, MemoryWriteReport};
 use serde::{Deserialize, Serialize};
 
 /// How many hits a search shows.
@@ -76,7 +76,7 @@ pub(crate) enum Answer {
     Changed {
         success: bool,
         done: bool,
-        target: Target,
+        target: MemoryTarget,
         usage: String,
         entry_count: usize,
         archived_count: usize,
@@ -87,23 +87,23 @@ pub(crate) enum Answer {
         note: &'static str,
     },
     List {
-        target: Target,
+        target: MemoryTarget,
         #[serde(flatten)]
-        list: Entries,
+        list: MemoryEntries,
     },
     Found {
-        target: Target,
+        target: MemoryTarget,
         query: String,
         count: usize,
-        results: Vec<Hit>,
+        results: Vec<MemoryHit>,
     },
 }
 
 impl Args {
-    fn target(&self) -> Target {
+    fn target(&self) -> MemoryTarget {
         match self.target {
-            Which::Memory => Target::Memory,
-            Which::User => Target::User,
+            Which::Memory => MemoryTarget::Memory,
+            Which::User => MemoryTarget::User,
         }
     }
 
@@ -115,7 +115,7 @@ impl Args {
     }
 
     /// The changes that are asked for.
-    fn operations(self) -> Result<Vec<Operation>, ToolError> {
+    fn operations(self) -> Result<Vec<MemoryOperation>, ToolError> {
         match (self.operations, self.action) {
             (Some(steps), None) if !steps.is_empty() => {
                 let count = steps.len();
@@ -143,7 +143,7 @@ fn operation(
     content: Option<String>,
     old_text: Option<String>,
     place: &str,
-) -> Result<Operation, ToolError> {
+) -> Result<MemoryOperation, ToolError> {
     let need = |value: Option<String>, name: &str| {
         value.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
             let action = format!("{action:?}").to_lowercase();
@@ -153,13 +153,13 @@ fn operation(
         })
     };
     Ok(match action {
-        Action::Add => Operation::Add { content: need(content, "content")? },
-        Action::Replace => Operation::Replace {
+        Action::Add => MemoryOperation::Add { content: need(content, "content")? },
+        Action::Replace => MemoryOperation::Replace {
             old_text: need(old_text, "old_text")?,
             content: need(content, "content")?,
         },
-        Action::Remove => Operation::Remove { old_text: need(old_text, "old_text")? },
-        Action::Archive => Operation::Archive { old_text: need(old_text, "old_text")? },
+        Action::Remove => MemoryOperation::Remove { old_text: need(old_text, "old_text")? },
+        Action::Archive => MemoryOperation::Archive { old_text: need(old_text, "old_text")? },
         Action::Read | Action::Search => {
             return Err(ToolError::invalid(format!(
                 "{place}Operations change; read and search stand alone"
@@ -243,7 +243,7 @@ fn serve(lists: &Arc<Lists>, args: Args) -> Result<Answer, ToolError> {
     Ok(report(target, written))
 }
 
-fn report(target: Target, written: Written) -> Answer {
+fn report(target: MemoryTarget, written: MemoryWriteReport) -> Answer {
     let mut message = written.notes.join(" ");
     if !written.moved.is_empty() {
         message.push_str(" Entries without room moved to the archive; search finds them.");
@@ -262,7 +262,7 @@ fn report(target: Target, written: Written) -> Answer {
 }
 
 /// One hit is shown whole, several in part.
-fn clip(mut hits: Vec<Hit>) -> Vec<Hit> {
+fn clip(mut hits: Vec<MemoryHit>) -> Vec<MemoryHit> {
     hits.truncate(HITS);
     if hits.len() > 1 {
         for hit in &mut hits {
@@ -276,14 +276,14 @@ fn clip(mut hits: Vec<Hit>) -> Vec<Hit> {
 }
 
 /// The error in words that tell what to do next.
-fn explain(error: MemoryError, lists: &Lists, target: Target) -> ToolError {
+fn explain(error: MemoryError, lists: &Lists, target: MemoryTarget) -> ToolError {
     let text = error.to_string();
     let with_list = |failed: ToolError| match lists.read(target) {
         Ok(list) => failed.with("current_entries", list.entries).with("usage", list.usage),
         Err(_) => failed,
     };
     match error.cause() {
-        MemoryError::Off(_) => ToolError::unavailable(text),
+        MemoryError::Disabled(_) => ToolError::unavailable(text),
         MemoryError::Invalid(_) => with_list(ToolError::invalid(text)),
         MemoryError::NoMatch(_) => with_list(ToolError::not_found(text))
             .with_hint("old_text must be a part of one entry, letter for letter."),

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hermes_core::{Ports, erase};
-use hermes_memory::Limits;
+use hermes_memory::MemoryLimits;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ struct Desk {
 fn desk(limit: usize) -> Desk {
     let home = tempfile::tempdir().unwrap();
     let mut cx = ToolContext::bare(home.path());
-    let limits = Limits { memory: Some(limit), user: None };
+    let limits = MemoryLimits { memory: Some(limit), user: None };
     cx.ports =
         Arc::new(Ports::new().with(Arc::new(Lists::new(home.path().join("memories"), limits))));
     Desk { _home: home, cx }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hermes_core::{BoxFuture, UserPrompter, DynTool, Ports, ToolCall};
 use hermes_cron::JobStore;
 use hermes_engine::{Caller, Engine};
-use hermes_memory::{Limits, Memory};
+use hermes_memory::{MemoryLimits, MemoryStore};
 use hermes_testkit::contract::contains;
 use hermes_tools_agent::messages::Targets;
 use serde_json::Value;
@@ -42,7 +42,7 @@ async fn run_examples(tool: &Arc<dyn DynTool>) -> usize {
     let spec = tool.spec();
     for example in &spec.examples {
         let folder = tempfile::tempdir().expect("a folder");
-        let memory = Memory::new(folder.path().join("memories"), Limits::default());
+        let memory = MemoryStore::new(folder.path().join("memories"), MemoryLimits::default());
         let ports = Ports::new()
             .with(Arc::new(memory))
             .with(Arc::new(JobStore::for_home(folder.path())))

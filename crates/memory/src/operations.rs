@@ -4,17 +4,17 @@ use hermes_threats::{ScanLevel, scan};
 use serde::{Deserialize, Serialize};
 
 use crate::error::MemoryError;
-use crate::form::{clean, preview, size, size_of};
+use crate::list_format::{normalize_entry, preview, text_width, list_width};
 
 /// The most characters of one entry. What is longer belongs in a file.
-const LONGEST: usize = 16_384;
+const MAX_ENTRY_CHARS: usize = 16_384;
 
 /// How many matches an error shows.
-const SHOWN: usize = 10;
+const MAX_LISTED_MATCHES: usize = 10;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Operation {
+pub enum MemoryOperation {
     /// A new entry.
     Add {
         /// Its text.
@@ -41,7 +41,7 @@ pub enum Operation {
 
 /// A list and its archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct MemoryListState {
     /// What is shown, the oldest first.
     pub(crate) entries: Vec<String>,
     /// What is searched, the oldest first.
@@ -50,7 +50,7 @@ pub(crate) struct State {
 
 /// What came of the operations.
 #[derive(Debug, Default)]
-pub(crate) struct Effect {
+pub(crate) struct ListChange {
     /// What was written just now.
     fresh: Vec<String>,
     /// What was done, in sentences.
@@ -61,41 +61,41 @@ pub(crate) struct Effect {
     pub(crate) dropped: Vec<String>,
 }
 
-impl Effect {
+impl ListChange {
     /// Nothing but a sentence.
-    pub(crate) fn noting(note: &str) -> Self {
+    pub(crate) fn with_note(note: &str) -> Self {
         Self { notes: vec![note.to_owned()], ..Self::default() }
     }
 }
 
-impl State {
+impl MemoryListState {
     /// Carries out all operations and then makes room. Of several, a wrong one is named by its place.
     pub(crate) fn apply(
         &mut self,
-        operations: &[Operation],
+        operations: &[MemoryOperation],
         limit: usize,
-    ) -> Result<Effect, MemoryError> {
-        let mut effect = Effect::default();
+    ) -> Result<ListChange, MemoryError> {
+        let mut effect = ListChange::default();
         for (at, operation) in operations.iter().enumerate() {
-            self.step(operation, &mut effect).map_err(|cause| match operations.len() {
+            self.apply_one(operation, &mut effect).map_err(|cause| match operations.len() {
                 1 => cause,
                 _ => MemoryError::Batch { index: at + 1, cause: Box::new(cause) },
             })?;
         }
-        self.fit(limit, &mut effect);
+        self.evict_overflow(limit, &mut effect);
         Ok(effect)
     }
 
-    fn step(&mut self, operation: &Operation, effect: &mut Effect) -> Result<(), MemoryError> {
+    fn apply_one(&mut self, operation: &MemoryOperation, effect: &mut ListChange) -> Result<(), MemoryError> {
         match operation {
-            Operation::Add { content } => {
-                let content = admit(content)?;
+            MemoryOperation::Add { content } => {
+                let content = validate_content(content)?;
                 self.add(content, effect);
             }
-            Operation::Replace { old_text, content } => {
-                let content = admit(content)?;
-                match self.find(old_text)? {
-                    Place::Entry(at) => {
+            MemoryOperation::Replace { old_text, content } => {
+                let content = validate_content(content)?;
+                match self.locate(old_text)? {
+                    EntryLocation::Entry(at) => {
                         let old = std::mem::take(&mut self.entries[at]);
                         // The new text may be that of another entry.
                         self.archive.retain(|entry| *entry != content);
@@ -109,32 +109,32 @@ impl State {
                         effect.fresh.retain(|entry| *entry != old);
                         effect.fresh.push(content);
                     }
-                    Place::Archive(at) => {
+                    EntryLocation::Archive(at) => {
                         effect.dropped.push(self.archive.remove(at));
                         self.add(content, effect);
                         effect.notes.push("The old text was in the archive.".into());
                     }
                 }
             }
-            Operation::Remove { old_text } => match self.find(old_text)? {
-                Place::Entry(at) => {
+            MemoryOperation::Remove { old_text } => match self.locate(old_text)? {
+                EntryLocation::Entry(at) => {
                     let old = self.entries.remove(at);
                     effect.fresh.retain(|entry| *entry != old);
                     effect.notes.push("Entry removed.".into());
                 }
-                Place::Archive(at) => {
+                EntryLocation::Archive(at) => {
                     effect.dropped.push(self.archive.remove(at));
                     effect.notes.push("Entry removed from the archive.".into());
                 }
             },
-            Operation::Archive { old_text } => match self.find(old_text)? {
-                Place::Entry(at) => {
+            MemoryOperation::Archive { old_text } => match self.locate(old_text)? {
+                EntryLocation::Entry(at) => {
                     let old = self.entries.remove(at);
                     effect.fresh.retain(|entry| *entry != old);
-                    self.keep(old);
+                    self.archive_entry(old);
                     effect.notes.push("Entry moved to the archive.".into());
                 }
-                Place::Archive(_) => {
+                EntryLocation::Archive(_) => {
                     effect.notes.push("The entry is in the archive already.".into());
                 }
             },
@@ -142,7 +142,7 @@ impl State {
         Ok(())
     }
 
-    fn add(&mut self, content: String, effect: &mut Effect) {
+    fn add(&mut self, content: String, effect: &mut ListChange) {
         if self.entries.contains(&content) {
             effect.notes.push("The entry already exists.".into());
             return;
@@ -158,22 +158,22 @@ impl State {
     }
 
     /// Puts an entry into the archive, once.
-    fn keep(&mut self, entry: String) {
+    fn archive_entry(&mut self, entry: String) {
         if !self.archive.contains(&entry) {
             self.archive.push(entry);
         }
     }
 
     /// The entry that contains a text: one that is shown before one that is archived.
-    fn find(&self, wanted: &str) -> Result<Place, MemoryError> {
-        let wanted = clean(wanted);
+    fn locate(&self, wanted: &str) -> Result<EntryLocation, MemoryError> {
+        let wanted = normalize_entry(wanted);
         if wanted.is_empty() {
             return Err(MemoryError::Invalid(
                 "old_text is missing: give a part of the entry that is meant".into(),
             ));
         }
         for (list, place) in
-            [(&self.entries, Place::Entry as fn(usize) -> Place), (&self.archive, Place::Archive)]
+            [(&self.entries, EntryLocation::Entry as fn(usize) -> EntryLocation), (&self.archive, EntryLocation::Archive)]
         {
             if let Some(at) = list.iter().position(|entry| *entry == wanted) {
                 return Ok(place(at));
@@ -185,7 +185,7 @@ impl State {
                 [at] => return Ok(place(*at)),
                 several => {
                     let matches =
-                        several.iter().take(SHOWN).map(|&at| preview(&list[at])).collect();
+                        several.iter().take(MAX_LISTED_MATCHES).map(|&at| preview(&list[at])).collect();
                     return Err(MemoryError::Ambiguous { wanted: preview(&wanted), matches });
                 }
             }
@@ -195,19 +195,19 @@ impl State {
 
     /// Moves what has no room to the archive: the oldest first, what was just written last. An entry that is
     /// longer than all the room was put there by hand and stays; then the new ones go to the archive.
-    fn fit(&mut self, limit: usize, effect: &mut Effect) {
+    fn evict_overflow(&mut self, limit: usize, effect: &mut ListChange) {
         let fresh = std::mem::take(&mut effect.fresh);
         if fresh.is_empty() {
             return;
         }
         let is_fresh = |entry: &String| fresh.contains(entry);
-        let is_long = |entry: &String| size(entry) > limit;
+        let is_long = |entry: &String| text_width(entry) > limit;
         let stuck = self.entries.iter().any(|entry| is_long(entry) && !is_fresh(entry));
         loop {
             let long = self.entries.iter().position(|entry| is_long(entry) && is_fresh(entry));
             let next = match long {
                 Some(at) => Some(at),
-                None if size_of(&self.entries) <= limit => None,
+                None if list_width(&self.entries) <= limit => None,
                 None if stuck => self.entries.iter().position(is_fresh),
                 None => {
                     let old = self.entries.iter().position(|entry| !is_fresh(entry));
@@ -217,25 +217,25 @@ impl State {
             let Some(at) = next else { break };
             let entry = self.entries.remove(at);
             effect.moved.push(entry.clone());
-            self.keep(entry);
+            self.archive_entry(entry);
         }
     }
 }
 
-enum Place {
+enum EntryLocation {
     Entry(usize),
     Archive(usize),
 }
 
 /// The content as it is kept, if it may be.
-fn admit(content: &str) -> Result<String, MemoryError> {
-    let content = clean(content);
+fn validate_content(content: &str) -> Result<String, MemoryError> {
+    let content = normalize_entry(content);
     if content.is_empty() {
         return Err(MemoryError::Invalid("content is missing or blank".into()));
     }
     let chars = content.chars().count();
-    if chars > LONGEST {
-        return Err(MemoryError::TooLong { chars, most: LONGEST });
+    if chars > MAX_ENTRY_CHARS {
+        return Err(MemoryError::TooLong { chars, most: MAX_ENTRY_CHARS });
     }
     match scan(&content, ScanLevel::Strict).into_iter().next() {
         Some(found) => Err(MemoryError::Threat { rule: found.id, excerpt: found.excerpt }),
@@ -244,5 +244,5 @@ fn admit(content: &str) -> Result<String, MemoryError> {
 }
 
 #[cfg(test)]
-#[path = "change_tests.rs"]
+#[path = "operations_tests.rs"]
 mod tests;

@@ -29,9 +29,9 @@ fn an_entry_with_the_mark_survives() {
 
 #[test]
 fn wide_characters_take_twice_the_room() {
-    assert_eq!(size("memory § —"), 10);
-    assert_eq!(size("記憶"), 4);
-    assert_eq!(size_of(&["a".into(), "記".into()]), 1 + 3 + 2);
+    assert_eq!(text_width("memory § —"), 10);
+    assert_eq!(text_width("記憶"), 4);
+    assert_eq!(list_width(&["a".into(), "記".into()]), 1 + 3 + 2);
 }
 
 #[test]
@@ -50,7 +50,7 @@ proptest! {
     #[test]
     fn whatever_is_written_is_read(entries in proptest::collection::vec("[a\\\\§\n\r 記]{0,12}", 0..6)) {
         let mut kept: Vec<String> = Vec::new();
-        for entry in entries.iter().map(|entry| clean(entry)) {
+        for entry in entries.iter().map(|entry| normalize_entry(entry)) {
             if !entry.is_empty() && !kept.contains(&entry) {
                 kept.push(entry);
             }
@@ -59,6 +59,6 @@ proptest! {
         prop_assert_eq!(parse(&text), kept.clone());
         prop_assert!(is_list(&text));
         prop_assert_eq!(read_elsewhere(&text).len(), kept.len());
-        prop_assert_eq!(size(&text), size_of(&kept));
+        prop_assert_eq!(text_width(&text), list_width(&kept));
     }
 }

@@ -2,21 +2,21 @@
 
 use super::*;
 
-fn state(entries: &[&str], archive: &[&str]) -> State {
+fn state(entries: &[&str], archive: &[&str]) -> MemoryListState {
     let owned = |list: &[&str]| list.iter().map(|&entry| entry.to_owned()).collect();
-    State { entries: owned(entries), archive: owned(archive) }
+    MemoryListState { entries: owned(entries), archive: owned(archive) }
 }
 
-fn add(content: &str) -> Operation {
-    Operation::Add { content: content.into() }
+fn add(content: &str) -> MemoryOperation {
+    MemoryOperation::Add { content: content.into() }
 }
 
-fn replace(old_text: &str, content: &str) -> Operation {
-    Operation::Replace { old_text: old_text.into(), content: content.into() }
+fn replace(old_text: &str, content: &str) -> MemoryOperation {
+    MemoryOperation::Replace { old_text: old_text.into(), content: content.into() }
 }
 
-fn remove(old_text: &str) -> Operation {
-    Operation::Remove { old_text: old_text.into() }
+fn remove(old_text: &str) -> MemoryOperation {
+    MemoryOperation::Remove { old_text: old_text.into() }
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn an_archived_entry_is_removed_replaced_and_brought_back() {
     assert_eq!((list.archive.len(), effect.dropped.as_slice()), (1, &["kept one".to_owned()][..]));
     list.apply(&[replace("two", "better")], 99).unwrap();
     assert_eq!(list, state(&["shown", "better"], &[]));
-    list.apply(&[Operation::Archive { old_text: "better".into() }], 99).unwrap();
+    list.apply(&[MemoryOperation::Archive { old_text: "better".into() }], 99).unwrap();
     assert_eq!(list, state(&["shown"], &["better"]));
     list.apply(&[add("better")], 99).unwrap();
     assert_eq!(list, state(&["shown", "better"], &[]));
