@@ -10,8 +10,8 @@ use std::time::Instant;
 use hermes_core::ToolContext;
 use hermes_files::FileAccess;
 use hermes_search::{
-    Content, Names, Page, PathGlob, Pattern, Report, Root, Selection, Sort, Wanted, Watch,
-    find_names, find_near, search,
+    ContentQuery, NameQuery, PageRange, PathGlob, SearchPattern, MatchOutput, SearchRoot, FileSelection, SortOrder, EntryKinds, SearchMonitor,
+    find_names, find_fuzzy, search,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -42,29 +42,29 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn one(path: &std::path::Path, mode: &str, pattern: &str) -> Result<u64, Box<dyn Error>> {
     let cx = ToolContext::bare(path);
-    let root = Root::open(&FileAccess::new(&cx), path).map_err(|error| error.message().to_owned())?;
-    let watch = Watch::new(&cx);
-    let selection = Selection::default();
-    let page = Page { offset: 0, limit: 50 };
-    let all = Page { offset: 0, limit: u64::MAX - 1 };
-    let content = |report| Content {
-        pattern: Pattern::regex(pattern),
-        report,
-        sort: Sort::Path,
+    let root = SearchRoot::open(&FileAccess::new(&cx), path).map_err(|error| error.message().to_owned())?;
+    let watch = SearchMonitor::new(&cx);
+    let selection = FileSelection::default();
+    let page = PageRange { offset: 0, limit: 50 };
+    let all = PageRange { offset: 0, limit: u64::MAX - 1 };
+    let content = |report| ContentQuery {
+        pattern: SearchPattern::regex(pattern),
+        output: report,
+        sort: SortOrder::Path,
         encoding: None,
     };
-    let lines = Report::Lines { before: 0, after: 0 };
-    let names = |sort| -> Result<Names, Box<dyn Error>> {
-        Ok(Names { glob: PathGlob::new(pattern, false)?, wanted: Wanted::Files, sort })
+    let lines = MatchOutput::Lines { before: 0, after: 0 };
+    let names = |sort| -> Result<NameQuery, Box<dyn Error>> {
+        Ok(NameQuery { glob: PathGlob::new(pattern, false)?, kinds: EntryKinds::Files, sort })
     };
     Ok(match mode {
-        "count" => search(&root, &selection, &content(Report::Counts), page, &watch)?.matches,
-        "lines" => search(&root, &selection, &content(lines), page, &watch)?.found.total,
-        "alllines" => search(&root, &selection, &content(lines), all, &watch)?.found.total,
-        "files" => search(&root, &selection, &content(Report::Files), all, &watch)?.found.total,
-        "names" => find_names(&root, &selection, &names(Sort::Modified)?, page, &watch)?.total,
-        "allnames" => find_names(&root, &selection, &names(Sort::Path)?, all, &watch)?.total,
-        "fuzzy" => find_near(&root, &selection, pattern, Wanted::Files, page, &watch)?.total,
+        "count" => search(&root, &selection, &content(MatchOutput::Counts), page, &watch)?.matches,
+        "lines" => search(&root, &selection, &content(lines), page, &watch)?.page.total,
+        "alllines" => search(&root, &selection, &content(lines), all, &watch)?.page.total,
+        "files" => search(&root, &selection, &content(MatchOutput::Files), all, &watch)?.page.total,
+        "names" => find_names(&root, &selection, &names(SortOrder::Modified)?, page, &watch)?.total,
+        "allnames" => find_names(&root, &selection, &names(SortOrder::Path)?, all, &watch)?.total,
+        "fuzzy" => find_fuzzy(&root, &selection, pattern, EntryKinds::Files, page, &watch)?.total,
         other => return Err(format!("no mode {other}").into()),
     })
 }

@@ -4,34 +4,34 @@ use std::borrow::Cow;
 
 use hermes_text::codec::{TextFormat, detect_format};
 
-use crate::lines::Line;
+use crate::lines::FileLine;
 
 /// Characters of a line that are shown.
-pub(crate) const WIDTH: usize = 500;
+pub(crate) const MAX_LINE_CHARS: usize = 500;
 /// How many of them come before the match, where the line is longer.
-const LEAD: usize = 100;
+const LEAD_CHARS: usize = 100;
 /// A character has at most so many bytes.
-const WIDEST: usize = 4;
+const MAX_CHAR_BYTES: usize = 4;
 /// What stands for a part that is not shown.
-const GAP: char = '…';
+const GAP_MARK: char = '…';
 
 /// A line without its ending. `matches` are byte ranges in order; one may go on
 /// over the ending.
-pub(crate) fn clip(number: u64, bytes: &[u8], matches: &[(usize, usize)]) -> Line {
-    let format = Format::of(bytes);
+pub(crate) fn clip(number: u64, bytes: &[u8], matches: &[(usize, usize)]) -> FileLine {
+    let format = LineEncoding::detect(bytes);
     let first = matches.first().map_or(0, |&(start, _)| start.min(bytes.len()));
     let (head, tail) = bytes.split_at(first);
     let column = if matches.is_empty() { 0 } else { format.count(head) as u64 + 1 };
-    let (mut text, starts_inside) = format.end_of(head, if is_short(bytes) { WIDTH } else { LEAD });
+    let (mut text, starts_inside) = format.last_chars(head, if is_short(bytes) { MAX_LINE_CHARS } else { LEAD_CHARS });
     let before = text.chars().count() + usize::from(starts_inside);
     if starts_inside {
-        text.insert(0, GAP);
+        text.insert(0, GAP_MARK);
     }
-    let (rest, ends_inside) = format.start_of(tail, WIDTH.saturating_sub(before));
+    let (rest, ends_inside) = format.first_chars(tail, MAX_LINE_CHARS.saturating_sub(before));
     let shown = before + rest.chars().count();
     text.push_str(&rest);
     if ends_inside {
-        text.push(GAP);
+        text.push(GAP_MARK);
     }
     let place = |at: usize| {
         let matched = bytes.get(first..at.min(bytes.len()));
@@ -42,26 +42,26 @@ pub(crate) fn clip(number: u64, bytes: &[u8], matches: &[(usize, usize)]) -> Lin
         .map(|&(start, end)| (place(start), place(end).min(shown)))
         .filter(|&(start, end)| start <= end && start <= shown)
         .collect();
-    Line { number, text, ranges, column, is_clipped: starts_inside || ends_inside }
+    FileLine { number, text, ranges, column, is_clipped: starts_inside || ends_inside }
 }
 
 /// Beyond this byte after the first match nothing is shown.
-pub(crate) const REACH: usize = WIDTH * WIDEST;
+pub(crate) const MAX_SHOWN_BYTES: usize = MAX_LINE_CHARS * MAX_CHAR_BYTES;
 
 fn is_short(bytes: &[u8]) -> bool {
-    bytes.len() <= WIDTH
+    bytes.len() <= MAX_LINE_CHARS
 }
 
 /// How the bytes of a line are read.
 #[derive(Clone, Copy)]
-enum Format {
+enum LineEncoding {
     Plain,
     Other(TextFormat),
 }
 
-impl Format {
-    fn of(bytes: &[u8]) -> Self {
-        let sample = bytes.get(..WIDTH * WIDEST * 2).unwrap_or(bytes);
+impl LineEncoding {
+    fn detect(bytes: &[u8]) -> Self {
+        let sample = bytes.get(..MAX_LINE_CHARS * MAX_CHAR_BYTES * 2).unwrap_or(bytes);
         match std::str::from_utf8(sample) {
             Ok(_) => Self::Plain,
             // The sample ends inside of a character.
@@ -73,7 +73,7 @@ impl Format {
         }
     }
 
-    fn read(self, bytes: &[u8]) -> Cow<'_, str> {
+    fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         match self {
             Self::Plain => String::from_utf8_lossy(bytes),
             Self::Other(format) => format.decode(bytes).text,
@@ -83,27 +83,27 @@ impl Format {
     fn count(self, bytes: &[u8]) -> usize {
         match std::str::from_utf8(bytes) {
             Ok(text) => text.chars().count(),
-            Err(_) => self.read(bytes).chars().count(),
+            Err(_) => self.decode(bytes).chars().count(),
         }
     }
 
     /// The last characters, and whether there are more before them.
-    fn end_of(self, bytes: &[u8], most: usize) -> (String, bool) {
-        let from = bytes.len().saturating_sub(most * WIDEST);
-        let from = (from..bytes.len()).find(|&at| is_start(bytes, at)).unwrap_or(from);
-        let text = self.read(bytes.get(from..).unwrap_or_default());
+    fn last_chars(self, bytes: &[u8], most: usize) -> (String, bool) {
+        let from = bytes.len().saturating_sub(most * MAX_CHAR_BYTES);
+        let from = (from..bytes.len()).find(|&at| is_char_start(bytes, at)).unwrap_or(from);
+        let text = self.decode(bytes.get(from..).unwrap_or_default());
         let over = text.chars().count().saturating_sub(most);
         let text: String = text.chars().skip(over).collect();
         (text, from > 0 || over > 0)
     }
 
     /// The first characters, and whether there are more behind them.
-    fn start_of(self, bytes: &[u8], most: usize) -> (String, bool) {
-        let mut to = bytes.len().min(most * WIDEST);
-        for _ in 1..WIDEST {
-            to -= usize::from(to > 0 && to < bytes.len() && !is_start(bytes, to));
+    fn first_chars(self, bytes: &[u8], most: usize) -> (String, bool) {
+        let mut to = bytes.len().min(most * MAX_CHAR_BYTES);
+        for _ in 1..MAX_CHAR_BYTES {
+            to -= usize::from(to > 0 && to < bytes.len() && !is_char_start(bytes, to));
         }
-        let text = self.read(bytes.get(..to).unwrap_or_default());
+        let text = self.decode(bytes.get(..to).unwrap_or_default());
         let over = text.chars().count() > most;
         let text: String = text.chars().take(most).collect();
         (text, to < bytes.len() || over)
@@ -111,7 +111,7 @@ impl Format {
 }
 
 /// Whether a character of UTF-8 can begin there.
-fn is_start(bytes: &[u8], at: usize) -> bool {
+fn is_char_start(bytes: &[u8], at: usize) -> bool {
     bytes.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn slice(line: &Line, (start, end): (usize, usize)) -> String {
+fn slice(line: &FileLine, (start, end): (usize, usize)) -> String {
     line.text.chars().skip(start).take(end - start).collect()
 }
 
@@ -22,7 +22,7 @@ fn a_long_line_is_shown_around_its_match() {
     assert!(line.is_clipped && line.text.starts_with('…') && line.text.ends_with('…'));
     assert_eq!(line.column, 5001);
     assert_eq!(slice(&line, line.ranges[0]), "needle");
-    assert!(line.text.chars().count() <= WIDTH + 2);
+    assert!(line.text.chars().count() <= MAX_LINE_CHARS + 2);
 }
 
 #[test]
@@ -52,7 +52,7 @@ proptest! {
         let ranges: Vec<(usize, usize)> = cuts.chunks_exact(2).map(|c| (c[0], c[1])).collect();
         let line = clip(1, &bytes, &ranges);
         let length = line.text.chars().count();
-        prop_assert!(length <= WIDTH + 2);
+        prop_assert!(length <= MAX_LINE_CHARS + 2);
         for (start, end) in line.ranges {
             prop_assert!(start <= end && end <= length);
         }

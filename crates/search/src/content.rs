@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use grep_searcher::Encoding;
 
-use crate::book::Book;
+use crate::page_builder::PageBuilder;
 use crate::error::SearchError;
-use crate::lines::Match;
-use crate::pattern::Pattern;
-use crate::root::{Root, What};
-use crate::searching::Search;
-use crate::selection::Selection;
-use crate::walk::Walk;
-use crate::watch::{Ended, Watch};
-use crate::{Found, Page, Sort};
+use crate::lines::LineMatch;
+use crate::pattern::SearchPattern;
+use crate::root::{SearchRoot, RootKind};
+use crate::content_search::ContentSearch;
+use crate::selection::FileSelection;
+use crate::walk::SearchWalk;
+use crate::monitor::{EarlyStop, SearchMonitor};
+use crate::{ResultPage, PageRange, SortOrder};
 
 /// What is looked for, and how it is told.
 #[derive(Debug, Clone)]
-pub struct Content {
+pub struct ContentQuery {
     /// What is looked for.
-    pub pattern: Pattern,
+    pub pattern: SearchPattern,
     /// What is told of it.
-    pub report: Report,
+    pub output: MatchOutput,
     /// In which order.
-    pub sort: Sort,
+    pub sort: SortOrder,
     /// The encoding of the files, where neither they nor their surroundings
     /// tell.
     pub encoding: Option<String>,
@@ -32,7 +32,7 @@ pub struct Content {
 
 /// What is told of the matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Report {
+pub enum MatchOutput {
     /// The lines, with some before and after. A page is made of matches.
     Lines {
         /// Lines before a match.
@@ -49,20 +49,20 @@ pub enum Report {
 
 /// What was found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hits {
+pub struct FileMatches {
     /// The file, relative to the root; its name, if it is the root.
     pub path: Arc<Path>,
     /// How many matches, where they were asked for.
     pub count: u64,
     /// The matches, where they were asked for.
-    pub matches: Vec<Match>,
+    pub matches: Vec<LineMatch>,
 }
 
 /// The answer to a search.
 #[derive(Debug, Clone)]
-pub struct Searched {
+pub struct ContentResults {
     /// The page. Its total counts what the page is made of.
-    pub found: Found<Hits>,
+    pub page: ResultPage<FileMatches>,
     /// Where they were counted: the matches in all files.
     pub matches: u64,
     /// Matches may go over several lines, so that each is counted; otherwise
@@ -72,39 +72,39 @@ pub struct Searched {
 
 /// Searches a root.
 pub fn search(
-    root: &Root,
-    selection: &Selection,
-    content: &Content,
-    page: Page,
-    watch: &Watch<'_>,
-) -> Result<Searched, SearchError> {
-    let ready = content.pattern.ready()?;
+    root: &SearchRoot,
+    selection: &FileSelection,
+    content: &ContentQuery,
+    page: PageRange,
+    watch: &SearchMonitor<'_>,
+) -> Result<ContentResults, SearchError> {
+    let ready = content.pattern.compile()?;
     let counts_matches = ready.multiline;
-    let encoding = content.encoding.as_deref().map(encoding).transpose()?;
-    let book = Book::new(content.report, page);
-    let needed = (content.report != Report::Counts).then(|| page.needed());
-    let (place, report) = (&*root.place, content.report);
+    let encoding = content.encoding.as_deref().map(parse_encoding).transpose()?;
+    let book = PageBuilder::new(content.output, page);
+    let needed = (content.output != MatchOutput::Counts).then(|| page.needed());
+    let (place, report) = (&*root.real_path, content.output);
     let label = content.encoding.as_deref();
-    let search = Search { walk: None, place, watch, ready, encoding, label, report, needed };
-    let book = match &root.what {
-        What::File { file, name } => search.one(file, Arc::from(Path::new(name)), book),
-        What::Folder { base, above } => {
-            let walk = Walk::new(base, Arc::clone(&root.place), selection)?;
-            let search = Search { walk: Some(&walk), ..search };
+    let search = ContentSearch { walk: None, root_path: place, monitor: watch, pattern: ready, encoding, label, output: report, needed };
+    let book = match &root.kind {
+        RootKind::File { file, name } => search.search_file(file, Arc::from(Path::new(name)), book),
+        RootKind::Dir { base, parent_rules: above } => {
+            let walk = SearchWalk::new(base, Arc::clone(&root.real_path), selection)?;
+            let search = ContentSearch { walk: Some(&walk), ..search };
             match content.sort {
-                Sort::Path => search.in_order(vec![search.start(above)], book),
-                Sort::Modified => search.in_order(search.by_time(above), book),
-                Sort::Relevance => search.by_relevance(above, book),
+                SortOrder::Path => search.run_in_order(vec![search.start(above)], book),
+                SortOrder::Modified => search.run_in_order(search.files_by_time(above), book),
+                SortOrder::Relevance => search.by_relevance(above, book),
             }
         }
     };
-    match watch.ended() {
-        Some(Ended::Cancelled) => Err(SearchError::Cancelled),
+    match watch.early_stop() {
+        Some(EarlyStop::Cancelled) => Err(SearchError::Cancelled),
         // What was complete before is complete.
-        ended => Ok(book.close(watch, ended, counts_matches)),
+        ended => Ok(book.finish(watch, ended, counts_matches)),
     }
 }
 
-fn encoding(label: &str) -> Result<Encoding, SearchError> {
+fn parse_encoding(label: &str) -> Result<Encoding, SearchError> {
     Encoding::new(label).map_err(|_| SearchError::Encoding(label.to_owned()))
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use hermes_files::FileKind;
 
-use crate::rules::Marks;
+use crate::ignore_rules::IgnoreMarkers;
 
 /// One entry, as it is looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct WalkEntry<'a> {
     /// Relative to the root.
     pub(crate) path: &'a Path,
     pub(crate) name: &'a OsStr,
@@ -20,17 +20,17 @@ pub(crate) struct Entry<'a> {
 /// The entries of a folder before any is chosen. Many of them are not kept,
 /// so that none gets a place of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Raw {
+pub(crate) struct RawEntries {
     names: Vec<u8>,
     /// Where each name ends.
     ends: Vec<(usize, FileKind)>,
     /// Which of them speak of what is ignored.
-    pub(crate) marks: Marks,
+    pub(crate) markers: IgnoreMarkers,
 }
 
-impl Raw {
-    pub(crate) fn see(&mut self, name: &OsStr, kind: FileKind) {
-        self.marks.see(name.as_bytes());
+impl RawEntries {
+    pub(crate) fn push(&mut self, name: &OsStr, kind: FileKind) {
+        self.markers.note(name.as_bytes());
         self.names.extend_from_slice(name.as_bytes());
         self.ends.push((self.names.len(), kind));
     }
@@ -51,15 +51,15 @@ impl Raw {
 
 /// The real path of one entry after the other.
 #[derive(Debug)]
-pub(crate) struct Growing {
+pub(crate) struct PathBuffer {
     bytes: Vec<u8>,
     /// Up to the name.
-    folder: usize,
+    dir_len: usize,
     /// Up to what is relative to the root.
-    root: usize,
+    root_len: usize,
 }
 
-impl Growing {
+impl PathBuffer {
     pub(crate) fn new(root: &Path, folder: &Path) -> Self {
         let mut bytes = Vec::new();
         let mut add = |part: &Path| {
@@ -70,14 +70,14 @@ impl Growing {
             bytes.len()
         };
         let (root, folder) = (add(root), add(folder));
-        Self { bytes, folder, root }
+        Self { bytes, dir_len: folder, root_len: root }
     }
 
     /// The real path of a name, and the one relative to the root.
-    pub(crate) fn with(&mut self, name: &OsStr) -> (&Path, &Path) {
-        self.bytes.truncate(self.folder);
+    pub(crate) fn set_name(&mut self, name: &OsStr) -> (&Path, &Path) {
+        self.bytes.truncate(self.dir_len);
         self.bytes.extend_from_slice(name.as_bytes());
-        let relative = self.bytes.get(self.root..).unwrap_or_default();
+        let relative = self.bytes.get(self.root_len..).unwrap_or_default();
         (Path::new(OsStr::from_bytes(&self.bytes)), Path::new(OsStr::from_bytes(relative)))
     }
 }

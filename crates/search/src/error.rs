@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// A pattern that is no regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Syntax {
+pub struct PatternSyntaxError {
     /// What is wrong.
     pub reason: String,
     /// The character of the pattern where it is wrong, from 1.
@@ -19,7 +19,7 @@ pub struct Syntax {
 pub enum SearchError {
     /// The pattern is no regular expression.
     #[error("The pattern is not a regular expression: {}", .0.reason)]
-    Pattern(Syntax),
+    Pattern(PatternSyntaxError),
     /// A glob is none.
     #[error("'{glob}' is not a glob: {reason}")]
     Glob {

@@ -7,22 +7,22 @@ use hermes_files::FileKind;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use crate::best::Best;
-use crate::entry::Entry;
+use crate::bounded_heap::BoundedHeap;
+use crate::entry::WalkEntry;
 use crate::error::SearchError;
-use crate::names::{Named, Wanted, finish};
-use crate::order::{self, Item, Outcome, Plan};
-use crate::root::{Root, What};
-use crate::selection::Selection;
-use crate::walk::{Task, Walk, path_in};
-use crate::watch::Watch;
-use crate::{Found, Page};
+use crate::names::{FoundEntry, EntryKinds, result_page};
+use crate::ordered_work::{self, WorkOutput, WorkOutputs, RunLimits};
+use crate::root::{SearchRoot, RootKind};
+use crate::selection::FileSelection;
+use crate::walk::{DirTask, SearchWalk, join_path};
+use crate::monitor::SearchMonitor;
+use crate::{ResultPage, PageRange};
 
 /// A file or folder whose path is near to what was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Near {
+pub struct FuzzyHit {
     /// What was found.
-    pub named: Named,
+    pub entry: FoundEntry,
     /// How near it is; more is nearer.
     pub score: u32,
     /// The characters of the path that fit.
@@ -30,81 +30,81 @@ pub struct Near {
 }
 
 /// What each thread has for itself.
-struct Hand {
+struct FuzzyWorker {
     matcher: Matcher,
-    best: Best<(Reverse<u32>, usize, PathBuf, FileKind)>,
+    best: BoundedHeap<(Reverse<u32>, usize, PathBuf, FileKind)>,
     letters: Vec<char>,
 }
 
 /// Finds paths in which the letters of each word of `text` occur in order,
 /// the nearest first. A fit in the name counts on top of one in the path.
-pub fn find_near(
-    root: &Root,
-    selection: &Selection,
+pub fn find_fuzzy(
+    root: &SearchRoot,
+    selection: &FileSelection,
     text: &str,
-    wanted: Wanted,
-    page: Page,
-    watch: &Watch<'_>,
-) -> Result<Found<Near>, SearchError> {
+    wanted: EntryKinds,
+    page: PageRange,
+    watch: &SearchMonitor<'_>,
+) -> Result<ResultPage<FuzzyHit>, SearchError> {
     let pattern = Pattern::new(text, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
-    let mut hand = Hand::new(page);
-    let (base, above) = match &root.what {
-        What::Folder { base, above } => (base, above),
-        What::File { name, .. } => {
-            hand.weigh(&pattern, Path::new(name), FileKind::File);
-            let (best, seen) = Best::merge(vec![hand.best]);
+    let mut hand = FuzzyWorker::new(page);
+    let (base, above) = match &root.kind {
+        RootKind::Dir { base, parent_rules: above } => (base, above),
+        RootKind::File { name, .. } => {
+            hand.rank(&pattern, Path::new(name), FileKind::File);
+            let (best, seen) = BoundedHeap::merge(vec![hand.best]);
             let known =
-                |path: PathBuf| Named { path, kind: FileKind::File, size: None, modified: None };
-            let items = present(&pattern, best, page, |path, _| known(path));
-            return finish(items, seen, true, page, watch);
+                |path: PathBuf| FoundEntry { path, kind: FileKind::File, size: None, modified: None };
+            let items = build_hits(&pattern, best, page, |path, _| known(path));
+            return result_page(items, seen, true, page, watch);
         }
     };
-    let walk = Walk::new(base, root.place.clone(), selection)?;
-    let plan = Plan { needed: None, stopped: &|| watch.ended().is_some() };
-    let hands = order::run(
+    let walk = SearchWalk::new(base, root.real_path.clone(), selection)?;
+    let plan = RunLimits { needed: None, is_stopped: &|| watch.early_stop().is_some() };
+    let hands = ordered_work::run_ordered(
         &plan,
         vec![walk.start(above)],
-        || Hand::new(page),
-        |hand, key, task: Task, _, outcome: &mut Outcome<Task, ()>| {
-            let wants = |entry: Entry<'_>| wanted.fits(entry.kind);
+        || FuzzyWorker::new(page),
+        |hand, key, task: DirTask, _, outcome: &mut WorkOutputs<DirTask, ()>| {
+            let wants = |entry: WalkEntry<'_>| wanted.includes(entry.kind);
             let Some(listing) = walk.list(&task, watch, wants) else { return };
-            watch.look_at(wanted.count(&listing));
+            watch.count_files(wanted.count(&listing));
             for entry in &listing.kept {
                 if entry.is_wanted {
-                    hand.weigh(&pattern, &path_in(&task.relative, &entry.name), entry.kind);
+                    hand.rank(&pattern, &join_path(&task.relative, &entry.name), entry.kind);
                 }
                 if entry.kind == FileKind::Directory {
                     let below = walk.descend(&task, key, &listing, &entry.name);
-                    outcome.extend(below.map(|(key, task)| (key, Item::Work(task))));
+                    outcome.extend(below.map(|(key, task)| (key, WorkOutput::Work(task))));
                 }
             }
         },
         |()| {},
     );
-    let (best, seen) = Best::merge(hands.into_iter().map(|hand| hand.best).collect());
-    let items = present(&pattern, best, page, |path, kind| Named::look(&base.handle, path, kind));
-    finish(items, seen, true, page, watch)
+    let (best, seen) = BoundedHeap::merge(hands.into_iter().map(|hand| hand.best).collect());
+    let items = build_hits(&pattern, best, page, |path, kind| FoundEntry::with_stat(&base.handle, path, kind));
+    result_page(items, seen, true, page, watch)
 }
 
-fn present(
+fn build_hits(
     pattern: &Pattern,
     best: Vec<(Reverse<u32>, usize, PathBuf, FileKind)>,
-    page: Page,
-    tell: impl Fn(PathBuf, FileKind) -> Named,
-) -> Vec<Near> {
+    page: PageRange,
+    tell: impl Fn(PathBuf, FileKind) -> FoundEntry,
+) -> Vec<FuzzyHit> {
     let mut matcher = matcher();
     let skip = usize::try_from(page.offset).unwrap_or(usize::MAX);
     best.into_iter()
         .skip(skip)
         .map(|(Reverse(score), _, path, kind)| {
-            let positions = positions(pattern, &path, &mut matcher);
-            Near { named: tell(path, kind), score, positions }
+            let positions = match_positions(pattern, &path, &mut matcher);
+            FuzzyHit { entry: tell(path, kind), score, positions }
         })
         .collect()
 }
 
 /// Which characters fit: those of the name, if it fits alone.
-fn positions(pattern: &Pattern, path: &Path, matcher: &mut Matcher) -> Vec<u32> {
+fn match_positions(pattern: &Pattern, path: &Path, matcher: &mut Matcher) -> Vec<u32> {
     let whole = path.to_string_lossy();
     let name_at = whole.rfind('/').map_or(0, |slash| slash + 1);
     let (lead, name) = whole.split_at(name_at);
@@ -130,18 +130,18 @@ fn matcher() -> Matcher {
     Matcher::new(Config::DEFAULT.match_paths())
 }
 
-impl Hand {
-    fn new(page: Page) -> Self {
-        Self { matcher: matcher(), best: Best::new(page.end()), letters: Vec::new() }
+impl FuzzyWorker {
+    fn new(page: PageRange) -> Self {
+        Self { matcher: matcher(), best: BoundedHeap::new(page.end()), letters: Vec::new() }
     }
 
-    fn weigh(&mut self, pattern: &Pattern, path: &Path, kind: FileKind) {
+    fn rank(&mut self, pattern: &Pattern, path: &Path, kind: FileKind) {
         let whole = path.to_string_lossy();
         let Some(score) = self.score(pattern, &whole) else { return };
         let name = whole.rfind('/').and_then(|slash| whole.get(slash + 1..)).unwrap_or(&whole);
         let by_name = self.score(pattern, name).unwrap_or(0);
         let score = score.saturating_add(by_name);
-        self.best.show((Reverse(score), whole.len(), path.to_path_buf(), kind));
+        self.best.push((Reverse(score), whole.len(), path.to_path_buf(), kind));
     }
 
     fn score(&mut self, pattern: &Pattern, text: &str) -> Option<u32> {

@@ -9,13 +9,13 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::error::SearchError;
 
 /// What is not meant as it stands, somewhere in a glob.
-const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+const GLOB_SPECIAL_CHARS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// A glob for names, or for relative paths if it speaks of folders. A name
 /// without wildcards is meant exactly.
 #[derive(Debug, Clone)]
 pub struct PathGlob {
-    shape: Shape,
+    shape: GlobShape,
     on_path: bool,
     /// It names something that begins with a dot.
     pub(crate) names_hidden: bool,
@@ -23,13 +23,13 @@ pub struct PathGlob {
 
 /// What a glob comes down to. Most are so simple that comparing bytes will do.
 #[derive(Debug, Clone)]
-enum Shape {
-    Exactly(Box<[u8]>),
+enum GlobShape {
+    Exact(Box<[u8]>),
     /// A name that begins so.
-    Start(Box<[u8]>),
+    Prefix(Box<[u8]>),
     /// A name that ends so.
-    End(Box<[u8]>),
-    Other(GlobMatcher),
+    Suffix(Box<[u8]>),
+    Compiled(GlobMatcher),
 }
 
 impl PathGlob {
@@ -54,44 +54,44 @@ impl PathGlob {
                 reason: error.kind().to_string(),
             })?
             .compile_matcher();
-        let simple = if ignore_case { None } else { Shape::simple(written, on_path) };
-        Ok(Self { shape: simple.unwrap_or(Shape::Other(matcher)), on_path, names_hidden })
+        let simple = if ignore_case { None } else { GlobShape::from_simple(written, on_path) };
+        Ok(Self { shape: simple.unwrap_or(GlobShape::Compiled(matcher)), on_path, names_hidden })
     }
 
     /// Whether a path relative to the root fits.
     pub fn matches(&self, relative: &Path) -> bool {
         let subject = if self.on_path { Some(relative.as_os_str()) } else { relative.file_name() };
-        subject.is_some_and(|subject| self.shape.fits(subject))
+        subject.is_some_and(|subject| self.shape.matches(subject))
     }
 
     /// The same where the name is at hand.
-    pub(crate) fn fits(&self, relative: &Path, name: &OsStr) -> bool {
-        self.shape.fits(if self.on_path { relative.as_os_str() } else { name })
+    pub(crate) fn matches_entry(&self, relative: &Path, name: &OsStr) -> bool {
+        self.shape.matches(if self.on_path { relative.as_os_str() } else { name })
     }
 }
 
-impl Shape {
+impl GlobShape {
     /// That of a glob in which nothing but a star at one end is special.
-    fn simple(glob: &str, on_path: bool) -> Option<Self> {
-        let plain = |text: &str| (!text.contains(SPECIAL)).then(|| text.as_bytes().into());
+    fn from_simple(glob: &str, on_path: bool) -> Option<Self> {
+        let plain = |text: &str| (!text.contains(GLOB_SPECIAL_CHARS)).then(|| text.as_bytes().into());
         if let Some(whole) = plain(glob) {
-            return Some(Self::Exactly(whole));
+            return Some(Self::Exact(whole));
         }
         if on_path {
             // A star does not stand for a slash.
             return None;
         }
-        let end = glob.strip_prefix('*').and_then(plain).map(Self::End);
-        end.or_else(|| glob.strip_suffix('*').and_then(plain).map(Self::Start))
+        let end = glob.strip_prefix('*').and_then(plain).map(Self::Suffix);
+        end.or_else(|| glob.strip_suffix('*').and_then(plain).map(Self::Prefix))
     }
 
-    fn fits(&self, subject: &OsStr) -> bool {
+    fn matches(&self, subject: &OsStr) -> bool {
         let bytes = subject.as_bytes();
         match self {
-            Self::Exactly(whole) => bytes == &**whole,
-            Self::Start(start) => bytes.starts_with(start),
-            Self::End(end) => bytes.ends_with(end),
-            Self::Other(matcher) => matcher.is_match(subject),
+            Self::Exact(whole) => bytes == &**whole,
+            Self::Prefix(start) => bytes.starts_with(start),
+            Self::Suffix(end) => bytes.ends_with(end),
+            Self::Compiled(matcher) => matcher.is_match(subject),
         }
     }
 }

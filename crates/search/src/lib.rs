@@ -1,50 +1,50 @@
 //! Finding files by content and by name, as fast as ripgrep.
 //!
-//! A [`Root`] is opened through the user's grants and held open; everything
+//! A [`SearchRoot`] is opened through the user's grants and held open; everything
 //! below it is reached from that handle, and no link is followed. Many threads
 //! work side by side, yet results come in a fixed order, so that one page of
 //! them goes on where the other ended.
 
-mod best;
-mod book;
+mod bounded_heap;
+mod page_builder;
 mod clip;
 mod content;
 mod entry;
 mod error;
 mod fuzzy;
 mod glob;
-mod handle;
+mod dir_handle;
 mod lines;
 mod matcher;
 mod names;
-mod order;
+mod ordered_work;
 mod pattern;
-mod returns;
+mod carriage_returns;
 mod root;
-mod rules;
-mod searching;
+mod ignore_rules;
+mod content_search;
 mod selection;
 mod sink;
 mod source;
 mod walk;
-mod watch;
+mod monitor;
 
-pub use best::Best;
-pub use content::{Content, Hits, Report, Searched, search};
-pub use error::{SearchError, Syntax};
-pub use fuzzy::{Near, find_near};
+pub use bounded_heap::BoundedHeap;
+pub use content::{ContentQuery, FileMatches, MatchOutput, ContentResults, search};
+pub use error::{SearchError, PatternSyntaxError};
+pub use fuzzy::{FuzzyHit, find_fuzzy};
 pub use glob::{PathGlob, split_globs};
-pub use lines::{Line, Match};
-pub use names::{Named, Names, Wanted, find_names};
-pub use pattern::{Case, Pattern};
-pub use root::Root;
-pub use rules::{Marks, Rules};
-pub use selection::{Selection, Veil, nearest_type};
-pub use watch::{Ended, Skipped, Spelling, Watch};
+pub use lines::{FileLine, LineMatch};
+pub use names::{FoundEntry, NameQuery, EntryKinds, find_names};
+pub use pattern::{CaseMode, SearchPattern};
+pub use root::SearchRoot;
+pub use ignore_rules::{IgnoreMarkers, DirIgnoreRules};
+pub use selection::{FileSelection, HiddenPathRules, nearest_type};
+pub use monitor::{EarlyStop, SkippedFiles, FormatDetector, SearchMonitor};
 
 /// What the results are ordered by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Sort {
+pub enum SortOrder {
     /// The path, part by part.
     #[default]
     Path,
@@ -56,14 +56,14 @@ pub enum Sort {
 
 /// Which of the results are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
+pub struct PageRange {
     /// How many to pass over first.
     pub offset: u64,
     /// How many to give at most.
     pub limit: u64,
 }
 
-impl Page {
+impl PageRange {
     /// How many results must be known to fill the page.
     fn end(self) -> u64 {
         self.offset.saturating_add(self.limit)
@@ -78,7 +78,7 @@ impl Page {
 
 /// A page of results.
 #[derive(Debug, Clone)]
-pub struct Found<T> {
+pub struct ResultPage<T> {
     /// The results of the page.
     pub items: Vec<T>,
     /// How many there are in all, or at least.
@@ -88,9 +88,9 @@ pub struct Found<T> {
     /// Whether there are more than those up to the end of the page.
     pub has_more: bool,
     /// How many files were looked at.
-    pub looked_at: u64,
+    pub files_visited: u64,
     /// What was left out against its will.
-    pub skipped: Skipped,
+    pub skipped: SkippedFiles,
     /// Why the search ended early, if it did.
-    pub ended: Option<Ended>,
+    pub early_stop: Option<EarlyStop>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct FileLine {
     /// Its number, from 1.
     pub number: u64,
     /// Its text, or a part of it.
@@ -21,28 +21,28 @@ pub struct Line {
 
 /// A match, with the lines around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match {
+pub struct LineMatch {
     /// The file, relative to the root.
     pub path: Arc<Path>,
     /// The lines before it that were asked for.
-    pub before: Vec<Line>,
+    pub before: Vec<FileLine>,
     /// The lines of the match; more than one only if it goes over several.
-    pub lines: Vec<Line>,
+    pub lines: Vec<FileLine>,
     /// The lines after it that were asked for, up to the next match.
-    pub after: Vec<Line>,
+    pub after: Vec<FileLine>,
 }
 
-impl Match {
+impl LineMatch {
     /// The number of its first line.
-    pub fn number(&self) -> u64 {
+    pub fn line_number(&self) -> u64 {
         self.lines.first().map_or(0, |line| line.number)
     }
 
-    fn last(&self) -> u64 {
+    fn last_line(&self) -> u64 {
         self.lines.last().map_or(0, |line| line.number)
     }
 
-    fn all(&self) -> impl DoubleEndedIterator<Item = &Line> {
+    fn all_lines(&self) -> impl DoubleEndedIterator<Item = &FileLine> {
         self.before.iter().chain(&self.lines).chain(&self.after)
     }
 }
@@ -50,22 +50,22 @@ impl Match {
 /// Cuts a range out of the matches of one file. Lines that lie around the
 /// first and the last of them but came with a match outside of the range are
 /// kept as their surroundings.
-pub(crate) fn cut(
-    mut matches: Vec<Match>,
+pub(crate) fn slice_matches(
+    mut matches: Vec<LineMatch>,
     from: usize,
     to: usize,
     before: u64,
     after: u64,
-) -> Vec<Match> {
+) -> Vec<LineMatch> {
     let to = to.min(matches.len());
     let from = from.min(to);
     if let Some(first) = matches.get(from) {
-        let (number, reach) = (first.number(), first.number().saturating_sub(before));
+        let (number, reach) = (first.line_number(), first.line_number().saturating_sub(before));
         let known = first.before.first().map_or(number, |line| line.number);
-        let mut missing: Vec<Line> = Vec::new();
-        for earlier in matches[..from].iter().rev().take_while(|m| m.reaches(reach)) {
-            let lines = earlier.all().rev().filter(|l| (reach..known).contains(&l.number));
-            missing.extend(lines.cloned().map(Line::plain));
+        let mut missing: Vec<FileLine> = Vec::new();
+        for earlier in matches[..from].iter().rev().take_while(|m| m.reaches_line(reach)) {
+            let lines = earlier.all_lines().rev().filter(|l| (reach..known).contains(&l.number));
+            missing.extend(lines.cloned().map(FileLine::into_context));
         }
         missing.reverse();
         missing.dedup_by_key(|line| line.number);
@@ -77,12 +77,12 @@ pub(crate) fn cut(
     if to > from
         && let Some(last) = matches.get(to - 1)
     {
-        let reach = last.last().saturating_add(after);
-        let known = last.after.last().map_or(last.last(), |line| line.number);
-        let mut missing: Vec<Line> = Vec::new();
-        for later in matches[to..].iter().take_while(|m| m.number() <= reach) {
-            let lines = later.all().filter(|l| l.number > known && l.number <= reach);
-            missing.extend(lines.cloned().map(Line::plain));
+        let reach = last.last_line().saturating_add(after);
+        let known = last.after.last().map_or(last.last_line(), |line| line.number);
+        let mut missing: Vec<FileLine> = Vec::new();
+        for later in matches[to..].iter().take_while(|m| m.line_number() <= reach) {
+            let lines = later.all_lines().filter(|l| l.number > known && l.number <= reach);
+            missing.extend(lines.cloned().map(FileLine::into_context));
         }
         missing.dedup_by_key(|line| line.number);
         if let Some(last) = matches.get_mut(to - 1) {
@@ -94,15 +94,15 @@ pub(crate) fn cut(
     matches
 }
 
-impl Match {
-    fn reaches(&self, number: u64) -> bool {
-        self.all().next_back().is_some_and(|line| line.number >= number)
+impl LineMatch {
+    fn reaches_line(&self, number: u64) -> bool {
+        self.all_lines().next_back().is_some_and(|line| line.number >= number)
     }
 }
 
-impl Line {
+impl FileLine {
     /// The same line as one of the surroundings.
-    fn plain(mut self) -> Self {
+    fn into_context(mut self) -> Self {
         self.ranges.clear();
         self.column = 0;
         self

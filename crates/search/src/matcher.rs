@@ -10,26 +10,26 @@ use grep_regex::{RegexCaptures, RegexMatcher};
 pub(crate) struct LineMatcher {
     regex: RegexMatcher,
     /// It could match a carriage return, and must not match that of an end.
-    spares_ends: bool,
+    excludes_line_ends: bool,
 }
 
 impl LineMatcher {
     /// Line by line, blind for the ends of the lines.
-    pub(crate) fn by_line(regex: RegexMatcher) -> Self {
+    pub(crate) fn for_lines(regex: RegexMatcher) -> Self {
         let takes_none = regex.non_matching_bytes().is_some_and(|bytes| bytes.contains(b'\r'));
         // A place between the two may match, too.
         let spares_ends = !takes_none || regex.is_match(b"\r").unwrap_or(true);
-        Self { regex, spares_ends }
+        Self { regex, excludes_line_ends: spares_ends }
     }
 
     /// As it is, for whoever asks for the ends of lines.
-    pub(crate) fn plain(regex: RegexMatcher) -> Self {
-        Self { regex, spares_ends: false }
+    pub(crate) fn for_text(regex: RegexMatcher) -> Self {
+        Self { regex, excludes_line_ends: false }
     }
 
     /// A line without what it cannot see of it.
     pub(crate) fn visible<'l>(&self, line: &'l [u8]) -> &'l [u8] {
-        if !self.spares_ends {
+        if !self.excludes_line_ends {
             return line;
         }
         let rest = line.strip_suffix(b"\n").unwrap_or(line);
@@ -87,7 +87,7 @@ impl Matcher for LineMatcher {
             before == Some(&b'\r') && haystack.get(at).is_none_or(|next| *next == b'\n')
         };
         Ok(match found {
-            Some(LineMatchKind::Confirmed(at)) if self.spares_ends && is_end(at) => {
+            Some(LineMatchKind::Confirmed(at)) if self.excludes_line_ends && is_end(at) => {
                 Some(LineMatchKind::Candidate(at))
             }
             found => found,

@@ -6,7 +6,7 @@ use super::*;
 fn matcher(pattern: &str) -> LineMatcher {
     let mut builder = RegexMatcherBuilder::new();
     builder.multi_line(true).line_terminator(Some(b'\n'));
-    LineMatcher::by_line(builder.build(pattern).expect("a pattern"))
+    LineMatcher::for_lines(builder.build(pattern).expect("a pattern"))
 }
 
 /// The lines that match, by the way that goes over many lines at once.
@@ -36,7 +36,7 @@ fn fast(matcher: &LineMatcher, text: &[u8]) -> Vec<usize> {
 #[test]
 fn only_patterns_that_could_match_a_carriage_return_are_watched() {
     for (pattern, spares) in [("abc", false), ("[a-z]+", false), ("a.c", true), (r"\s", true)] {
-        assert_eq!(matcher(pattern).spares_ends, spares, "{pattern}");
+        assert_eq!(matcher(pattern).excludes_line_ends, spares, "{pattern}");
     }
 }
 

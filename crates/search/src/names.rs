@@ -8,70 +8,70 @@ use std::os::unix::ffi::OsStrExt;
 
 use hermes_files::{IgnoreRules, FileKind};
 
-use crate::best::Best;
-use crate::entry::Entry;
+use crate::bounded_heap::BoundedHeap;
+use crate::entry::WalkEntry;
 use crate::error::SearchError;
 use crate::glob::PathGlob;
-use crate::handle::{Handle, Known};
-use crate::order::{self, Item, Key, Outcome, Plan, key_in};
-use crate::root::{Root, What};
-use crate::selection::Selection;
-use crate::walk::{Listing, Task, Walk, path_in};
-use crate::watch::{Ended, Watch};
-use crate::{Found, Page, Sort};
+use crate::dir_handle::{DirHandle, EntryStat};
+use crate::ordered_work::{self, WorkOutput, OrderKey, WorkOutputs, RunLimits, key_in};
+use crate::root::{SearchRoot, RootKind};
+use crate::selection::FileSelection;
+use crate::walk::{DirListing, DirTask, SearchWalk, join_path};
+use crate::monitor::{EarlyStop, SearchMonitor};
+use crate::{ResultPage, PageRange, SortOrder};
 
 /// What may be found by its name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Wanted {
+pub enum EntryKinds {
     /// Regular files, and links, wherever they lead.
     #[default]
     Files,
     /// Folders, and no links to some.
-    Folders,
+    Dirs,
     /// Both.
     Both,
 }
 
-impl Wanted {
+impl EntryKinds {
     /// Whether something of that kind is wanted.
-    pub(crate) fn fits(self, kind: FileKind) -> bool {
+    pub(crate) fn includes(self, kind: FileKind) -> bool {
         match self {
             Self::Files => matches!(kind, FileKind::File | FileKind::Link),
-            Self::Folders => kind == FileKind::Directory,
+            Self::Dirs => kind == FileKind::Directory,
             Self::Both => matches!(kind, FileKind::File | FileKind::Directory | FileKind::Link),
         }
     }
 
     /// How many of the entries of a folder are of that kind.
-    pub(crate) fn count(self, listing: &Listing) -> usize {
+    pub(crate) fn count(self, listing: &DirListing) -> usize {
         match self {
             Self::Files => listing.files,
-            Self::Folders => listing.folders,
-            Self::Both => listing.files + listing.folders,
+            Self::Dirs => listing.dirs,
+            Self::Both => listing.files + listing.dirs,
         }
     }
 }
 
 /// What is looked for.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct NameQuery {
     /// What the name or the path must be like.
     pub glob: PathGlob,
     /// Files, folders or both.
-    pub wanted: Wanted,
+    pub kinds: EntryKinds,
     /// In which order.
-    pub sort: Sort,
+    pub sort: SortOrder,
 }
 
-impl Names {
-    fn fit(&self, entry: Entry<'_>) -> bool {
-        self.wanted.fits(entry.kind) && self.glob.fits(entry.path, entry.name)
+impl NameQuery {
+    fn matches(&self, entry: WalkEntry<'_>) -> bool {
+        self.kinds.includes(entry.kind) && self.glob.matches_entry(entry.path, entry.name)
     }
 }
 
 /// A file or folder that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct FoundEntry {
     /// Where it is, relative to the root.
     pub path: PathBuf,
     /// What it is; a link is a link.
@@ -82,13 +82,13 @@ pub struct Named {
     pub modified: Option<SystemTime>,
 }
 
-impl Named {
-    pub(crate) fn look(root: &Handle, path: PathBuf, kind: FileKind) -> Self {
-        let facts = root.known(&path).ok();
+impl FoundEntry {
+    pub(crate) fn with_stat(root: &DirHandle, path: PathBuf, kind: FileKind) -> Self {
+        let facts = root.stat(&path).ok();
         Self::new(path, kind, facts)
     }
 
-    fn new(path: PathBuf, kind: FileKind, facts: Option<Known>) -> Self {
+    fn new(path: PathBuf, kind: FileKind, facts: Option<EntryStat>) -> Self {
         Self {
             size: facts.filter(|facts| facts.kind == FileKind::File).map(|facts| facts.len),
             modified: facts.and_then(|facts| facts.modified),
@@ -100,62 +100,62 @@ impl Named {
 
 /// Finds what has a name. With a file as the root only that file can be found.
 pub fn find_names(
-    root: &Root,
-    selection: &Selection,
-    names: &Names,
-    page: Page,
-    watch: &Watch<'_>,
-) -> Result<Found<Named>, SearchError> {
-    let (base, above) = match &root.what {
-        What::Folder { base, above } => (base, above),
-        What::File { file, name } => {
-            let fits = names.wanted.fits(FileKind::File) && names.glob.matches(Path::new(name));
+    root: &SearchRoot,
+    selection: &FileSelection,
+    names: &NameQuery,
+    page: PageRange,
+    watch: &SearchMonitor<'_>,
+) -> Result<ResultPage<FoundEntry>, SearchError> {
+    let (base, above) = match &root.kind {
+        RootKind::Dir { base, parent_rules: above } => (base, above),
+        RootKind::File { file, name } => {
+            let fits = names.kinds.includes(FileKind::File) && names.glob.matches(Path::new(name));
             let facts = file.metadata().ok();
-            let named = Named {
+            let named = FoundEntry {
                 path: PathBuf::from(name),
                 kind: FileKind::File,
                 size: facts.as_ref().map(std::fs::Metadata::len),
                 modified: facts.and_then(|facts| facts.modified().ok()),
             };
             let items = if fits && page.offset == 0 { vec![named] } else { Vec::new() };
-            return finish(items, u64::from(fits), true, page, watch);
+            return result_page(items, u64::from(fits), true, page, watch);
         }
     };
     let hidden = selection.hidden || names.glob.names_hidden;
-    let selection = Selection { hidden, ..selection.clone() };
-    let walk = Walk::new(base, root.place.clone(), &selection)?;
+    let selection = FileSelection { hidden, ..selection.clone() };
+    let walk = SearchWalk::new(base, root.real_path.clone(), &selection)?;
     match names.sort {
-        Sort::Path => in_order(&walk, above, names, page, watch),
-        Sort::Modified => {
-            let rank = |_: &Path, facts: Option<Known>| {
+        SortOrder::Path => find_in_order(&walk, above, names, page, watch),
+        SortOrder::Modified => {
+            let rank = |_: &Path, facts: Option<EntryStat>| {
                 Reverse(facts.and_then(|f| f.modified).unwrap_or(SystemTime::UNIX_EPOCH))
             };
-            ranked(&walk, above, names, page, watch, rank)
+            find_ranked(&walk, above, names, page, watch, rank)
         }
-        Sort::Relevance => {
+        SortOrder::Relevance => {
             // What lies near is more likely meant.
-            let rank = |path: &Path, _: Option<Known>| path.components().count();
-            ranked(&walk, above, names, page, watch, rank)
+            let rank = |path: &Path, _: Option<EntryStat>| path.components().count();
+            find_ranked(&walk, above, names, page, watch, rank)
         }
     }
 }
 
-fn in_order(
-    walk: &Walk<'_>,
+fn find_in_order(
+    walk: &SearchWalk<'_>,
     above: &[IgnoreRules],
-    names: &Names,
-    page: Page,
-    watch: &Watch<'_>,
-) -> Result<Found<Named>, SearchError> {
-    let plan = Plan { needed: Some(page.needed()), stopped: &|| watch.ended().is_some() };
+    names: &NameQuery,
+    page: PageRange,
+    watch: &SearchMonitor<'_>,
+) -> Result<ResultPage<FoundEntry>, SearchError> {
+    let plan = RunLimits { needed: Some(page.needed()), is_stopped: &|| watch.early_stop().is_some() };
     let mut seen = 0;
     let mut items = Vec::new();
-    order::run(
+    ordered_work::run_ordered(
         &plan,
         vec![walk.start(above)],
         || (),
         |(), key, task, _, outcome| {
-            list(walk, names, key, &task, watch, outcome);
+            list_matching(walk, names, key, &task, watch, outcome);
         },
         |found: Vec<(PathBuf, FileKind)>| {
             for entry in found {
@@ -167,76 +167,76 @@ fn in_order(
         },
     );
     let items =
-        items.into_iter().map(|(path, kind)| Named::look(walk.root(), path, kind)).collect();
-    finish(items, seen, seen < page.needed(), page, watch)
+        items.into_iter().map(|(path, kind)| FoundEntry::with_stat(walk.root_handle(), path, kind)).collect();
+    result_page(items, seen, seen < page.needed(), page, watch)
 }
 
 /// What was found, by its rank and then by its path.
-type Ranked<R> = (R, PathBuf, FileKind, Option<Known>);
+type RankedEntry<R> = (R, PathBuf, FileKind, Option<EntryStat>);
 
-fn ranked<R: Ord + Send>(
-    walk: &Walk<'_>,
+fn find_ranked<R: Ord + Send>(
+    walk: &SearchWalk<'_>,
     above: &[IgnoreRules],
-    names: &Names,
-    page: Page,
-    watch: &Watch<'_>,
-    rank: impl Fn(&Path, Option<Known>) -> R + Sync,
-) -> Result<Found<Named>, SearchError> {
-    let plan = Plan { needed: None, stopped: &|| watch.ended().is_some() };
-    let wants_facts = names.sort == Sort::Modified;
-    let hands = order::run(
+    names: &NameQuery,
+    page: PageRange,
+    watch: &SearchMonitor<'_>,
+    rank: impl Fn(&Path, Option<EntryStat>) -> R + Sync,
+) -> Result<ResultPage<FoundEntry>, SearchError> {
+    let plan = RunLimits { needed: None, is_stopped: &|| watch.early_stop().is_some() };
+    let wants_facts = names.sort == SortOrder::Modified;
+    let hands = ordered_work::run_ordered(
         &plan,
         vec![walk.start(above)],
-        || Best::new(page.end()),
-        |best: &mut Best<Ranked<R>>, key, task, _, outcome: &mut Outcome<Task, ()>| {
-            let wants = |entry: Entry<'_>| names.fit(entry);
+        || BoundedHeap::new(page.end()),
+        |best: &mut BoundedHeap<RankedEntry<R>>, key, task, _, outcome: &mut WorkOutputs<DirTask, ()>| {
+            let wants = |entry: WalkEntry<'_>| names.matches(entry);
             let Some(listing) = walk.list(&task, watch, wants) else { return };
-            watch.look_at(names.wanted.count(&listing));
+            watch.count_files(names.kinds.count(&listing));
             for entry in &listing.kept {
-                let path = entry.is_wanted.then(|| path_in(&task.relative, &entry.name));
+                let path = entry.is_wanted.then(|| join_path(&task.relative, &entry.name));
                 if let Some(path) = path {
-                    let facts = || listing.folder.known(Path::new(&entry.name)).ok();
+                    let facts = || listing.dir.stat(Path::new(&entry.name)).ok();
                     let facts = if wants_facts { facts() } else { None };
-                    best.show((rank(&path, facts), path, entry.kind, facts));
+                    best.push((rank(&path, facts), path, entry.kind, facts));
                 }
                 if entry.kind == FileKind::Directory {
                     let below = walk.descend(&task, key, &listing, &entry.name);
-                    outcome.extend(below.map(|(key, task)| (key, Item::Work(task))));
+                    outcome.extend(below.map(|(key, task)| (key, WorkOutput::Work(task))));
                 }
             }
         },
         |()| {},
     );
-    let (best, seen) = Best::merge(hands);
+    let (best, seen) = BoundedHeap::merge(hands);
     let skip = usize::try_from(page.offset).unwrap_or(usize::MAX);
     let items = best
         .into_iter()
         .skip(skip)
         .map(|(_, path, kind, facts)| match facts {
-            Some(facts) => Named::new(path, kind, Some(facts)),
-            None => Named::look(walk.root(), path, kind),
+            Some(facts) => FoundEntry::new(path, kind, Some(facts)),
+            None => FoundEntry::with_stat(walk.root_handle(), path, kind),
         })
         .collect();
-    finish(items, seen, true, page, watch)
+    result_page(items, seen, true, page, watch)
 }
 
 /// What fits in a folder, and the folders below it, in order.
-fn list(
-    walk: &Walk<'_>,
-    names: &Names,
-    key: &Key,
-    task: &Task,
-    watch: &Watch<'_>,
-    outcome: &mut Outcome<Task, Vec<(PathBuf, FileKind)>>,
+fn list_matching(
+    walk: &SearchWalk<'_>,
+    names: &NameQuery,
+    key: &OrderKey,
+    task: &DirTask,
+    watch: &SearchMonitor<'_>,
+    outcome: &mut WorkOutputs<DirTask, Vec<(PathBuf, FileKind)>>,
 ) {
-    let wants = |entry: Entry<'_>| names.fit(entry);
+    let wants = |entry: WalkEntry<'_>| names.matches(entry);
     let Some(listing) = walk.list(task, watch, wants) else { return };
-    watch.look_at(names.wanted.count(&listing));
+    watch.count_files(names.kinds.count(&listing));
     let mut run: Vec<(PathBuf, FileKind)> = Vec::new();
-    let mut run_key = Key::new();
+    let mut run_key = OrderKey::new();
     for entry in &listing.kept {
         let is_folder = entry.kind == FileKind::Directory;
-        let path = entry.is_wanted.then(|| path_in(&task.relative, &entry.name));
+        let path = entry.is_wanted.then(|| join_path(&task.relative, &entry.name));
         if let Some(path) = path {
             if run.is_empty() {
                 run_key = key_in(key, entry.name.as_bytes());
@@ -249,7 +249,7 @@ fn list(
         }
         if is_folder {
             let below = walk.descend(task, key, &listing, &entry.name);
-            outcome.extend(below.map(|(key, task)| (key, Item::Work(task))));
+            outcome.extend(below.map(|(key, task)| (key, WorkOutput::Work(task))));
             flush(&mut run, &mut run_key, outcome);
         }
     }
@@ -258,35 +258,35 @@ fn list(
 
 fn flush(
     run: &mut Vec<(PathBuf, FileKind)>,
-    key: &mut Key,
-    outcome: &mut Outcome<Task, Vec<(PathBuf, FileKind)>>,
+    key: &mut OrderKey,
+    outcome: &mut WorkOutputs<DirTask, Vec<(PathBuf, FileKind)>>,
 ) {
     if !run.is_empty() {
         let (run, key) = (std::mem::take(run), std::mem::take(key));
         let number = run.len() as u64;
-        outcome.push((key, Item::Done(run, number)));
+        outcome.push((key, WorkOutput::Done(run, number)));
     }
 }
 
-pub(crate) fn finish<T>(
+pub(crate) fn result_page<T>(
     items: Vec<T>,
     total: u64,
     is_complete: bool,
-    page: Page,
-    watch: &Watch<'_>,
-) -> Result<Found<T>, SearchError> {
-    let ended = watch.ended();
-    if ended == Some(Ended::Cancelled) {
+    page: PageRange,
+    watch: &SearchMonitor<'_>,
+) -> Result<ResultPage<T>, SearchError> {
+    let ended = watch.early_stop();
+    if ended == Some(EarlyStop::Cancelled) {
         return Err(SearchError::Cancelled);
     }
     let ended = if is_complete { ended } else { None };
-    Ok(Found {
+    Ok(ResultPage {
         items,
         total,
         is_exact: is_complete && ended.is_none(),
         has_more: total > page.end() || ended.is_some(),
-        looked_at: watch.looked_at(),
+        files_visited: watch.files_visited(),
         skipped: watch.skipped(),
-        ended,
+        early_stop: ended,
     })
 }

@@ -4,12 +4,12 @@ use grep_matcher::Matcher;
 
 use super::*;
 
-fn fits(pattern: &Pattern, text: &str) -> bool {
-    pattern.ready().unwrap().matcher.is_match(text.as_bytes()).unwrap()
+fn fits(pattern: &SearchPattern, text: &str) -> bool {
+    pattern.compile().unwrap().matcher.is_match(text.as_bytes()).unwrap()
 }
 
-fn broken(text: &str) -> Syntax {
-    match Pattern::regex(text).ready() {
+fn broken(text: &str) -> PatternSyntaxError {
+    match SearchPattern::regex(text).compile() {
         Err(SearchError::Pattern(syntax)) => syntax,
         other => panic!("{text}: {other:?}"),
     }
@@ -17,44 +17,44 @@ fn broken(text: &str) -> Syntax {
 
 #[test]
 fn case_words_and_literals() {
-    let plain = Pattern::regex("Foo");
+    let plain = SearchPattern::regex("Foo");
     assert!(fits(&plain, "a Foo") && !fits(&plain, "a foo"));
-    let insensitive = Pattern { case: Case::Insensitive, ..plain.clone() };
+    let insensitive = SearchPattern { case: CaseMode::Insensitive, ..plain.clone() };
     assert!(fits(&insensitive, "FOO"));
-    let smart = Pattern { case: Case::Smart, ..plain.clone() };
+    let smart = SearchPattern { case: CaseMode::Smart, ..plain.clone() };
     assert!(!fits(&smart, "foo"));
-    assert!(fits(&Pattern { text: "foo".to_owned(), ..smart }, "FOO"));
-    let word = Pattern { word: true, ..plain };
+    assert!(fits(&SearchPattern { text: "foo".to_owned(), ..smart }, "FOO"));
+    let word = SearchPattern { word: true, ..plain };
     assert!(fits(&word, "a Foo.") && !fits(&word, "Foobar"));
-    let literal = Pattern::regex("a.b(").as_literal();
+    let literal = SearchPattern::regex("a.b(").as_literal();
     assert!(fits(&literal, "xa.b(") && !fits(&literal, "axb("));
 }
 
 #[test]
 fn a_line_feed_makes_it_span_lines() {
     for text in ["a\\nb", "a\nb", "a[\\n]b", "a\\s*\\nb"] {
-        assert!(Pattern::regex(text).ready().unwrap().multiline, "{text}");
+        assert!(SearchPattern::regex(text).compile().unwrap().multiline, "{text}");
     }
     for text in ["a\\sb", "a[^x]b", "a\\\\nb", "ab"] {
-        assert!(!Pattern::regex(text).ready().unwrap().multiline, "{text}");
+        assert!(!SearchPattern::regex(text).compile().unwrap().multiline, "{text}");
     }
-    assert!(Pattern::regex("a\nb").as_literal().ready().unwrap().multiline);
+    assert!(SearchPattern::regex("a\nb").as_literal().compile().unwrap().multiline);
 }
 
 #[test]
 fn a_line_feed_is_any_end_of_a_line() {
     for text in ["a\\nb", "a\nb", "a$\\nb", "a(?:\\n)+b", "[]a]\\nb", "[^]x]\\nb", "a\\s*\\nb"] {
-        let pattern = Pattern::regex(text);
+        let pattern = SearchPattern::regex(text);
         assert!(fits(&pattern, "a\nb") && fits(&pattern, "a\r\nb"), "{text}");
         assert!(!fits(&pattern, "a\\nb") && !fits(&pattern, "anb"), "{text}");
     }
-    let literal = Pattern::regex("a.\n(b").as_literal();
+    let literal = SearchPattern::regex("a.\n(b").as_literal();
     assert!(fits(&literal, "a.\r\n(b") && fits(&literal, "a.\n(b") && !fits(&literal, "ax\n(b"));
-    let returns = Pattern::regex("a\r\nb").as_literal();
+    let returns = SearchPattern::regex("a\r\nb").as_literal();
     assert!(fits(&returns, "a\r\nb") && !fits(&returns, "a\nb"));
-    let class = Pattern { multiline: true, ..Pattern::regex("a[x\\n]b") };
+    let class = SearchPattern { multiline: true, ..SearchPattern::regex("a[x\\n]b") };
     assert!(fits(&class, "a\nb") && !fits(&class, "a\r\nb"));
-    let spaced = Pattern { multiline: true, ..Pattern::regex("(?x) a\n\\n b") };
+    let spaced = SearchPattern { multiline: true, ..SearchPattern::regex("(?x) a\n\\n b") };
     assert!(fits(&spaced, "a\r\nb") && !fits(&spaced, "a\n\nb"));
 }
 

@@ -8,34 +8,34 @@ use std::sync::Arc;
 use hermes_core::{ErrorKind, ToolError};
 use hermes_files::{FileAccess, OpenDir, IgnoreRules, FileKind, explain_error};
 
-use crate::handle::Handle;
+use crate::dir_handle::DirHandle;
 
 /// Where a search begins.
 #[derive(Debug)]
-pub struct Root {
+pub struct SearchRoot {
     /// Its real path.
-    pub(crate) place: Arc<Path>,
-    pub(crate) what: What,
+    pub(crate) real_path: Arc<Path>,
+    pub(crate) kind: RootKind,
 }
 
 #[derive(Debug)]
-pub(crate) enum What {
-    Folder { base: Base, above: Vec<IgnoreRules> },
+pub(crate) enum RootKind {
+    Dir { base: RootDir, parent_rules: Vec<IgnoreRules> },
     File { file: File, name: OsString },
 }
 
 /// An open folder: as tools know it, and by its handle.
 #[derive(Debug)]
-pub(crate) struct Base {
+pub(crate) struct RootDir {
     pub(crate) folder: OpenDir,
-    pub(crate) handle: Handle,
+    pub(crate) handle: DirHandle,
 }
 
-impl Root {
+impl SearchRoot {
     /// Opens the file or folder at `path`, which is absolute.
     pub fn open(files: &FileAccess<'_>, path: &Path) -> Result<Self, ToolError> {
         let refused = match files.open_dir(path) {
-            Ok(folder) => return Self::folder(files, path, folder),
+            Ok(folder) => return Self::open_dir(files, path, folder),
             Err(error) => error,
         };
         let is_file = refused.kind() == ErrorKind::InvalidArguments
@@ -45,20 +45,20 @@ impl Root {
         }
         let file = files.open(path)?;
         let name = path.file_name().map_or_else(OsString::new, ToOwned::to_owned);
-        Ok(Self { place: files.real_path(path)?.into(), what: What::File { file, name } })
+        Ok(Self { real_path: files.real_path(path)?.into(), kind: RootKind::File { file, name } })
     }
 
-    fn folder(files: &FileAccess<'_>, path: &Path, folder: OpenDir) -> Result<Self, ToolError> {
+    fn open_dir(files: &FileAccess<'_>, path: &Path, folder: OpenDir) -> Result<Self, ToolError> {
         let place: PathBuf = files.real_path(path)?;
         let above = files.ignore_rules_above(path)?;
         let handle =
-            Handle::of(&folder, &place).map_err(|error| explain_error("search", path, &error))?;
-        let base = Base { folder, handle };
-        Ok(Self { place: place.into(), what: What::Folder { base, above } })
+            DirHandle::open_verified(&folder, &place).map_err(|error| explain_error("search", path, &error))?;
+        let base = RootDir { folder, handle };
+        Ok(Self { real_path: place.into(), kind: RootKind::Dir { base, parent_rules: above } })
     }
 
     /// Whether it is a single file.
     pub fn is_file(&self) -> bool {
-        matches!(self.what, What::File { .. })
+        matches!(self.kind, RootKind::File { .. })
     }
 }

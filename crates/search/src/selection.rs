@@ -12,7 +12,7 @@ use crate::error::SearchError;
 
 /// Which files a search looks at.
 #[derive(Debug, Clone)]
-pub struct Selection {
+pub struct FileSelection {
     /// Those whose names begin with a dot, too.
     pub hidden: bool,
     /// Not those that the ignore files leave out.
@@ -31,10 +31,10 @@ pub struct Selection {
     /// Only those of at most so many bytes.
     pub max_filesize: Option<u64>,
     /// What must not be shown.
-    pub veil: Option<Veil>,
+    pub protected: Option<HiddenPathRules>,
 }
 
-impl Default for Selection {
+impl Default for FileSelection {
     fn default() -> Self {
         Self {
             hidden: false,
@@ -44,20 +44,20 @@ impl Default for Selection {
             types: Vec::new(),
             max_depth: None,
             max_filesize: None,
-            veil: None,
+            protected: None,
         }
     }
 }
 
 /// What lies below a granted folder and must not be shown all the same.
 #[derive(Clone)]
-pub struct Veil {
+pub struct HiddenPathRules {
     exceptions: Arc<dyn GrantExceptions>,
 }
 
-impl Veil {
+impl HiddenPathRules {
     /// That of a call; none if nothing is hidden from it.
-    pub fn of(grants: &Grants) -> Option<Self> {
+    pub fn from_grants(grants: &Grants) -> Option<Self> {
         grants.exceptions().map(|exceptions| Self { exceptions: Arc::clone(exceptions) })
     }
 
@@ -72,7 +72,7 @@ impl Veil {
     }
 }
 
-impl fmt::Debug for Veil {
+impl fmt::Debug for HiddenPathRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Veil")
     }
@@ -80,38 +80,38 @@ impl fmt::Debug for Veil {
 
 /// A selection made ready for one root.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct PathFilter {
     pub(crate) hidden: bool,
     pub(crate) ignore_files: bool,
     globs: Override,
     types: Types,
     pub(crate) max_depth: usize,
     pub(crate) max_filesize: Option<u64>,
-    veil: Option<Veil>,
+    protected: Option<HiddenPathRules>,
 }
 
-impl Filter {
-    pub(crate) fn new(selection: &Selection, place: &Path) -> Result<Self, SearchError> {
+impl PathFilter {
+    pub(crate) fn new(selection: &FileSelection, place: &Path) -> Result<Self, SearchError> {
         Ok(Self {
             hidden: selection.hidden,
             ignore_files: selection.ignore_files,
-            globs: globs(selection, place)?,
-            types: types(&selection.types)?,
+            globs: build_globs(selection, place)?,
+            types: build_types(&selection.types)?,
             max_depth: selection.max_depth.unwrap_or(usize::MAX),
             max_filesize: selection.max_filesize,
-            veil: selection.veil.clone(),
+            protected: selection.protected.clone(),
         })
     }
 
     /// Whether the globs take a path in or leave it out; none if they are
     /// silent.
-    pub(crate) fn by_glob(&self, path: &Path, is_folder: bool) -> Option<bool> {
+    pub(crate) fn glob_verdict(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let matched = self.globs.matched(path, is_folder);
         if matched.is_none() { None } else { Some(matched.is_whitelist()) }
     }
 
     /// The same for the types.
-    pub(crate) fn by_type(&self, path: &Path, is_folder: bool) -> Option<bool> {
+    pub(crate) fn type_verdict(&self, path: &Path, is_folder: bool) -> Option<bool> {
         if self.types.is_empty() {
             return None;
         }
@@ -119,16 +119,16 @@ impl Filter {
         if matched.is_none() { None } else { Some(matched.is_whitelist()) }
     }
 
-    pub(crate) fn is_veiled(&self, real: &Path) -> bool {
-        self.veil.as_ref().is_some_and(|veil| veil.hides(real))
+    pub(crate) fn is_protected(&self, real: &Path) -> bool {
+        self.protected.as_ref().is_some_and(|veil| veil.hides(real))
     }
 
-    pub(crate) fn is_veiled_file(&self, real: &Path, file: (u64, u64)) -> bool {
-        self.veil.as_ref().is_some_and(|veil| veil.hides_shared(real, file))
+    pub(crate) fn is_protected_file(&self, real: &Path, file: (u64, u64)) -> bool {
+        self.protected.as_ref().is_some_and(|veil| veil.hides_shared(real, file))
     }
 }
 
-fn globs(selection: &Selection, place: &Path) -> Result<Override, SearchError> {
+fn build_globs(selection: &FileSelection, place: &Path) -> Result<Override, SearchError> {
     let wrong = |glob: &str, error: &ignore::Error| SearchError::Glob {
         glob: glob.to_owned(),
         reason: reason(error),
@@ -155,7 +155,7 @@ fn reason(error: &ignore::Error) -> String {
     }
 }
 
-fn types(names: &[String]) -> Result<Types, SearchError> {
+fn build_types(names: &[String]) -> Result<Types, SearchError> {
     if names.is_empty() {
         return Ok(Types::empty());
     }
@@ -178,8 +178,8 @@ fn types(names: &[String]) -> Result<Types, SearchError> {
 
 /// All that ripgrep knows.
 fn type_names() -> &'static [String] {
-    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-    NAMES.get_or_init(|| {
+    static TYPE_NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    TYPE_NAMES.get_or_init(|| {
         let mut builder = TypesBuilder::new();
         builder.add_defaults();
         builder.definitions().iter().map(|definition| definition.name().to_owned()).collect()

@@ -7,20 +7,20 @@ use std::sync::Arc;
 use grep_matcher::Matcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 
-use crate::clip::{REACH, clip};
-use crate::lines::{Line, Match};
+use crate::clip::{MAX_SHOWN_BYTES, clip};
+use crate::lines::{FileLine, LineMatch};
 use crate::matcher::LineMatcher;
 
 /// Matches of one line whose places are told.
-const MARKED: usize = 32;
+const MAX_MARKED_MATCHES: usize = 32;
 /// Lines of one match that are shown.
-const SPANNED: usize = 50;
+const MAX_MATCH_LINES: usize = 50;
 /// How far a look ahead may go behind a match.
-const AHEAD: usize = 128;
+const LOOKAHEAD_BYTES: usize = 128;
 
 /// Counts matches: lines, or each by itself where they go over several.
 #[derive(Debug)]
-pub(crate) struct Count<'m> {
+pub(crate) struct CountSink<'m> {
     matcher: &'m LineMatcher,
     multiline: bool,
     /// Where to stop.
@@ -29,20 +29,20 @@ pub(crate) struct Count<'m> {
     pub(crate) is_binary: bool,
 }
 
-impl<'m> Count<'m> {
+impl<'m> CountSink<'m> {
     pub(crate) fn new(matcher: &'m LineMatcher, multiline: bool, most: u64) -> Self {
         Self { matcher, multiline, most, number: 0, is_binary: false }
     }
 }
 
-impl Sink for Count<'_> {
+impl Sink for CountSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let mut number = 1;
         if self.multiline {
             number = 0;
-            each(self.matcher, found, |_, _| {
+            for_each_match(self.matcher, found, |_, _| {
                 number += 1;
                 true
             })?;
@@ -64,17 +64,17 @@ impl Sink for Count<'_> {
 
 /// Gathers the lines of the matches and those around them.
 #[derive(Debug)]
-pub(crate) struct Gather<'m> {
+pub(crate) struct CollectSink<'m> {
     matcher: &'m LineMatcher,
     multiline: bool,
     path: Arc<Path>,
     most: usize,
-    before: Vec<Line>,
-    pub(crate) matches: Vec<Match>,
+    before: Vec<FileLine>,
+    pub(crate) matches: Vec<LineMatch>,
     pub(crate) is_binary: bool,
 }
 
-impl<'m> Gather<'m> {
+impl<'m> CollectSink<'m> {
     pub(crate) fn new(
         matcher: &'m LineMatcher,
         multiline: bool,
@@ -86,10 +86,10 @@ impl<'m> Gather<'m> {
         Self { matcher, multiline, path, most, before, matches, is_binary: false }
     }
 
-    fn push(&mut self, lines: Vec<Line>) {
+    fn push(&mut self, lines: Vec<FileLine>) {
         let before = std::mem::take(&mut self.before);
         let path = Arc::clone(&self.path);
-        self.matches.push(Match { path, before, lines, after: Vec::new() });
+        self.matches.push(LineMatch { path, before, lines, after: Vec::new() });
     }
 
     fn push_line(&mut self, number: u64, bytes: &[u8]) -> io::Result<()> {
@@ -98,13 +98,13 @@ impl<'m> Gather<'m> {
         let mut reach = usize::MAX;
         let found = self.matcher.find_iter(line, |found| {
             if ranges.is_empty() {
-                reach = found.start().saturating_add(REACH);
+                reach = found.start().saturating_add(MAX_SHOWN_BYTES);
             }
             ranges.push((found.start(), found.end()));
-            ranges.len() < MARKED && found.end() < reach
+            ranges.len() < MAX_MARKED_MATCHES && found.end() < reach
         });
         found.map_err(io::Error::other)?;
-        self.push(vec![shown(number, line, &ranges)]);
+        self.push(vec![clip_line(number, line, &ranges)]);
         Ok(())
     }
 
@@ -113,25 +113,25 @@ impl<'m> Gather<'m> {
         let block = found.bytes_range_in_buffer();
         let buffer = found.buffer();
         let mut ranges = Vec::new();
-        each(self.matcher, found, |start, end| {
+        for_each_match(self.matcher, found, |start, end| {
             ranges.push((start, end));
             ranges.len() < self.most
         })?;
         // The lines are counted from one match to the next.
         let (mut at, mut line_number) = (block.start, number);
         for (start, end) in ranges {
-            let line_start = start_of_line(buffer, block.start, start);
-            line_number += line_feeds(buffer.get(at..line_start).unwrap_or_default());
+            let line_start = line_start(buffer, block.start, start);
+            line_number += count_line_feeds(buffer.get(at..line_start).unwrap_or_default());
             at = line_start;
             let mut lines = Vec::new();
             let mut from = line_start;
-            while lines.len() < SPANNED {
+            while lines.len() < MAX_MATCH_LINES {
                 let rest = buffer.get(from..block.end).unwrap_or_default();
                 let length = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
                 let line = rest.get(..length).unwrap_or_default();
                 let clamp = |at: usize| at.clamp(from, from + length) - from;
                 let range = (clamp(start), clamp(end));
-                lines.push(shown(line_number + lines.len() as u64, line, &[range]));
+                lines.push(clip_line(line_number + lines.len() as u64, line, &[range]));
                 from += length + 1;
                 if from >= end || from >= block.end {
                     break;
@@ -143,7 +143,7 @@ impl<'m> Gather<'m> {
     }
 }
 
-impl Sink for Gather<'_> {
+impl Sink for CollectSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -154,7 +154,7 @@ impl Sink for Gather<'_> {
         if self.is_binary {
             // What was named by the caller is looked into, but not shown.
             let text = "(binary file matches)".to_owned();
-            let line = Line { number, text, ranges: Vec::new(), column: 0, is_clipped: true };
+            let line = FileLine { number, text, ranges: Vec::new(), column: 0, is_clipped: true };
             self.push(vec![line]);
             return Ok(false);
         }
@@ -169,7 +169,7 @@ impl Sink for Gather<'_> {
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         let bytes = context.bytes();
         let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        let line = shown(context.line_number().unwrap_or(0), line, &[]);
+        let line = clip_line(context.line_number().unwrap_or(0), line, &[]);
         match (context.kind(), self.matches.last_mut()) {
             (SinkContextKind::After, Some(last)) => last.after.push(line),
             _ => self.before.push(line),
@@ -183,20 +183,20 @@ impl Sink for Gather<'_> {
     }
 }
 
-fn shown(number: u64, line: &[u8], ranges: &[(usize, usize)]) -> Line {
+fn clip_line(number: u64, line: &[u8], ranges: &[(usize, usize)]) -> FileLine {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     clip(number, line, ranges)
 }
 
 /// Every match of a block; `see` says whether to go on.
-fn each(
+fn for_each_match(
     matcher: &LineMatcher,
     found: &SinkMatch<'_>,
     mut see: impl FnMut(usize, usize) -> bool,
 ) -> io::Result<()> {
     let block = found.bytes_range_in_buffer();
     let buffer = found.buffer();
-    let end = buffer.len().min(block.end.saturating_add(AHEAD));
+    let end = buffer.len().min(block.end.saturating_add(LOOKAHEAD_BYTES));
     let haystack = buffer.get(..end).unwrap_or(buffer);
     matcher
         .find_iter_at(haystack, block.start, |found| {
@@ -205,11 +205,11 @@ fn each(
         .map_err(io::Error::other)
 }
 
-fn start_of_line(buffer: &[u8], least: usize, at: usize) -> usize {
+fn line_start(buffer: &[u8], least: usize, at: usize) -> usize {
     let above = buffer.get(least..at).unwrap_or_default();
     above.iter().rposition(|byte| *byte == b'\n').map_or(least, |found| least + found + 1)
 }
 
-fn line_feeds(bytes: &[u8]) -> u64 {
+fn count_line_feeds(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }

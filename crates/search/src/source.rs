@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use grep_searcher::{Searcher, Sink};
 
 use crate::matcher::LineMatcher;
-use crate::returns::{Fed, Units};
-use crate::watch::Watch;
+use crate::carriage_returns::{LineFeedReader, CodeUnits};
+use crate::monitor::SearchMonitor;
 
 /// Bytes of a file that is read at once.
-const SMALL: usize = 512 * 1024;
+const SMALL_FILE_BYTES: usize = 512 * 1024;
 /// Bytes of a larger one that are looked at before it is searched.
-pub(crate) const SAMPLE: usize = 64 * 1024;
+pub(crate) const SAMPLE_BYTES: usize = 64 * 1024;
 
 /// Bytes from the first that is not ASCII on; none if there is no such byte.
 /// What was looked at already is left out.
-pub(crate) fn first_beyond_ascii(reader: &Guarded<'_>) -> io::Result<Option<Vec<u8>>> {
-    let mut buffer = vec![0; 4 * SAMPLE];
-    let mut at = SAMPLE as u64;
+pub(crate) fn sample_from_non_ascii(reader: &CancellableReader<'_>) -> io::Result<Option<Vec<u8>>> {
+    let mut buffer = vec![0; 4 * SAMPLE_BYTES];
+    let mut at = SAMPLE_BYTES as u64;
     loop {
-        if reader.is_over() {
+        if reader.is_cancelled() {
             return Ok(None);
         }
         let read = match reader.file.read_at(&mut buffer, at) {
@@ -32,7 +32,7 @@ pub(crate) fn first_beyond_ascii(reader: &Guarded<'_>) -> io::Result<Option<Vec<
         };
         let found = buffer.get(..read).unwrap_or_default();
         if let Some(place) = found.iter().position(|byte| !byte.is_ascii()) {
-            let mut sample = vec![0; SAMPLE];
+            let mut sample = vec![0; SAMPLE_BYTES];
             let read = reader.file.read_at(&mut sample, at + place as u64)?;
             sample.truncate(read);
             return Ok(Some(sample));
@@ -42,22 +42,22 @@ pub(crate) fn first_beyond_ascii(reader: &Guarded<'_>) -> io::Result<Option<Vec<
 }
 
 /// A file whose reading ends when nobody waits for it any more.
-pub(crate) struct Guarded<'a> {
+pub(crate) struct CancellableReader<'a> {
     pub(crate) file: &'a File,
-    pub(crate) watch: &'a Watch<'a>,
+    pub(crate) monitor: &'a SearchMonitor<'a>,
     pub(crate) dropped: &'a AtomicBool,
 }
 
-impl Guarded<'_> {
+impl CancellableReader<'_> {
     /// Whether nobody waits for it any more.
-    pub(crate) fn is_over(&self) -> bool {
-        self.dropped.load(Ordering::Relaxed) || self.watch.ended().is_some()
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.dropped.load(Ordering::Relaxed) || self.monitor.early_stop().is_some()
     }
 }
 
-impl Read for Guarded<'_> {
+impl Read for CancellableReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.is_over() {
+        if self.is_cancelled() {
             return Err(io::Error::other("nobody waits for it"));
         }
         self.file.read(buffer)
@@ -65,25 +65,25 @@ impl Read for Guarded<'_> {
 }
 
 /// What of a file is in memory.
-pub(crate) enum Source<'a> {
+pub(crate) enum FileSource<'a> {
     /// All of it.
     Whole(&'a [u8]),
     /// Its beginning, and whether that is all; the rest is read on the way.
     Start(&'a [u8], bool),
 }
 
-impl<'a> Source<'a> {
+impl<'a> FileSource<'a> {
     /// Reads a file at once if it is small: that spares the kernel a call and
     /// the searcher a copy.
     pub(crate) fn read(
-        reader: &mut Guarded<'_>,
+        reader: &mut CancellableReader<'_>,
         len: u64,
         buffer: &'a mut Vec<u8>,
     ) -> io::Result<Self> {
         let (len, is_small) = match usize::try_from(len) {
             Ok(0) => return Ok(Self::Start(&[], false)),
-            Ok(len) if len <= SMALL => (len, true),
-            _ => (SAMPLE, false),
+            Ok(len) if len <= SMALL_FILE_BYTES => (len, true),
+            _ => (SAMPLE_BYTES, false),
         };
         if buffer.len() < len {
             buffer.resize(len.next_power_of_two(), 0);
@@ -122,22 +122,22 @@ impl<'a> Source<'a> {
         &self,
         searcher: &mut Searcher,
         matcher: &LineMatcher,
-        rest: Guarded<'_>,
-        returns: Option<Units>,
+        rest: CancellableReader<'_>,
+        returns: Option<CodeUnits>,
         sink: S,
     ) -> io::Result<()> {
         match (self, returns) {
             (Self::Whole(bytes), None) => searcher.search_slice(matcher, bytes, sink),
             (Self::Whole(bytes), Some(units)) => {
                 let mut bytes = bytes.to_vec();
-                units.feed(&mut bytes);
+                units.convert_to_line_feeds(&mut bytes);
                 searcher.search_slice(matcher, &bytes, sink)
             }
             (Self::Start(bytes, _), None) => {
                 searcher.search_reader(matcher, bytes.chain(rest), sink)
             }
             (Self::Start(bytes, _), Some(units)) => {
-                searcher.search_reader(matcher, Fed::new(bytes.chain(rest), units), sink)
+                searcher.search_reader(matcher, LineFeedReader::new(bytes.chain(rest), units), sink)
             }
         }
     }

@@ -9,47 +9,47 @@ use std::sync::Arc;
 
 use hermes_files::{IgnoreRules, FileKind, WrongFileKind, is_loop, refuse_traps};
 
-use crate::entry::{Entry, Growing, Raw};
+use crate::entry::{WalkEntry, PathBuffer, RawEntries};
 use crate::error::SearchError;
-use crate::handle::{Handle, Known};
-use crate::order::{Key, key_in};
-use crate::root::Base;
-use crate::rules::Rules;
-use crate::selection::{Filter, Selection};
-use crate::watch::{Reason, Watch};
+use crate::dir_handle::{DirHandle, EntryStat};
+use crate::ordered_work::{OrderKey, key_in};
+use crate::root::RootDir;
+use crate::ignore_rules::DirIgnoreRules;
+use crate::selection::{PathFilter, FileSelection};
+use crate::monitor::{SkipReason, SearchMonitor};
 
 /// Folders that are held open for the files in them.
-const HELD: usize = 128;
+const MAX_HELD_DIRS: usize = 128;
 /// Entries of a folder after which somebody may have stopped the walk.
-const LOOK: usize = 4096;
+const CANCEL_CHECK_ENTRIES: usize = 4096;
 
 /// A folder that is still to be listed.
 #[derive(Debug)]
-pub(crate) struct Task {
+pub(crate) struct DirTask {
     /// Relative to the root.
     pub(crate) relative: PathBuf,
     /// 0 for the root itself.
     depth: usize,
-    rules: Option<Rules>,
+    rules: Option<DirIgnoreRules>,
 }
 
 /// What a folder holds, as far as it was selected and is wanted, ordered by
 /// name.
 #[derive(Debug)]
-pub(crate) struct Listing {
-    pub(crate) folder: Arc<Handle>,
-    pub(crate) kept: Vec<Kept>,
+pub(crate) struct DirListing {
+    pub(crate) dir: Arc<DirHandle>,
+    pub(crate) kept: Vec<ListedEntry>,
     /// How many files and links were selected, wanted or not.
     pub(crate) files: usize,
     /// How many folders were.
-    pub(crate) folders: usize,
-    rules: Option<Rules>,
+    pub(crate) dirs: usize,
+    rules: Option<DirIgnoreRules>,
     depth: usize,
 }
 
 /// One entry that was selected.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct ListedEntry {
     pub(crate) name: OsString,
     pub(crate) kind: FileKind,
     /// If not, it is a folder, which is on the way to others.
@@ -58,10 +58,10 @@ pub(crate) struct Kept {
 
 /// A walk through all that is below a root.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
-    base: &'a Base,
-    place: Arc<Path>,
-    filter: Filter,
+pub(crate) struct SearchWalk<'a> {
+    base: &'a RootDir,
+    root_path: Arc<Path>,
+    filter: PathFilter,
     /// Its copies count the folders that are held open.
     held: Arc<()>,
 }
@@ -69,31 +69,31 @@ pub(crate) struct Walk<'a> {
 /// A folder that stays open for the files in it, as long as there are not too
 /// many of them.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
-    folder: Option<Arc<Handle>>,
+pub(crate) struct HeldDir {
+    dir: Option<Arc<DirHandle>>,
     _ticket: Option<Arc<()>>,
 }
 
-impl Held {
+impl HeldDir {
     /// None at all.
-    pub(crate) const NONE: Self = Self { folder: None, _ticket: None };
+    pub(crate) const NONE: Self = Self { dir: None, _ticket: None };
 
-    pub(crate) fn folder(&self) -> Option<&Handle> {
-        self.folder.as_deref()
+    pub(crate) fn dir(&self) -> Option<&DirHandle> {
+        self.dir.as_deref()
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SearchWalk<'a> {
     pub(crate) fn new(
-        base: &'a Base,
+        base: &'a RootDir,
         place: Arc<Path>,
-        selection: &Selection,
+        selection: &FileSelection,
     ) -> Result<Self, SearchError> {
-        let filter = Filter::new(selection, &place)?;
-        Ok(Self { base, place, filter, held: Arc::new(()) })
+        let filter = PathFilter::new(selection, &place)?;
+        Ok(Self { base, root_path: place, filter, held: Arc::new(()) })
     }
 
-    pub(crate) fn root(&self) -> &Handle {
+    pub(crate) fn root_handle(&self) -> &DirHandle {
         &self.base.handle
     }
 
@@ -101,19 +101,19 @@ impl<'a> Walk<'a> {
     /// is held.
     pub(crate) fn open(
         &self,
-        held: &Held,
+        held: &HeldDir,
         folder: &Path,
         name: &OsString,
-    ) -> io::Result<(File, Known)> {
-        let opened = match held.folder() {
-            Some(folder) => folder.open(Path::new(name)),
-            None => self.root().open(&path_in(folder, name)),
+    ) -> io::Result<(File, EntryStat)> {
+        let opened = match held.dir() {
+            Some(folder) => folder.open_file(Path::new(name)),
+            None => self.root_handle().open_file(&join_path(folder, name)),
         };
         match opened {
             // It may be one of the kernel's, which can be a trap.
             Ok((_, known)) if !known.is_stored => {
-                let path = path_in(folder, name);
-                refuse_traps(&self.place.join(&path))
+                let path = join_path(folder, name);
+                refuse_traps(&self.root_path.join(&path))
                     .map_err(|_| io::Error::from(io::ErrorKind::PermissionDenied))?;
                 Ok((self.base.folder.open(&path)?, known))
             }
@@ -122,8 +122,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a file with several names must not be shown under this one.
-    pub(crate) fn is_veiled_file(&self, real: &Path, file: (u64, u64)) -> bool {
-        self.filter.is_veiled_file(real, file)
+    pub(crate) fn is_protected_file(&self, real: &Path, file: (u64, u64)) -> bool {
+        self.filter.is_protected_file(real, file)
     }
 
     pub(crate) fn max_filesize(&self) -> Option<u64> {
@@ -131,34 +131,34 @@ impl<'a> Walk<'a> {
     }
 
     /// The first task, and its key.
-    pub(crate) fn start(&self, above: &[IgnoreRules]) -> (Key, Task) {
-        let rules = self.filter.ignore_files.then(|| Rules::above(&self.place, above));
-        (Key::new(), Task { relative: PathBuf::new(), depth: 0, rules })
+    pub(crate) fn start(&self, above: &[IgnoreRules]) -> (OrderKey, DirTask) {
+        let rules = self.filter.ignore_files.then(|| DirIgnoreRules::from_parents(&self.root_path, above));
+        (OrderKey::new(), DirTask { relative: PathBuf::new(), depth: 0, rules })
     }
 
     /// The folder for the files in it; not held if too many are.
-    pub(crate) fn hold(&self, listing: &Listing) -> Held {
-        if Arc::strong_count(&self.held) > HELD {
-            return Held::NONE;
+    pub(crate) fn hold_dir(&self, listing: &DirListing) -> HeldDir {
+        if Arc::strong_count(&self.held) > MAX_HELD_DIRS {
+            return HeldDir::NONE;
         }
-        Held { folder: Some(Arc::clone(&listing.folder)), _ticket: Some(Arc::clone(&self.held)) }
+        HeldDir { dir: Some(Arc::clone(&listing.dir)), _ticket: Some(Arc::clone(&self.held)) }
     }
 
     /// The task for a folder of a listing; none if it lies too deep.
     pub(crate) fn descend(
         &self,
-        task: &Task,
-        key: &Key,
-        listing: &Listing,
+        task: &DirTask,
+        key: &OrderKey,
+        listing: &DirListing,
         name: &OsString,
-    ) -> Option<(Key, Task)> {
+    ) -> Option<(OrderKey, DirTask)> {
         let depth = listing.depth + 1;
         if depth >= self.filter.max_depth {
             return None;
         }
         let relative = task.relative.join(name);
         let key = key_in(key, name.as_bytes());
-        Some((key, Task { relative, depth, rules: listing.rules.clone() }))
+        Some((key, DirTask { relative, depth, rules: listing.rules.clone() }))
     }
 
     /// Lists the folders in a folder, and of all that was selected in it what
@@ -166,15 +166,15 @@ impl<'a> Walk<'a> {
     /// passed over; what may not be read is noted.
     pub(crate) fn list(
         &self,
-        task: &Task,
-        watch: &Watch<'_>,
-        wants: impl Fn(Entry<'_>) -> bool,
-    ) -> Option<Listing> {
+        task: &DirTask,
+        watch: &SearchMonitor<'_>,
+        wants: impl Fn(WalkEntry<'_>) -> bool,
+    ) -> Option<DirListing> {
         match self.try_list(task, watch, wants) {
             Ok(listing) => Some(listing),
             Err(error) => {
-                if is_refusal(&error) {
-                    watch.skip(Reason::Unreadable, &task.relative);
+                if is_access_error(&error) {
+                    watch.skip(SkipReason::Unreadable, &task.relative);
                 }
                 None
             }
@@ -183,28 +183,28 @@ impl<'a> Walk<'a> {
 
     fn try_list(
         &self,
-        task: &Task,
-        watch: &Watch<'_>,
-        wants: impl Fn(Entry<'_>) -> bool,
-    ) -> io::Result<Listing> {
-        let folder = self.root().folder(&task.relative)?;
-        let mut raw = Raw::default();
-        let read = folder.entries(|name, kind| {
-            raw.see(name, kind);
-            raw.len() % LOOK != 0 || watch.ended().is_none()
+        task: &DirTask,
+        watch: &SearchMonitor<'_>,
+        wants: impl Fn(WalkEntry<'_>) -> bool,
+    ) -> io::Result<DirListing> {
+        let folder = self.root_handle().open_dir(&task.relative)?;
+        let mut raw = RawEntries::default();
+        let read = folder.for_each_entry(|name, kind| {
+            raw.push(name, kind);
+            raw.len() % CANCEL_CHECK_ENTRIES != 0 || watch.early_stop().is_none()
         });
         if read.is_err() {
-            watch.skip(Reason::Unreadable, &task.relative);
+            watch.skip(SkipReason::Unreadable, &task.relative);
         }
-        let place = self.place.join(&task.relative);
-        let open = |name: &Path| folder.open(name).map(|(file, _)| file);
-        let rules = task.rules.as_ref().map(|rules| rules.within(&place, raw.marks, open));
+        let place = self.root_path.join(&task.relative);
+        let open = |name: &Path| folder.open_file(name).map(|(file, _)| file);
+        let rules = task.rules.as_ref().map(|rules| rules.for_dir(&place, raw.markers, open));
         let mut kept = Vec::new();
         let (mut files, mut folders) = (0, 0);
-        let mut place = Growing::new(&self.place, &task.relative);
+        let mut place = PathBuffer::new(&self.root_path, &task.relative);
         for (name, kind) in raw.entries() {
-            let (real, path) = place.with(name);
-            if !self.keeps(rules.as_ref(), real, Entry { path, name, kind }, watch) {
+            let (real, path) = place.set_name(name);
+            if !self.is_selected(rules.as_ref(), real, WalkEntry { path, name, kind }, watch) {
                 continue;
             }
             match kind {
@@ -212,31 +212,31 @@ impl<'a> Walk<'a> {
                 FileKind::File | FileKind::Link => files += 1,
                 _ => {}
             }
-            let is_wanted = wants(Entry { path, name, kind });
+            let is_wanted = wants(WalkEntry { path, name, kind });
             if is_wanted || kind == FileKind::Directory {
-                kept.push(Kept { name: name.to_owned(), kind, is_wanted });
+                kept.push(ListedEntry { name: name.to_owned(), kind, is_wanted });
             }
         }
         kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let (folder, depth) = (Arc::new(folder), task.depth);
-        Ok(Listing { folder, kept, files, folders, rules, depth })
+        Ok(DirListing { dir: folder, kept, files, dirs: folders, rules, depth })
     }
 
     /// Globs count more than ignore files, those more than types, and a dot
     /// only where all are silent.
-    fn keeps(
+    fn is_selected(
         &self,
-        rules: Option<&Rules>,
+        rules: Option<&DirIgnoreRules>,
         place: &Path,
-        entry: Entry<'_>,
-        watch: &Watch<'_>,
+        entry: WalkEntry<'_>,
+        watch: &SearchMonitor<'_>,
     ) -> bool {
         let is_folder = entry.kind == FileKind::Directory;
-        let is_kept = match self.filter.by_glob(place, is_folder) {
+        let is_kept = match self.filter.glob_verdict(place, is_folder) {
             Some(is_kept) => is_kept,
             None => {
-                let left_out = rules.and_then(|rules| rules.leave_out(place, is_folder));
-                let by_type = self.filter.by_type(place, is_folder);
+                let left_out = rules.and_then(|rules| rules.is_ignored(place, is_folder));
+                let by_type = self.filter.type_verdict(place, is_folder);
                 match (left_out, by_type) {
                     (Some(true), _) | (_, Some(false)) => false,
                     (Some(false), _) | (_, Some(true)) => true,
@@ -249,8 +249,8 @@ impl<'a> Walk<'a> {
         if !is_kept || is_closed() {
             return false;
         }
-        if self.filter.is_veiled(place) {
-            watch.skip(Reason::Protected, place);
+        if self.filter.is_protected(place) {
+            watch.skip(SkipReason::Protected, place);
             return false;
         }
         true
@@ -258,13 +258,13 @@ impl<'a> Walk<'a> {
 }
 
 /// The path of something in the folder of a task.
-pub(crate) fn path_in(folder: &Path, name: &OsString) -> PathBuf {
+pub(crate) fn join_path(folder: &Path, name: &OsString) -> PathBuf {
     if folder.as_os_str().is_empty() { PathBuf::from(name) } else { folder.join(name) }
 }
 
 /// Whether an error means that something is there but may not be read, and
 /// not that it is gone or no longer what it was.
-pub(crate) fn is_refusal(error: &io::Error) -> bool {
+pub(crate) fn is_access_error(error: &io::Error) -> bool {
     let is_other = WrongFileKind::from_error(error).is_some() || is_loop(error);
     !is_other && !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use hermes_search::{Case, Content, Page, Pattern, Report, Selection, Sort};
+use hermes_search::{CaseMode, ContentQuery, PageRange, SearchPattern, MatchOutput, FileSelection, SortOrder};
 use proptest::prelude::*;
 
 use crate::harness::{ALL, LINES, Tree, lines, of, paths};
@@ -13,38 +13,38 @@ fn matches_come_by_path_and_line() {
         ("a.txt", "x\nneedle"),
         ("c.txt", "nothing\n"),
     ]);
-    let searched = tree.search(&of(Pattern::regex("needle"), LINES), ALL);
+    let searched = tree.search(&of(SearchPattern::regex("needle"), LINES), ALL);
     assert_eq!(
         lines(&searched),
         ["a/z.txt:1:needle needle", "a.txt:2:needle", "b.txt:2:two needle"]
     );
-    let first = &searched.found.items[0].matches[0].lines[0];
+    let first = &searched.page.items[0].matches[0].lines[0];
     assert_eq!((first.column, &first.ranges[..]), (1, &[(0, 6), (7, 13)][..]));
-    assert!(searched.found.is_exact && !searched.found.has_more);
-    assert_eq!((searched.found.total, searched.found.looked_at), (3, 4));
+    assert!(searched.page.is_exact && !searched.page.has_more);
+    assert_eq!((searched.page.total, searched.page.files_visited), (3, 4));
 }
 
 #[test]
 fn files_and_counts() {
     let tree = Tree::new(&[("a", "x\nx\n"), ("b", "y\n"), ("c", "x x\n")]);
     let counted =
-        tree.search(&of(Pattern::regex("x"), Report::Counts), Page { offset: 0, limit: 1 });
-    assert_eq!((counted.matches, counted.found.total, counted.found.is_exact), (3, 2, true));
-    assert_eq!((paths(&counted), counted.found.items[0].count), (vec!["a".to_owned()], 2));
-    assert!(counted.found.has_more);
-    let files = tree.search(&of(Pattern::regex("x"), Report::Files), ALL);
+        tree.search(&of(SearchPattern::regex("x"), MatchOutput::Counts), PageRange { offset: 0, limit: 1 });
+    assert_eq!((counted.matches, counted.page.total, counted.page.is_exact), (3, 2, true));
+    assert_eq!((paths(&counted), counted.page.items[0].count), (vec!["a".to_owned()], 2));
+    assert!(counted.page.has_more);
+    let files = tree.search(&of(SearchPattern::regex("x"), MatchOutput::Files), ALL);
     assert_eq!(paths(&files), ["a", "c"]);
 }
 
 #[test]
 fn several_lines_are_found_where_they_end_with_carriage_returns() {
     let tree = Tree::new(&[("dos", "x\r\nfoo\r\nbar\r\n"), ("unix", "x\nfoo\nbar\n")]);
-    let literal = Pattern::regex("foo\nbar").as_literal();
-    let regex = Pattern { multiline: true, ..Pattern::regex("fo+\\nbar") };
+    let literal = SearchPattern::regex("foo\nbar").as_literal();
+    let regex = SearchPattern { multiline: true, ..SearchPattern::regex("fo+\\nbar") };
     for pattern in [literal, regex] {
         let searched = tree.search(&of(pattern, LINES), ALL);
-        assert_eq!((searched.found.total, searched.found.is_exact), (2, true));
-        for hits in &searched.found.items {
+        assert_eq!((searched.page.total, searched.page.is_exact), (2, true));
+        for hits in &searched.page.items {
             let found: Vec<_> =
                 hits.matches[0].lines.iter().map(|l| (l.number, &*l.text, l.ranges[0])).collect();
             assert_eq!(found, [(2, "foo", (0, 3)), (3, "bar", (0, 3))]);
@@ -58,15 +58,15 @@ fn a_full_page_ends_the_search_and_says_at_least() {
     for number in 0..400 {
         tree.write(format!("d{:02}/f{number:03}", number % 20), "x\nx\n");
     }
-    let searched = tree.search(&of(Pattern::regex("x"), LINES), Page { offset: 0, limit: 3 });
-    assert_eq!(searched.found.items.iter().map(|h| h.matches.len()).sum::<usize>(), 3);
-    assert!(!searched.found.is_exact && searched.found.has_more);
-    assert!(searched.found.total > 3 && searched.found.total <= 800);
-    let exact = tree.search(&of(Pattern::regex("x"), LINES), Page { offset: 797, limit: 3 });
-    assert_eq!((exact.found.total, exact.found.is_exact), (800, true));
-    assert!(!exact.found.has_more);
-    let beyond = tree.search(&of(Pattern::regex("x"), LINES), Page { offset: 900, limit: 3 });
-    assert!(beyond.found.items.is_empty() && beyond.found.total == 800);
+    let searched = tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 0, limit: 3 });
+    assert_eq!(searched.page.items.iter().map(|h| h.matches.len()).sum::<usize>(), 3);
+    assert!(!searched.page.is_exact && searched.page.has_more);
+    assert!(searched.page.total > 3 && searched.page.total <= 800);
+    let exact = tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 797, limit: 3 });
+    assert_eq!((exact.page.total, exact.page.is_exact), (800, true));
+    assert!(!exact.page.has_more);
+    let beyond = tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 900, limit: 3 });
+    assert!(beyond.page.items.is_empty() && beyond.page.total == 800);
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn a_page_goes_on_where_the_last_one_ended() {
         tree.write(format!("d{}/e{}/f{number}", number % 3, number % 5), text);
         tree.age(&format!("d{}/e{}/f{number}", number % 3, number % 5), number / 4);
     }
-    for sort in [Sort::Path, Sort::Modified, Sort::Relevance] {
-        for report in [LINES, Report::Files, Report::Counts] {
-            let content = Content { sort, ..of(Pattern::regex("x"), report) };
+    for sort in [SortOrder::Path, SortOrder::Modified, SortOrder::Relevance] {
+        for report in [LINES, MatchOutput::Files, MatchOutput::Counts] {
+            let content = ContentQuery { sort, ..of(SearchPattern::regex("x"), report) };
             let told = |page| {
                 let searched = tree.search(&content, page);
                 if report == LINES { lines(&searched) } else { paths(&searched) }
@@ -88,7 +88,7 @@ fn a_page_goes_on_where_the_last_one_ended() {
             assert!(whole.len() > 40);
             let mut pages = Vec::new();
             while pages.len() < whole.len() {
-                pages.extend(told(Page { offset: pages.len() as u64, limit: 7 }));
+                pages.extend(told(PageRange { offset: pages.len() as u64, limit: 7 }));
             }
             assert_eq!(pages, whole, "{sort:?} {report:?}");
         }
@@ -101,13 +101,13 @@ fn newest_or_fullest_files_first() {
     tree.age("a", 10);
     tree.age("b", 30);
     tree.age("x.txt", 20);
-    let by = |sort| paths(&tree.search(&Content { sort, ..of(Pattern::regex("x"), LINES) }, ALL));
-    assert_eq!(by(Sort::Path), ["a", "b", "x.txt"]);
-    assert_eq!(by(Sort::Modified), ["a", "x.txt", "b"]);
-    assert_eq!(by(Sort::Relevance), ["x.txt", "b", "a"]);
-    let relevant = Content { sort: Sort::Relevance, ..of(Pattern::regex("x"), LINES) };
-    let first = tree.search(&relevant, Page { offset: 0, limit: 1 });
-    assert_eq!((first.found.total, first.found.is_exact, first.found.has_more), (4, true, true));
+    let by = |sort| paths(&tree.search(&ContentQuery { sort, ..of(SearchPattern::regex("x"), LINES) }, ALL));
+    assert_eq!(by(SortOrder::Path), ["a", "b", "x.txt"]);
+    assert_eq!(by(SortOrder::Modified), ["a", "x.txt", "b"]);
+    assert_eq!(by(SortOrder::Relevance), ["x.txt", "b", "a"]);
+    let relevant = ContentQuery { sort: SortOrder::Relevance, ..of(SearchPattern::regex("x"), LINES) };
+    let first = tree.search(&relevant, PageRange { offset: 0, limit: 1 });
+    assert_eq!((first.page.total, first.page.is_exact, first.page.has_more), (4, true, true));
 }
 
 #[test]
@@ -118,14 +118,14 @@ fn context_lines_come_once_and_survive_pages() {
         writeln!(text, "{word} {number}").unwrap();
     }
     let tree = Tree::new(&[("f", &text)]);
-    let content = of(Pattern::regex("hit"), Report::Lines { before: 2, after: 1 });
+    let content = of(SearchPattern::regex("hit"), MatchOutput::Lines { before: 2, after: 1 });
     let around = |page| -> Vec<(Vec<u64>, u64, Vec<u64>)> {
         let searched = tree.search(&content, page);
-        let matches = searched.found.items.into_iter().flat_map(|hits| hits.matches);
+        let matches = searched.page.items.into_iter().flat_map(|hits| hits.matches);
         matches
             .map(|m| {
-                let numbers = |l: &[hermes_search::Line]| l.iter().map(|l| l.number).collect();
-                (numbers(&m.before), m.number(), numbers(&m.after))
+                let numbers = |l: &[hermes_search::FileLine]| l.iter().map(|l| l.number).collect();
+                (numbers(&m.before), m.line_number(), numbers(&m.after))
             })
             .collect()
     };
@@ -134,7 +134,7 @@ fn context_lines_come_once_and_survive_pages() {
         whole,
         [(vec![2, 3], 4, vec![5]), (vec![], 6, vec![7]), (vec![9, 10], 11, vec![12])]
     );
-    let second = around(Page { offset: 1, limit: 1 });
+    let second = around(PageRange { offset: 1, limit: 1 });
     assert_eq!(second, [(vec![4, 5], 6, vec![7])]);
 }
 
@@ -148,15 +148,15 @@ fn binary_files_as_ripgrep_has_them() {
     // Lines that were told before the first NUL was seen stay, but such a file
     // is not counted.
     assert_eq!(tree.lines("needle"), ["late:1:needle", "text:1:needle"]);
-    let searched = tree.search(&of(Pattern::regex("needle"), Report::Counts), ALL);
-    assert_eq!((paths(&searched), searched.found.skipped.binary), (vec!["text".to_owned()], 3));
-    let searched = tree.search(&of(Pattern::regex("needle"), Report::Files), ALL);
+    let searched = tree.search(&of(SearchPattern::regex("needle"), MatchOutput::Counts), ALL);
+    assert_eq!((paths(&searched), searched.page.skipped.binary), (vec!["text".to_owned()], 3));
+    let searched = tree.search(&of(SearchPattern::regex("needle"), MatchOutput::Files), ALL);
     assert_eq!(paths(&searched), ["late", "text"]);
     // A file that is named is looked into.
     let named = tree
-        .search_in("start", &Selection::default(), &of(Pattern::regex("needle"), LINES), ALL)
+        .search_in("start", &FileSelection::default(), &of(SearchPattern::regex("needle"), LINES), ALL)
         .unwrap();
-    assert_eq!(named.found.total, 1);
+    assert_eq!(named.page.total, 1);
     assert!(lines(&named)[0].ends_with("(binary file matches)"));
 }
 
@@ -171,26 +171,26 @@ fn marked_and_named_encodings() {
     for pattern in ["caf.", "cr.me", "crème", "br"] {
         assert_eq!(tree.lines(pattern), ["latin.txt:1:café crème brûlée"], "{pattern}");
     }
-    let latin = Content { encoding: Some("latin1".to_owned()), ..of(Pattern::regex("é"), LINES) };
+    let latin = ContentQuery { encoding: Some("latin1".to_owned()), ..of(SearchPattern::regex("é"), LINES) };
     assert_eq!(lines(&tree.search(&latin, ALL)), ["latin.txt:1:café crème brûlée"]);
-    let wrong = Content { encoding: Some("klingon".to_owned()), ..latin };
-    assert!(tree.search_in("", &Selection::default(), &wrong, ALL).is_err());
+    let wrong = ContentQuery { encoding: Some("klingon".to_owned()), ..latin };
+    assert!(tree.search_in("", &FileSelection::default(), &wrong, ALL).is_err());
 }
 
 #[test]
 fn matches_over_several_lines() {
     let tree = Tree::new(&[("f", "a\nfoo {\n  x\n}\nb\nfoo {\n  y\n}\nfoo { }\n")]);
-    let searched = tree.search(&of(Pattern::regex("foo \\{\\n"), LINES), ALL);
-    assert_eq!(searched.found.total, 2);
+    let searched = tree.search(&of(SearchPattern::regex("foo \\{\\n"), LINES), ALL);
+    assert_eq!(searched.page.total, 2);
     assert_eq!(lines(&searched), ["f:2:foo {", "f:6:foo {"]);
-    let block = Pattern { multiline: true, ..Pattern::regex("(?s)foo \\{.*?\\}") };
+    let block = SearchPattern { multiline: true, ..SearchPattern::regex("(?s)foo \\{.*?\\}") };
     let searched = tree.search(&of(block.clone(), LINES), ALL);
-    assert_eq!(searched.found.total, 3);
+    assert_eq!(searched.page.total, 3);
     assert_eq!(
         lines(&searched),
         ["f:2:foo {", "f:3:  x", "f:4:}", "f:6:foo {", "f:7:  y", "f:8:}", "f:9:foo { }"]
     );
-    assert_eq!(tree.search(&of(block, Report::Counts), ALL).matches, 3);
+    assert_eq!(tree.search(&of(block, MatchOutput::Counts), ALL).matches, 3);
 }
 
 #[test]
@@ -210,21 +210,21 @@ fn the_carriage_return_of_an_end_is_not_matched() {
     let both = ["dos:2:d e", "large:2:d e"];
     for pattern in [r"\s", r"\W", "[^a-z]", "d.e|c.", r"c\s|d\s"] {
         assert_eq!(tree.lines(pattern), both, "{pattern}");
-        let counted = tree.search(&of(Pattern::regex(pattern), Report::Counts), ALL);
+        let counted = tree.search(&of(SearchPattern::regex(pattern), MatchOutput::Counts), ALL);
         assert_eq!((counted.matches, paths(&counted)), (2, vec!["dos".into(), "large".into()]));
     }
     for pattern in ["[^a-z ]", r"c\s", r"c.", r"e\W", r"abc[^\n]", r"c\s?\W"] {
         assert!(tree.lines(pattern).is_empty(), "{pattern}");
-        let files = tree.search(&of(Pattern::regex(pattern), Report::Files), ALL);
+        let files = tree.search(&of(SearchPattern::regex(pattern), MatchOutput::Files), ALL);
         assert_eq!(paths(&files), [""; 0], "{pattern}");
     }
     // Another match of the same line counts, with its own place.
-    let searched = tree.search(&of(Pattern::regex(r"c\s?"), LINES), ALL);
-    let first = &searched.found.items[0].matches[0].lines[0];
+    let searched = tree.search(&of(SearchPattern::regex(r"c\s?"), LINES), ALL);
+    let first = &searched.page.items[0].matches[0].lines[0];
     assert_eq!((&*first.text, &first.ranges[..]), ("abc", &[(2, 3)][..]));
     // A line that does not match is the one before or after, and no match.
-    let around = of(Pattern::regex(r"\s"), Report::Lines { before: 1, after: 1 });
-    let found = &tree.search(&around, ALL).found.items[0].matches;
+    let around = of(SearchPattern::regex(r"\s"), MatchOutput::Lines { before: 1, after: 1 });
+    let found = &tree.search(&around, ALL).page.items[0].matches;
     assert_eq!((found.len(), &*found[0].before[0].text, found[0].after.len()), (1, "abc", 0));
     // Who writes one looks for one.
     assert_eq!(tree.lines(r"c\r"), ["dos:1:abc", "large:1:abc"]);
@@ -233,8 +233,8 @@ fn the_carriage_return_of_an_end_is_not_matched() {
 #[test]
 fn a_file_is_a_root_whatever_its_name() {
     let tree = Tree::new(&[(".hidden/.env", "needle\n"), (".gitignore", "*\n")]);
-    let content = of(Pattern::regex("needle"), LINES);
-    let found = tree.search_in(".hidden/.env", &Selection::default(), &content, ALL).unwrap();
+    let content = of(SearchPattern::regex("needle"), LINES);
+    let found = tree.search_in(".hidden/.env", &FileSelection::default(), &content, ALL).unwrap();
     assert_eq!(lines(&found), [".env:1:needle"]);
 }
 
@@ -242,8 +242,8 @@ fn a_file_is_a_root_whatever_its_name() {
 fn a_very_long_line_is_clipped_around_its_match() {
     let tree = Tree::new(&[]);
     tree.write("min.js", format!("{}needle{}\n", "a".repeat(3_000_000), "b".repeat(3_000_000)));
-    let searched = tree.search(&of(Pattern::regex("needle"), LINES), ALL);
-    let line = &searched.found.items[0].matches[0].lines[0];
+    let searched = tree.search(&of(SearchPattern::regex("needle"), LINES), ALL);
+    let line = &searched.page.items[0].matches[0].lines[0];
     assert_eq!((line.column, line.is_clipped), (3_000_001, true));
     assert!(line.text.contains("needle") && line.text.chars().count() < 510);
 }
@@ -251,10 +251,10 @@ fn a_very_long_line_is_clipped_around_its_match() {
 #[test]
 fn sizes_can_be_bounded() {
     let tree = Tree::new(&[("big", &"needle\n".repeat(100)), ("small", "needle\n")]);
-    let selection = Selection { max_filesize: Some(50), ..Selection::default() };
-    let content = of(Pattern::regex("needle"), Report::Files);
+    let selection = FileSelection { max_filesize: Some(50), ..FileSelection::default() };
+    let content = of(SearchPattern::regex("needle"), MatchOutput::Files);
     let found = tree.search_in("", &selection, &content, ALL).unwrap();
-    assert_eq!((paths(&found), found.found.skipped.too_large), (vec!["small".to_owned()], 1));
+    assert_eq!((paths(&found), found.page.skipped.too_large), (vec!["small".to_owned()], 1));
 }
 
 proptest! {
@@ -289,17 +289,17 @@ proptest! {
                 }
             }
         }
-        let case = if insensitive { Case::Insensitive } else { Case::Sensitive };
-        let pattern = Pattern { case, ..Pattern::regex(needle).as_literal() };
-        let searched = tree.search(&of(pattern, LINES), Page { offset, limit });
+        let case = if insensitive { CaseMode::Insensitive } else { CaseMode::Sensitive };
+        let pattern = SearchPattern { case, ..SearchPattern::regex(needle).as_literal() };
+        let searched = tree.search(&of(pattern, LINES), PageRange { offset, limit });
         let page: Vec<String> =
             expected.iter().skip(offset as usize).take(limit as usize).cloned().collect();
         prop_assert_eq!(lines(&searched), page);
         let total = expected.len() as u64;
-        prop_assert!(searched.found.total <= total);
-        prop_assert_eq!(searched.found.has_more, total > offset + limit);
-        if searched.found.is_exact {
-            prop_assert_eq!(searched.found.total, total);
+        prop_assert!(searched.page.total <= total);
+        prop_assert_eq!(searched.page.has_more, total > offset + limit);
+        if searched.page.is_exact {
+            prop_assert_eq!(searched.page.total, total);
         }
     }
 }
@@ -336,13 +336,13 @@ fn carriage_returns_end_lines_where_there_is_no_line_feed() {
             assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{pattern}");
         }
     }
-    let counts = tree.search(&of(Pattern::regex("needle"), Report::Counts), ALL);
-    assert!(counts.found.items.iter().all(|hits| hits.count == 2), "{counts:?}");
-    let around = Report::Lines { before: 1, after: 1 };
-    let searched = tree.search(&of(Pattern::regex("y3"), around), ALL);
-    assert_eq!(searched.found.total, 4);
-    for hits in &searched.found.items {
-        let told = |lines: &[hermes_search::Line]| {
+    let counts = tree.search(&of(SearchPattern::regex("needle"), MatchOutput::Counts), ALL);
+    assert!(counts.page.items.iter().all(|hits| hits.count == 2), "{counts:?}");
+    let around = MatchOutput::Lines { before: 1, after: 1 };
+    let searched = tree.search(&of(SearchPattern::regex("y3"), around), ALL);
+    assert_eq!(searched.page.total, 4);
+    for hits in &searched.page.items {
+        let told = |lines: &[hermes_search::FileLine]| {
             lines.iter().map(|l| (l.number, l.text.clone())).collect::<Vec<_>>()
         };
         assert_eq!(told(&hits.matches[0].before), [(2, "needle ".to_owned())]);
@@ -363,17 +363,17 @@ fn a_late_line_feed_makes_carriage_returns_characters_again() {
     tree.write("late", old.clone() + "\n");
     tree.write("small", "a\rneedle\n");
     tree.write("long", "x".repeat(700_000) + "\rneedle");
-    let searched = tree.search(&of(Pattern::regex("needle"), LINES), ALL);
+    let searched = tree.search(&of(SearchPattern::regex("needle"), LINES), ALL);
     let numbers: Vec<_> = searched
-        .found
+        .page
         .items
         .iter()
-        .map(|hits| (hits.path.to_str().unwrap(), hits.matches[0].number()))
+        .map(|hits| (hits.path.to_str().unwrap(), hits.matches[0].line_number()))
         .collect();
     assert_eq!(numbers, [("late", 1), ("long", 2), ("old", 120_001), ("small", 1)]);
     let one =
-        tree.search_in("old", &Selection::default(), &of(Pattern::regex("^needle"), LINES), ALL);
-    assert_eq!(one.unwrap().found.items[0].matches[0].number(), 120_001);
+        tree.search_in("old", &FileSelection::default(), &of(SearchPattern::regex("^needle"), LINES), ALL);
+    assert_eq!(one.unwrap().page.items[0].matches[0].line_number(), 120_001);
 }
 
 proptest! {

@@ -7,13 +7,13 @@ use std::time::{Duration, SystemTime};
 use hermes_core::ToolContext;
 use hermes_files::FileAccess;
 use hermes_search::{
-    Content, Found, Named, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Searched,
-    Selection, Sort, Wanted, Watch, find_names, search,
+    ContentQuery, ResultPage, FoundEntry, NameQuery, PageRange, PathGlob, SearchPattern, MatchOutput, SearchRoot, SearchError, ContentResults,
+    FileSelection, SortOrder, EntryKinds, SearchMonitor, find_names, search,
 };
 use tempfile::TempDir;
 
-pub(crate) const ALL: Page = Page { offset: 0, limit: 1_000_000 };
-pub(crate) const LINES: Report = Report::Lines { before: 0, after: 0 };
+pub(crate) const ALL: PageRange = PageRange { offset: 0, limit: 1_000_000 };
+pub(crate) const LINES: MatchOutput = MatchOutput::Lines { before: 0, after: 0 };
 
 pub(crate) struct Tree {
     folder: TempDir,
@@ -45,45 +45,45 @@ impl Tree {
         file.set_modified(time).unwrap();
     }
 
-    pub(crate) fn root(&self, below: &str) -> Root {
+    pub(crate) fn root(&self, below: &str) -> SearchRoot {
         let path = if below.is_empty() { self.path() } else { self.path().join(below) };
-        Root::open(&FileAccess::new(&ToolContext::bare(&path)), &path).unwrap()
+        SearchRoot::open(&FileAccess::new(&ToolContext::bare(&path)), &path).unwrap()
     }
 
-    pub(crate) fn search(&self, content: &Content, page: Page) -> Searched {
-        self.search_in("", &Selection::default(), content, page).unwrap()
+    pub(crate) fn search(&self, content: &ContentQuery, page: PageRange) -> ContentResults {
+        self.search_in("", &FileSelection::default(), content, page).unwrap()
     }
 
     pub(crate) fn search_in(
         &self,
         below: &str,
-        selection: &Selection,
-        content: &Content,
-        page: Page,
-    ) -> Result<Searched, SearchError> {
+        selection: &FileSelection,
+        content: &ContentQuery,
+        page: PageRange,
+    ) -> Result<ContentResults, SearchError> {
         let cx = ToolContext::bare(self.path());
-        search(&self.root(below), selection, content, page, &Watch::new(&cx))
+        search(&self.root(below), selection, content, page, &SearchMonitor::new(&cx))
     }
 
     /// The lines that match, as `path:number:text`.
     pub(crate) fn lines(&self, pattern: &str) -> Vec<String> {
-        lines(&self.search(&of(Pattern::regex(pattern), LINES), ALL))
+        lines(&self.search(&of(SearchPattern::regex(pattern), LINES), ALL))
     }
 
-    pub(crate) fn names(&self, glob: &str, sort: Sort, page: Page) -> Found<Named> {
+    pub(crate) fn names(&self, glob: &str, sort: SortOrder, page: PageRange) -> ResultPage<FoundEntry> {
         let names =
-            Names { glob: PathGlob::new(glob, false).unwrap(), wanted: Wanted::Files, sort };
+            NameQuery { glob: PathGlob::new(glob, false).unwrap(), kinds: EntryKinds::Files, sort };
         let cx = ToolContext::bare(self.path());
-        find_names(&self.root(""), &Selection::default(), &names, page, &Watch::new(&cx)).unwrap()
+        find_names(&self.root(""), &FileSelection::default(), &names, page, &SearchMonitor::new(&cx)).unwrap()
     }
 }
 
-pub(crate) fn of(pattern: Pattern, report: Report) -> Content {
-    Content { pattern, report, sort: Sort::Path, encoding: None }
+pub(crate) fn of(pattern: SearchPattern, report: MatchOutput) -> ContentQuery {
+    ContentQuery { pattern, output: report, sort: SortOrder::Path, encoding: None }
 }
 
-pub(crate) fn lines(searched: &Searched) -> Vec<String> {
-    let all = searched.found.items.iter().flat_map(|hits| &hits.matches);
+pub(crate) fn lines(searched: &ContentResults) -> Vec<String> {
+    let all = searched.page.items.iter().flat_map(|hits| &hits.matches);
     all.flat_map(|found| {
         let path = found.path.to_string_lossy().into_owned();
         found.lines.iter().map(move |line| format!("{path}:{}:{}", line.number, line.text))
@@ -91,11 +91,11 @@ pub(crate) fn lines(searched: &Searched) -> Vec<String> {
     .collect()
 }
 
-pub(crate) fn paths(searched: &Searched) -> Vec<String> {
-    let items = searched.found.items.iter();
+pub(crate) fn paths(searched: &ContentResults) -> Vec<String> {
+    let items = searched.page.items.iter();
     items.map(|hits| hits.path.to_string_lossy().into_owned()).collect()
 }
 
-pub(crate) fn named(found: &Found<Named>) -> Vec<String> {
+pub(crate) fn named(found: &ResultPage<FoundEntry>) -> Vec<String> {
     found.items.iter().map(|named| named.path.to_string_lossy().into_owned()).collect()
 }

@@ -1,5 +1,5 @@
 use hermes_core::ToolContext;
-use hermes_search::{Names, Page, PathGlob, Selection, Sort, Wanted, Watch, find_names, find_near};
+use hermes_search::{NameQuery, PageRange, PathGlob, FileSelection, SortOrder, EntryKinds, SearchMonitor, find_names, find_fuzzy};
 
 use crate::harness::{ALL, Tree, named};
 
@@ -30,7 +30,7 @@ fn globs_mean_what_they_say() {
         (".github/**", vec![".github/workflows/ci.yml"]),
         ("none", vec![]),
     ] {
-        let found = tree.names(glob, Sort::Path, ALL);
+        let found = tree.names(glob, SortOrder::Path, ALL);
         assert_eq!(named(&found), expected, "{glob}");
         assert_eq!((found.total, found.is_exact), (expected.len() as u64, true));
     }
@@ -38,11 +38,11 @@ fn globs_mean_what_they_say() {
 
 #[test]
 fn newest_first_with_size_and_time() {
-    let found = tree().names("config.py", Sort::Modified, ALL);
+    let found = tree().names("config.py", SortOrder::Modified, ALL);
     assert_eq!(named(&found), ["src/config.py", "config.py"]);
     assert_eq!(found.items[0].size, Some(2));
     assert!(found.items[0].modified > found.items[1].modified);
-    let near = tree().names("config.py", Sort::Relevance, ALL);
+    let near = tree().names("config.py", SortOrder::Relevance, ALL);
     assert_eq!(named(&near), ["config.py", "src/config.py"]);
 }
 
@@ -53,14 +53,14 @@ fn pages_of_names_meet() {
         tree.write(format!("d{}/f{number:02}", number % 7), "");
         tree.age(&format!("d{}/f{number:02}", number % 7), number % 10);
     }
-    for sort in [Sort::Path, Sort::Modified, Sort::Relevance] {
+    for sort in [SortOrder::Path, SortOrder::Modified, SortOrder::Relevance] {
         let whole = named(&tree.names("f*", sort, ALL));
         assert_eq!(whole.len(), 100);
         let mut pages = Vec::new();
         while pages.len() < 100 {
-            let found = tree.names("f*", sort, Page { offset: pages.len() as u64, limit: 9 });
+            let found = tree.names("f*", sort, PageRange { offset: pages.len() as u64, limit: 9 });
             assert!(found.has_more == (pages.len() + 9 < 100) && !found.items.is_empty());
-            assert!(sort == Sort::Path || (found.total == 100 && found.is_exact));
+            assert!(sort == SortOrder::Path || (found.total == 100 && found.is_exact));
             pages.extend(named(&found));
         }
         assert_eq!(pages, whole, "{sort:?}");
@@ -72,20 +72,20 @@ fn folders_when_asked() {
     let tree = tree();
     let cx = ToolContext::bare(tree.path());
     let find = |wanted, sort| {
-        let names = Names { glob: PathGlob::new("src", false).unwrap(), wanted, sort };
+        let names = NameQuery { glob: PathGlob::new("src", false).unwrap(), kinds: wanted, sort };
         let root = tree.root("");
-        let found = find_names(&root, &Selection::default(), &names, ALL, &Watch::new(&cx));
+        let found = find_names(&root, &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx));
         named(&found.unwrap())
     };
-    for sort in [Sort::Path, Sort::Relevance] {
-        let mut both = find(Wanted::Both, sort);
+    for sort in [SortOrder::Path, SortOrder::Relevance] {
+        let mut both = find(EntryKinds::Both, sort);
         both.sort();
         assert_eq!(both, ["lib/src", "src"]);
-        assert_eq!(find(Wanted::Files, sort), [""; 0]);
+        assert_eq!(find(EntryKinds::Files, sort), [""; 0]);
     }
     let names =
-        Names { glob: PathGlob::new("**", false).unwrap(), wanted: Wanted::Both, sort: Sort::Path };
-    let found = find_names(&tree.root(""), &Selection::default(), &names, ALL, &Watch::new(&cx));
+        NameQuery { glob: PathGlob::new("**", false).unwrap(), kinds: EntryKinds::Both, sort: SortOrder::Path };
+    let found = find_names(&tree.root(""), &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx));
     let all = named(&found.unwrap());
     let mut sorted: Vec<std::path::PathBuf> = all.iter().map(Into::into).collect();
     sorted.sort();
@@ -103,20 +103,20 @@ fn near_names_best_first_with_their_letters() {
     let cx = ToolContext::bare(tree.path());
     let root = tree.root("");
     let near = |text: &str, page| {
-        let watch = Watch::new(&cx);
-        find_near(&root, &Selection::default(), text, Wanted::Files, page, &watch).unwrap()
+        let watch = SearchMonitor::new(&cx);
+        find_fuzzy(&root, &FileSelection::default(), text, EntryKinds::Files, page, &watch).unwrap()
     };
     let found = near("usrctl", ALL);
     let first = &found.items[0];
-    assert_eq!(first.named.path.to_str(), Some("app/controllers/users_controller.rb"));
-    let letters: Vec<char> = first.named.path.to_string_lossy().chars().collect();
+    assert_eq!(first.entry.path.to_str(), Some("app/controllers/users_controller.rb"));
+    let letters: Vec<char> = first.entry.path.to_string_lossy().chars().collect();
     let told: String = first.positions.iter().map(|at| letters[*at as usize]).collect();
     assert_eq!(told, "usrctl");
     assert!(found.items.windows(2).all(|pair| pair[0].score >= pair[1].score));
     assert_eq!(near("zzz", ALL).total, 0);
-    let second = near("usrctl", Page { offset: 1, limit: 1 });
+    let second = near("usrctl", PageRange { offset: 1, limit: 1 });
     assert_eq!(second.items.first(), found.items.get(1));
-    assert_eq!(near("readme", ALL).items[0].named.path.to_str(), Some("README.md"));
+    assert_eq!(near("readme", ALL).items[0].entry.path.to_str(), Some("README.md"));
 }
 
 #[test]
@@ -125,12 +125,12 @@ fn a_file_as_the_root_has_one_name() {
     let cx = ToolContext::bare(tree.path());
     let root = tree.root("src/config.py");
     for (glob, expected) in [("*.py", 1), ("*.rs", 0)] {
-        let names = Names {
+        let names = NameQuery {
             glob: PathGlob::new(glob, false).unwrap(),
-            wanted: Wanted::Files,
-            sort: Sort::Path,
+            kinds: EntryKinds::Files,
+            sort: SortOrder::Path,
         };
-        let found = find_names(&root, &Selection::default(), &names, ALL, &Watch::new(&cx));
+        let found = find_names(&root, &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx));
         assert_eq!(found.unwrap().total, expected);
     }
 }
@@ -153,7 +153,7 @@ fn links_are_names_wherever_they_lead() {
     ] {
         symlink(target, at(name)).unwrap();
     }
-    let mut found = named(&tree.names("**", Sort::Path, ALL));
+    let mut found = named(&tree.names("**", SortOrder::Path, ALL));
     found.sort();
     let links = ["absolute", "b", "d/a", "d/out", "d/up"];
     assert_eq!(
@@ -162,11 +162,11 @@ fn links_are_names_wherever_they_lead() {
     );
     let cx = ToolContext::bare(tree.path());
     let find = |wanted, glob: &str| {
-        let names = Names { glob: PathGlob::new(glob, false).unwrap(), wanted, sort: Sort::Path };
-        find_names(&tree.root(""), &Selection::default(), &names, ALL, &Watch::new(&cx)).unwrap()
+        let names = NameQuery { glob: PathGlob::new(glob, false).unwrap(), kinds: wanted, sort: SortOrder::Path };
+        find_names(&tree.root(""), &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx)).unwrap()
     };
-    assert_eq!(named(&find(Wanted::Folders, "**")), ["d"]);
+    assert_eq!(named(&find(EntryKinds::Dirs, "**")), ["d"]);
     let looked_at =
-        [Wanted::Files, Wanted::Folders, Wanted::Both].map(|wanted| find(wanted, "none").looked_at);
+        [EntryKinds::Files, EntryKinds::Dirs, EntryKinds::Both].map(|wanted| find(wanted, "none").files_visited);
     assert_eq!(looked_at, [10, 1, 11]);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{GrantExceptions, Grants, Scope};
-use hermes_search::{Pattern, Report, Selection, Veil};
+use hermes_search::{SearchPattern, MatchOutput, FileSelection, HiddenPathRules};
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use crate::harness::{ALL, Tree, of, paths};
 
 /// The files that ripgrep would look at.
-fn by_ripgrep(root: &Path, selection: &Selection) -> BTreeSet<String> {
+fn by_ripgrep(root: &Path, selection: &FileSelection) -> BTreeSet<String> {
     let mut builder = WalkBuilder::new(root);
     builder.standard_filters(selection.ignore_files).hidden(!selection.hidden).git_global(false);
     if selection.ignore_files {
@@ -34,13 +34,13 @@ fn by_ripgrep(root: &Path, selection: &Selection) -> BTreeSet<String> {
         .collect()
 }
 
-fn by_us(tree: &Tree, below: &str, selection: &Selection) -> BTreeSet<String> {
-    let content = of(Pattern::regex(""), Report::Files);
+fn by_us(tree: &Tree, below: &str, selection: &FileSelection) -> BTreeSet<String> {
+    let content = of(SearchPattern::regex(""), MatchOutput::Files);
     let found = tree.search_in(below, selection, &content, ALL).unwrap();
     paths(&found).into_iter().filter(|path| !path.split('/').any(|part| part == ".git")).collect()
 }
 
-fn check(tree: &Tree, below: &str, selection: &Selection) {
+fn check(tree: &Tree, below: &str, selection: &FileSelection) {
     let root = if below.is_empty() { tree.path() } else { tree.path().join(below) };
     assert_eq!(by_us(tree, below, selection), by_ripgrep(&root, selection), "{selection:?}");
 }
@@ -94,7 +94,7 @@ fn as_ripgrep_chooses() {
             for globs in [vec![], vec!["*.log"], vec!["!*.log"], vec!["sub/**"], vec![".env", "x*"]]
             {
                 let globs = globs.into_iter().map(str::to_owned).collect();
-                let selection = Selection { hidden, ignore_files, globs, ..Selection::default() };
+                let selection = FileSelection { hidden, ignore_files, globs, ..FileSelection::default() };
                 check(&tree, "", &selection);
             }
         }
@@ -107,7 +107,7 @@ fn the_rules_above_the_root_hold() {
     for below in ["sub", "sub/repo", "deep/a"] {
         // What .rgignore says above the root is not looked up.
         let globs = vec!["!*.rg".to_owned(), "!*.ign".to_owned()];
-        check(&tree, below, &Selection { globs, ..Selection::default() });
+        check(&tree, below, &FileSelection { globs, ..FileSelection::default() });
     }
 }
 
@@ -116,7 +116,7 @@ fn depth_and_types() {
     let tree = Tree::new(&[("a.rs", "x"), ("b/c.rs", "x"), ("b/d/e.py", "x")]);
     let at = |max_depth, types: &[&str]| {
         let types = types.iter().map(|name| (*name).to_owned()).collect();
-        by_us(&tree, "", &Selection { max_depth, types, ..Selection::default() })
+        by_us(&tree, "", &FileSelection { max_depth, types, ..FileSelection::default() })
     };
     let set = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(at(Some(1), &[]), set(&["a.rs"]));
@@ -129,9 +129,9 @@ fn depth_and_types() {
 fn git_keeps_its_books_to_itself() {
     let tree = Tree::new(&[(".git/config", "x"), ("a", "x")]);
     let shown = |ignore_files| {
-        let selection = Selection { hidden: true, ignore_files, ..Selection::default() };
+        let selection = FileSelection { hidden: true, ignore_files, ..FileSelection::default() };
         paths(
-            &tree.search_in("", &selection, &of(Pattern::regex("x"), Report::Files), ALL).unwrap(),
+            &tree.search_in("", &selection, &of(SearchPattern::regex("x"), MatchOutput::Files), ALL).unwrap(),
         )
     };
     assert_eq!(shown(true), ["a"]);
@@ -145,11 +145,11 @@ fn what_is_veiled_is_not_shown() {
     let hides = move |_: &Scope, real: &Path| {
         real == root.join("keys") || real.file_name().is_some_and(|name| name == ".env")
     };
-    let veil = Veil::of(&Grants::allow_all().with_exceptions(Arc::new(hides)));
-    let selection = Selection { hidden: true, veil, ..Selection::default() };
-    let content = of(Pattern::regex("x"), Report::Files);
+    let veil = HiddenPathRules::from_grants(&Grants::allow_all().with_exceptions(Arc::new(hides)));
+    let selection = FileSelection { hidden: true, protected: veil, ..FileSelection::default() };
+    let content = of(SearchPattern::regex("x"), MatchOutput::Files);
     let found = tree.search_in("", &selection, &content, ALL).unwrap();
-    assert_eq!((paths(&found), found.found.skipped.protected), (vec!["a".to_owned()], 2));
+    assert_eq!((paths(&found), found.page.skipped.protected), (vec!["a".to_owned()], 2));
 }
 
 /// Closes one file under each of its names.
@@ -175,13 +175,13 @@ fn another_name_of_a_veiled_file_is_not_shown() {
     std::fs::hard_link(&secret, root.join("sub/hl")).unwrap();
     std::fs::hard_link(root.join("twice"), root.join("again")).unwrap();
     let found = std::fs::metadata(&secret).unwrap();
-    let veil = Veil::of(&Grants::allow_all().with_exceptions(Arc::new(Secret((found.dev(), found.ino())))));
-    let selection = Selection { veil, ..Selection::default() };
-    for report in [Report::Files, Report::Counts, Report::Lines { before: 0, after: 0 }] {
-        let content = of(Pattern::regex("x"), report);
+    let veil = HiddenPathRules::from_grants(&Grants::allow_all().with_exceptions(Arc::new(Secret((found.dev(), found.ino())))));
+    let selection = FileSelection { protected: veil, ..FileSelection::default() };
+    for report in [MatchOutput::Files, MatchOutput::Counts, MatchOutput::Lines { before: 0, after: 0 }] {
+        let content = of(SearchPattern::regex("x"), report);
         let found = tree.search_in("", &selection, &content, ALL).unwrap();
         assert_eq!(paths(&found), ["a", "again", "sub/b", "twice"]);
-        assert_eq!(found.found.skipped.protected, 1);
+        assert_eq!(found.page.skipped.protected, 1);
     }
 }
 
@@ -216,7 +216,7 @@ proptest! {
         if is_repository {
             tree.write(".git/HEAD", "");
         }
-        let selection = Selection { hidden, ..Selection::default() };
+        let selection = FileSelection { hidden, ..FileSelection::default() };
         prop_assert_eq!(by_us(&tree, "", &selection), by_ripgrep(&tree.path(), &selection));
     }
 }

@@ -7,7 +7,7 @@ use hermes_core::{
     WorkingDir, answer_schema,
 };
 use hermes_files::{FileAccess, OpenDir, FileKind, explain_error};
-use hermes_search::{Rules, Veil};
+use hermes_search::{DirIgnoreRules, HiddenPathRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -177,8 +177,8 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let walked = root.try_clone().map_err(|error| explain_error("list", path, &error))?;
     let place = files.real_path(path)?;
     let above = files.ignore_rules_above(path)?;
-    let rules = args.gitignore.then(|| Rules::above(&place, &above));
-    let veil = Veil::of(&cx.grants);
+    let rules = args.gitignore.then(|| DirIgnoreRules::from_parents(&place, &above));
+    let veil = HiddenPathRules::from_grants(&cx.grants);
     let guide = Guide { args, pattern: pattern.as_ref(), place: &place, veil, cx };
     let end = args.offset.saturating_add(args.limit.clamp(1, ENTRIES));
     let mut survey = Survey::take(&guide, walked, rules, end)?;

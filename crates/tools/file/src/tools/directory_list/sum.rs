@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
 use hermes_files::{DirEntry, OpenDir, FileKind};
-use hermes_search::{Marks, Rules};
+use hermes_search::{IgnoreMarkers, DirIgnoreRules};
 
 use super::entry::Sum;
 use super::walk::{Guide, is_left_out};
@@ -26,7 +26,7 @@ pub(super) struct Summing<'a> {
 struct Below {
     relative: PathBuf,
     /// Those of the folders above.
-    rules: Option<Rules>,
+    rules: Option<DirIgnoreRules>,
 }
 
 impl<'a> Summing<'a> {
@@ -40,7 +40,7 @@ impl<'a> Summing<'a> {
         &mut self,
         folder: OpenDir,
         real: &Path,
-        rules: Option<&Rules>,
+        rules: Option<&DirIgnoreRules>,
     ) -> Result<Sum, ToolError> {
         let mut sum = Sum { bytes: 0, is_partial: false };
         let mut seen = HashSet::new();
@@ -111,14 +111,14 @@ impl<'a> Summing<'a> {
 
 /// The rules that hold in a folder.
 fn within(
-    above: Option<&Rules>,
+    above: Option<&DirIgnoreRules>,
     folder: &OpenDir,
     place: &Path,
     entries: &[DirEntry],
-) -> Option<Rules> {
+) -> Option<DirIgnoreRules> {
     above.map(|above| {
-        let mut marks = Marks::default();
-        entries.iter().for_each(|entry| marks.see(entry.name.as_bytes()));
-        above.within(place, marks, |name| folder.open(name))
+        let mut marks = IgnoreMarkers::default();
+        entries.iter().for_each(|entry| marks.note(entry.name.as_bytes()));
+        above.for_dir(place, marks, |name| folder.open(name))
     })
 }

@@ -7,7 +7,7 @@ use std::vec::IntoIter;
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::{DirEntry, OpenDir, FileKind};
-use hermes_search::{Best, Marks, Rules, Veil};
+use hermes_search::{BoundedHeap, IgnoreMarkers, DirIgnoreRules, HiddenPathRules};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ fn is_zero(number: &u64) -> bool {
 /// All that matches: the first ones, and the sums of all.
 #[derive(Debug)]
 pub(super) struct Survey {
-    best: Best<Found>,
+    best: BoundedHeap<Found>,
     pub(super) totals: Totals,
     /// Paths that could not be looked into.
     pub(super) unreadable: Vec<PathBuf>,
@@ -63,7 +63,7 @@ pub(super) struct Guide<'a> {
     pub(super) pattern: Option<&'a Pattern>,
     /// The real path of the folder.
     pub(super) place: &'a Path,
-    pub(super) veil: Option<Veil>,
+    pub(super) veil: Option<HiddenPathRules>,
     pub(super) cx: &'a ToolContext,
 }
 
@@ -72,7 +72,7 @@ struct Level {
     relative: PathBuf,
     folder: OpenDir,
     left: IntoIter<DirEntry>,
-    rules: Option<Rules>,
+    rules: Option<DirIgnoreRules>,
 }
 
 /// When a walk has to end, and when it last told of itself.
@@ -87,7 +87,7 @@ impl Survey {
     pub(super) fn take(
         guide: &Guide<'_>,
         root: OpenDir,
-        rules: Option<Rules>,
+        rules: Option<DirIgnoreRules>,
         most: u64,
     ) -> Result<Self, ToolError> {
         let mut survey = Self::new(most);
@@ -121,7 +121,7 @@ impl Survey {
                     None => found,
                 };
                 survey.count(&entry, &found);
-                survey.best.show(found);
+                survey.best.push(found);
             }
             let is_closed = guide.pattern.is_some_and(|pattern| pattern.closes(&relative));
             if is_open && !is_closed && levels.len() < depth {
@@ -133,7 +133,7 @@ impl Survey {
 
     fn new(most: u64) -> Self {
         Self {
-            best: Best::new(most),
+            best: BoundedHeap::new(most),
             totals: Totals::default(),
             unreadable: Vec::new(),
             is_partial: false,
@@ -143,7 +143,7 @@ impl Survey {
 
     /// Those that were kept, in order, and how many there are in all.
     pub(super) fn into_order(self) -> (Vec<Found>, u64) {
-        Best::merge(vec![self.best])
+        BoundedHeap::merge(vec![self.best])
     }
 
     fn count(&mut self, entry: &DirEntry, found: &Found) {
@@ -178,15 +178,15 @@ impl Survey {
         guide: &Guide<'_>,
         folder: OpenDir,
         relative: PathBuf,
-        above: Option<&Rules>,
+        above: Option<&DirIgnoreRules>,
     ) {
         let Ok(entries) = folder.entries() else { return self.skip(&relative) };
         let mut left = Vec::new();
-        let mut marks = Marks::default();
+        let mut marks = IgnoreMarkers::default();
         for entry in entries {
             match entry {
                 Ok(entry) => {
-                    marks.see(entry.name.as_bytes());
+                    marks.note(entry.name.as_bytes());
                     left.push(entry);
                 }
                 Err(_) => {
@@ -198,7 +198,7 @@ impl Survey {
         // A walk that stops early gives the same answer every time.
         left.sort_by(|a, b| a.name.cmp(&b.name));
         let place = guide.place.join(&relative);
-        let rules = above.map(|above| above.within(&place, marks, |name| folder.open(name)));
+        let rules = above.map(|above| above.for_dir(&place, marks, |name| folder.open(name)));
         levels.push(Level { relative, folder, left: left.into_iter(), rules });
     }
 
@@ -269,9 +269,9 @@ fn describe(
 }
 
 /// A rule may show what is hidden, as it may leave out what is not.
-pub(super) fn is_left_out(args: &Args, rules: Option<&Rules>, real: &Path, entry: &DirEntry) -> bool {
+pub(super) fn is_left_out(args: &Args, rules: Option<&DirIgnoreRules>, real: &Path, entry: &DirEntry) -> bool {
     let is_folder = entry.kind == FileKind::Directory;
-    let by_rule = rules.and_then(|rules| rules.leave_out(real, is_folder));
+    let by_rule = rules.and_then(|rules| rules.is_ignored(real, is_folder));
     let is_hidden = || entry.name.as_encoded_bytes().starts_with(b".");
     by_rule.unwrap_or_else(|| !args.hidden && is_hidden())
 }

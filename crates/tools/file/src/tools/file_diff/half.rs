@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use encoding_rs::Encoding;
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{FileAccess, OpenDir, refuse_traps};
-use hermes_search::Rules;
+use hermes_search::DirIgnoreRules;
 
 use super::side::Side;
 use crate::lines::fill;
@@ -24,7 +24,7 @@ pub(super) struct Half {
     pub(super) place: PathBuf,
     pub(super) root: OpenDir,
     /// The ignore rules of the folders above, if they count.
-    pub(super) above: Option<Rules>,
+    pub(super) above: Option<DirIgnoreRules>,
 }
 
 impl Half {
@@ -41,7 +41,7 @@ impl Half {
             _ => error,
         })?;
         let place = files.real_path(path)?;
-        let rules = || files.ignore_rules_above(path).map(|above| Rules::above(&place, &above));
+        let rules = || files.ignore_rules_above(path).map(|above| DirIgnoreRules::from_parents(&place, &above));
         let above = if gitignore { Some(rules()?) } else { None };
         Ok(Self { name, place, root, above })
     }

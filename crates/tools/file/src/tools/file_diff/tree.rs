@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::{FileAccess, FileKind, explain_error};
-use hermes_search::{Marks, Rules};
+use hermes_search::{IgnoreMarkers, DirIgnoreRules};
 
 use super::half::Half;
 use super::output::{Output, Status, Summary};
@@ -26,7 +26,7 @@ const SILENCE: Duration = Duration::from_millis(700);
 /// if it is there.
 struct Open {
     relative: PathBuf,
-    rules: [Option<Option<Rules>>; 2],
+    rules: [Option<Option<DirIgnoreRules>>; 2],
     /// It was told already, as something that is a folder on one side only.
     is_told: bool,
 }
@@ -57,7 +57,7 @@ pub(super) struct Walk<'a> {
 #[derive(Default)]
 struct Listing {
     names: BTreeMap<OsString, [Option<FileKind>; 2]>,
-    rules: [Option<Rules>; 2],
+    rules: [Option<DirIgnoreRules>; 2],
 }
 
 pub(super) fn compare(
@@ -145,10 +145,10 @@ impl Walk<'_> {
         for (at, half) in self.halves.iter().enumerate() {
             let Some(Some(above)) = open.rules.get(at) else { continue };
             let read = half.folder(&open.relative).and_then(|folder| {
-                let mut marks = Marks::default();
+                let mut marks = IgnoreMarkers::default();
                 for entry in folder.entries()? {
                     let entry = entry?;
-                    marks.see(entry.name.as_encoded_bytes());
+                    marks.note(entry.name.as_encoded_bytes());
                     let kinds = listing.names.entry(entry.name).or_insert([None, None]);
                     if let Some(kind) = kinds.get_mut(at) {
                         *kind = Some(entry.kind);
@@ -157,7 +157,7 @@ impl Walk<'_> {
                 let place = half.place.join(&open.relative);
                 Ok(above
                     .as_ref()
-                    .map(|above| above.within(&place, marks, |name| folder.open(name))))
+                    .map(|above| above.for_dir(&place, marks, |name| folder.open(name))))
             });
             match read {
                 Ok(rules) => {
@@ -181,14 +181,14 @@ impl Walk<'_> {
     /// were not there.
     fn is_left_out(
         &self,
-        rules: &[Option<Rules>; 2],
+        rules: &[Option<DirIgnoreRules>; 2],
         relative: &Path,
         kinds: [Option<FileKind>; 2],
     ) -> bool {
         let is_folder = kinds.contains(&Some(FileKind::Directory));
         self.halves.iter().zip(rules).any(|(half, rules)| {
             let said =
-                rules.as_ref().map(|rules| rules.leave_out(&half.place.join(relative), is_folder));
+                rules.as_ref().map(|rules| rules.is_ignored(&half.place.join(relative), is_folder));
             said.flatten() == Some(true)
         })
     }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{DirEntry, FileMetadata, FileAccess, OpenDir, FileKind};
-use hermes_search::{Marks, Rules, Veil};
+use hermes_search::{IgnoreMarkers, DirIgnoreRules, HiddenPathRules};
 
 use super::Request;
 use crate::spelling::show;
@@ -126,7 +126,7 @@ struct Level {
     place: PathBuf,
     folder: OpenDir,
     left: std::vec::IntoIter<DirEntry>,
-    rules: Option<Rules>,
+    rules: Option<DirIgnoreRules>,
 }
 
 /// A look at everything.
@@ -140,7 +140,7 @@ pub(super) struct Look<'a> {
     /// whether it would have been seen.
     pub(super) gone: &'a Fleeting,
     /// What must not be shown.
-    veil: Option<Veil>,
+    veil: Option<HiddenPathRules>,
     found: View,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Look<'a> {
         enter: &'a mut dyn FnMut(&Path, (u64, u64)),
         gone: &'a Fleeting,
     ) -> Self {
-        let veil = Veil::of(&cx.grants);
+        let veil = HiddenPathRules::from_grants(&cx.grants);
         Self { request, cx, enter, gone, veil, found: View::default() }
     }
 
@@ -203,7 +203,7 @@ impl<'a> Look<'a> {
         top: OpenDir,
     ) -> Result<(), ToolError> {
         let rules = if self.request.gitignore {
-            Some(Rules::above(real, &files.ignore_rules_above(root)?))
+            Some(DirIgnoreRules::from_parents(real, &files.ignore_rules_above(root)?))
         } else {
             None
         };
@@ -291,13 +291,13 @@ impl Level {
         path: &Path,
         place: PathBuf,
         folder: OpenDir,
-        above: Option<Rules>,
+        above: Option<DirIgnoreRules>,
     ) -> io::Result<Self> {
         let left: Vec<DirEntry> = folder.entries()?.flatten().collect();
         let rules = above.map(|above| {
-            let mut marks = Marks::default();
-            left.iter().for_each(|entry| marks.see(entry.name.as_encoded_bytes()));
-            above.within(&place, marks, |name| folder.open(name))
+            let mut marks = IgnoreMarkers::default();
+            left.iter().for_each(|entry| marks.note(entry.name.as_encoded_bytes()));
+            above.for_dir(&place, marks, |name| folder.open(name))
         });
         Ok(Self { path: path.to_path_buf(), place, folder, left: left.into_iter(), rules })
     }
@@ -305,7 +305,7 @@ impl Level {
     fn leaves_out(&self, name: &OsStr, is_folder: bool, place: &Path) -> bool {
         self.rules
             .as_ref()
-            .is_some_and(|rules| name == ".git" || rules.leave_out(place, is_folder) == Some(true))
+            .is_some_and(|rules| name == ".git" || rules.is_ignored(place, is_folder) == Some(true))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hermes_files::FileKind;
-use hermes_search::{Ended, Found, Line, Match, Named, Near, Searched, Skipped};
+use hermes_search::{EarlyStop, ResultPage, FileLine, LineMatch, FoundEntry, FuzzyHit, ContentResults, SkippedFiles};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -141,8 +141,8 @@ pub(super) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    pub(super) fn content(&self, searched: Searched) -> Output {
-        let Searched { found, matches, counts_matches } = searched;
+    pub(super) fn content(&self, searched: ContentResults) -> Output {
+        let ContentResults { page: found, matches, counts_matches } = searched;
         match self.args.output_mode {
             OutputMode::Content => self.matches(found),
             OutputMode::FilesOnly => {
@@ -167,7 +167,7 @@ impl Answer<'_> {
         }
     }
 
-    fn matches(&self, mut found: Found<hermes_search::Hits>) -> Output {
+    fn matches(&self, mut found: ResultPage<hermes_search::FileMatches>) -> Output {
         let hits = std::mem::take(&mut found.items);
         let number: usize = hits.iter().map(|hits| hits.matches.len()).sum();
         if number < GROUPED {
@@ -175,7 +175,7 @@ impl Answer<'_> {
                 hits.into_iter().flat_map(|hits| hits.matches).map(|m| self.one(&m)).collect();
             return Output { matches: Some(all), ..self.frame(&found, number as u64) };
         }
-        let has_context = |m: &Match| !m.before.is_empty() || !m.after.is_empty();
+        let has_context = |m: &LineMatch| !m.before.is_empty() || !m.after.is_empty();
         let gaps = hits.iter().flat_map(|hits| &hits.matches).any(has_context);
         let mut text = String::new();
         let mut told = 0;
@@ -200,16 +200,16 @@ impl Answer<'_> {
         }
     }
 
-    fn one(&self, found: &Match) -> One {
+    fn one(&self, found: &LineMatch) -> One {
         let path = self.shown.path(&found.path);
         let first = found.lines.first();
-        let around = |lines: &[Line]| -> Vec<String> {
+        let around = |lines: &[FileLine]| -> Vec<String> {
             lines.iter().map(|line| format!("{}- {}", line.number, line.text)).collect()
         };
         let text: Vec<&str> = found.lines.iter().map(|line| line.text.as_str()).collect();
         One {
             path,
-            line: found.number(),
+            line: found.line_number(),
             content: text.join("\n"),
             column: first.map_or(0, |line| line.column),
             ranges: ranges(&found.lines),
@@ -219,27 +219,27 @@ impl Answer<'_> {
         }
     }
 
-    pub(super) fn names(&self, found: Found<Named>) -> Output {
+    pub(super) fn names(&self, found: ResultPage<FoundEntry>) -> Output {
         let (files, told, found) = self.fit(found, |named| (self.full(named), FRAME));
         let files = files.into_iter().map(|full| OneFile::Full(Box::new(full))).collect();
         Output { files: Some(files), ..self.frame(&found, told) }
     }
 
-    pub(super) fn near(&self, found: Found<Near>) -> Output {
+    pub(super) fn near(&self, found: ResultPage<FuzzyHit>) -> Output {
         let (files, told, found) = self.fit(found, |near| {
             // In an address the letters are elsewhere.
-            let lead = self.shown.lead_chars(&near.named.path);
+            let lead = self.shown.lead_chars(&near.entry.path);
             let positions = lead.map_or_else(Vec::new, |lead| {
                 near.positions.iter().map(|at| *at as usize + lead).collect()
             });
-            let full = Full { score: Some(near.score), positions, ..self.full(&near.named) };
+            let full = Full { score: Some(near.score), positions, ..self.full(&near.entry) };
             (full, FRAME + 4 * near.positions.len() as u64)
         });
         let files = files.into_iter().map(|full| OneFile::Full(Box::new(full))).collect();
         Output { files: Some(files), ..self.frame(&found, told) }
     }
 
-    fn full(&self, named: &Named) -> Full {
+    fn full(&self, named: &FoundEntry) -> Full {
         let path = self.shown.path(&named.path);
         let kind = match named.kind {
             FileKind::File => None,
@@ -255,9 +255,9 @@ impl Answer<'_> {
     /// beside its path.
     fn fit<T, R: Costly>(
         &self,
-        mut found: Found<T>,
+        mut found: ResultPage<T>,
         tell: impl Fn(&T) -> (R, u64),
-    ) -> (Vec<R>, u64, Found<T>) {
+    ) -> (Vec<R>, u64, ResultPage<T>) {
         let mut room = self.room;
         let mut told = Vec::new();
         for item in std::mem::take(&mut found.items) {
@@ -274,35 +274,35 @@ impl Answer<'_> {
     }
 
     /// All but the results. `told` is how many of them the answer has.
-    fn frame<T>(&self, found: &Found<T>, told: u64) -> Output {
+    fn frame<T>(&self, found: &ResultPage<T>, told: u64) -> Output {
         let next = self.args.offset.saturating_add(told);
         let is_cut = told > 0 && found.total > next;
-        let has_more = is_cut || (found.has_more && found.ended.is_none() && told > 0);
+        let has_more = is_cut || (found.has_more && found.early_stop.is_none() && told > 0);
         Output {
             total_count: found.total,
             total_is_exact: found.is_exact,
-            truncated: has_more || found.ended.is_some(),
+            truncated: has_more || found.early_stop.is_some(),
             next_offset: has_more.then_some(next),
-            limit_reason: (found.ended == Some(Ended::TimeUp)).then_some("search_timeout"),
+            limit_reason: (found.early_stop == Some(EarlyStop::TimedOut)).then_some("search_timeout"),
             skipped: self.left(&found.skipped),
             hint: self.hint(found, told, has_more),
             ..Output::default()
         }
     }
 
-    fn left(&self, skipped: &Skipped) -> Option<Left> {
-        let Skipped { unreadable, too_large, special, binary, protected, .. } = *skipped;
-        if skipped == &Skipped::default() {
+    fn left(&self, skipped: &SkippedFiles) -> Option<Left> {
+        let SkippedFiles { unreadable, too_large, special, binary, protected, .. } = *skipped;
+        if skipped == &SkippedFiles::default() {
             return None;
         }
         let paths = skipped.paths.iter().map(|path| self.shown.path(path)).collect();
         Some(Left { unreadable, too_large, special, binary, protected, paths })
     }
 
-    fn hint<T>(&self, found: &Found<T>, told: u64, has_more: bool) -> Option<String> {
+    fn hint<T>(&self, found: &ResultPage<T>, told: u64, has_more: bool) -> Option<String> {
         let args = self.args;
-        if found.ended == Some(Ended::TimeUp) {
-            let looked = found.looked_at;
+        if found.early_stop == Some(EarlyStop::TimedOut) {
+            let looked = found.files_visited;
             return Some(format!(
                 "Time was up after {looked} files; narrow the path or file_glob."
             ));
@@ -324,7 +324,7 @@ impl Answer<'_> {
         Some(self.why_nothing(found))
     }
 
-    fn why_nothing<T>(&self, found: &Found<T>) -> String {
+    fn why_nothing<T>(&self, found: &ResultPage<T>) -> String {
         let args = self.args;
         let is_file = self.shown.is_file();
         let mut ways = Vec::new();
@@ -342,7 +342,7 @@ impl Answer<'_> {
         } else if !args.ignores_case() {
             ways.push("case=insensitive");
         }
-        let mut hint = match found.looked_at {
+        let mut hint = match found.files_visited {
             0 => format!("There was no {} to look at.", args.kind()),
             1 => format!("Nothing found in 1 {}.", args.kind()),
             many => format!("Nothing found among {many} {}s.", args.kind()),
@@ -383,7 +383,7 @@ impl Costly for Full {
 
 /// Where a match is in its lines, which are shown one below the other. One that
 /// goes over several is one range.
-fn ranges(lines: &[Line]) -> Vec<(usize, usize)> {
+fn ranges(lines: &[FileLine]) -> Vec<(usize, usize)> {
     let [first, between @ .., last] = lines else {
         return lines.first().map(|line| line.ranges.clone()).unwrap_or_default();
     };

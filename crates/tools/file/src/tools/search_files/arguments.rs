@@ -1,7 +1,7 @@
 //! The arguments of `search_files`, and their other spellings.
 
 use hermes_core::{ToolExample, JsonSchema, ToolSpec};
-use hermes_search::{Sort, split_globs};
+use hermes_search::{SortOrder, split_globs};
 use serde::{Deserialize, Serialize};
 
 use crate::aliases;
@@ -97,7 +97,7 @@ pub(super) enum Case {
     Insensitive,
 }
 
-impl From<Case> for hermes_search::Case {
+impl From<Case> for hermes_search::CaseMode {
     fn from(case: Case) -> Self {
         match case {
             Case::Sensitive => Self::Sensitive,
@@ -116,11 +116,11 @@ pub(super) enum Order {
 }
 
 impl Order {
-    pub(super) fn sort(self) -> Sort {
+    pub(super) fn sort(self) -> SortOrder {
         match self {
-            Self::Path => Sort::Path,
-            Self::Modified => Sort::Modified,
-            Self::Relevance => Sort::Relevance,
+            Self::Path => SortOrder::Path,
+            Self::Modified => SortOrder::Modified,
+            Self::Relevance => SortOrder::Relevance,
         }
     }
 }

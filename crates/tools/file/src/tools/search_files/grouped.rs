@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hermes_search::{Line, Match};
+use hermes_search::{FileLine, LineMatch};
 
 /// A path on a line of its own; what would break the line is escaped.
 pub(super) fn heading(text: &mut String, path: &str) {
@@ -17,7 +17,7 @@ pub(super) fn heading(text: &mut String, path: &str) {
 /// is only a part tells the column of the match, `N:C: text`. `shown` is the
 /// last line that was written of this file; lines up to it are left out. With
 /// `gaps` it is told where lines are missing in between.
-pub(super) fn lines(text: &mut String, found: &Match, shown: &mut Option<u64>, gaps: bool) {
+pub(super) fn lines(text: &mut String, found: &LineMatch, shown: &mut Option<u64>, gaps: bool) {
     let before = found.before.iter().map(|line| (line, '-'));
     let own = found.lines.iter().map(|line| (line, ':'));
     let after = found.after.iter().map(|line| (line, '-'));
@@ -33,8 +33,8 @@ pub(super) fn lines(text: &mut String, found: &Match, shown: &mut Option<u64>, g
     }
 }
 
-fn write_line(text: &mut String, line: &Line, mark: char) {
-    let Line { number, column, is_clipped, .. } = *line;
+fn write_line(text: &mut String, line: &FileLine, mark: char) {
+    let FileLine { number, column, is_clipped, .. } = *line;
     // Blanks at the end may be what is looked for, or has to be found again.
     let shown = line.text.trim_end_matches(['\r', '\n']);
     let _ = match (mark, is_clipped && column > 0) {

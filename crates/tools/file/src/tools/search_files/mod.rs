@@ -9,8 +9,8 @@ use hermes_core::{
 };
 use hermes_files::FileAccess;
 use hermes_search::{
-    Content, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Selection, Sort, Veil,
-    Wanted, Watch, find_names, find_near, search,
+    ContentQuery, NameQuery, PageRange, PathGlob, SearchPattern, MatchOutput, SearchRoot, SearchError, FileSelection, SortOrder, HiddenPathRules,
+    EntryKinds, SearchMonitor, find_names, find_fuzzy, search,
 };
 use hermes_text::codec::detect_format_with;
 use serde_json::Value;
@@ -72,7 +72,7 @@ impl Tool for SearchFiles {
 
 fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     FileAccess::new(cx).check_trailing_slash(&args.path, path)?;
-    let root = Root::open(&FileAccess::new(cx), path).map_err(|error| refused(path, cx, error))?;
+    let root = SearchRoot::open(&FileAccess::new(cx), path).map_err(|error| refused(path, cx, error))?;
     let bounds = cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b);
     let limit = args.limit.clamp(1, RESULTS);
     let spelling = |path: &Path, sample: &[u8], is_all: bool| {
@@ -83,8 +83,8 @@ fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         path,
         root: &root,
         selection: selection(args, cx),
-        page: Page { offset: args.offset, limit },
-        watch: Watch::new(cx).knowing(&spelling),
+        page: PageRange { offset: args.offset, limit },
+        watch: SearchMonitor::new(cx).with_format_detector(&spelling),
         answer: Answer { args, shown: Shown::new(args, path, &root), room: bounds.read_chars },
     };
     match args.target() {
@@ -98,10 +98,10 @@ fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
 struct Wish<'a> {
     args: &'a Args,
     path: &'a Path,
-    root: &'a Root,
-    selection: Selection,
-    page: Page,
-    watch: Watch<'a>,
+    root: &'a SearchRoot,
+    selection: FileSelection,
+    page: PageRange,
+    watch: SearchMonitor<'a>,
     answer: Answer<'a>,
 }
 
@@ -127,16 +127,16 @@ impl Wish<'_> {
         };
         // As in the rules of git, a slash at the end is for folders.
         let (glob, wanted) = match glob.strip_suffix('/') {
-            Some(folders) => (folders, Wanted::Folders),
-            None => (glob, Wanted::Files),
+            Some(folders) => (folders, EntryKinds::Dirs),
+            None => (glob, EntryKinds::Files),
         };
-        let names = Names {
+        let names = NameQuery {
             glob: PathGlob::new(
                 if glob.is_empty() { "*" } else { glob },
                 self.args.ignores_case(),
             )?,
-            wanted,
-            sort: self.args.sort.map_or(Sort::Modified, Order::sort),
+            kinds: wanted,
+            sort: self.args.sort.map_or(SortOrder::Modified, Order::sort),
         };
         let found = find_names(self.root, &selection, &names, self.page, &self.watch)?;
         Ok(self.answer.names(found))
@@ -151,28 +151,28 @@ impl Wish<'_> {
     }
 
     fn near(&self) -> Result<Output, ToolError> {
-        let (pattern, wanted) = (&self.args.pattern, Wanted::Files);
-        let found = find_near(self.root, &self.selection, pattern, wanted, self.page, &self.watch)?;
+        let (pattern, wanted) = (&self.args.pattern, EntryKinds::Files);
+        let found = find_fuzzy(self.root, &self.selection, pattern, wanted, self.page, &self.watch)?;
         Ok(self.answer.near(found))
     }
 
     fn content(&self, cx: &ToolContext) -> Result<Output, ToolError> {
         let args = self.args;
         let around = usize::try_from(args.context.min(CONTEXT)).unwrap_or_default();
-        let content = Content {
-            pattern: Pattern {
+        let content = ContentQuery {
+            pattern: SearchPattern {
                 text: args.pattern.clone(),
                 literal: args.literal,
                 case: args.case.into(),
                 word: false,
                 multiline: args.multiline,
             },
-            report: match args.output_mode {
-                OutputMode::Content => Report::Lines { before: around, after: around },
-                OutputMode::FilesOnly => Report::Files,
-                OutputMode::Count => Report::Counts,
+            output: match args.output_mode {
+                OutputMode::Content => MatchOutput::Lines { before: around, after: around },
+                OutputMode::FilesOnly => MatchOutput::Files,
+                OutputMode::Count => MatchOutput::Counts,
             },
-            sort: args.sort.map_or(Sort::Path, Order::sort),
+            sort: args.sort.map_or(SortOrder::Path, Order::sort),
             encoding: args.encoding.clone(),
         };
         match search(self.root, &self.selection, &content, self.page, &self.watch) {
@@ -183,17 +183,17 @@ impl Wish<'_> {
     }
 
     /// The error for a broken pattern, with what it would find as it stands.
-    fn offer_literal(&self, content: Content, error: SearchError, cx: &ToolContext) -> ToolError {
+    fn offer_literal(&self, content: ContentQuery, error: SearchError, cx: &ToolContext) -> ToolError {
         let error = ToolError::from(error);
         let pattern = content.pattern.as_literal();
-        let content = Content { pattern, report: Report::Counts, sort: Sort::Path, ..content };
-        let watch = Watch::new(cx).within(FALLBACK);
-        let page = Page { offset: 0, limit: 1 };
+        let content = ContentQuery { pattern, output: MatchOutput::Counts, sort: SortOrder::Path, ..content };
+        let watch = SearchMonitor::new(cx).with_timeout(FALLBACK);
+        let page = PageRange { offset: 0, limit: 1 };
         let Ok(searched) = search(self.root, &self.selection, &content, page, &watch) else {
             return error;
         };
-        let (matches, files) = (searched.matches, searched.found.total);
-        if matches == 0 && searched.found.ended.is_none() {
+        let (matches, files) = (searched.matches, searched.page.total);
+        if matches == 0 && searched.page.early_stop.is_none() {
             return error.with("literal_matches", 0).with_hint(
                 "Mend the pattern; as it stands, taken literally, it is in none of the files.",
             );
@@ -201,7 +201,7 @@ impl Wish<'_> {
         if matches == 0 {
             return error;
         }
-        let about = if searched.found.ended.is_some() { "at least " } else { "" };
+        let about = if searched.page.early_stop.is_some() { "at least " } else { "" };
         error.with("literal_matches", matches).with_hint(format!(
             "Taken literally it has {about}{matches} matches in {files} files: set literal=true, \
              or mend the pattern."
@@ -209,8 +209,8 @@ impl Wish<'_> {
     }
 }
 
-fn selection(args: &Args, cx: &ToolContext) -> Selection {
-    Selection {
+fn selection(args: &Args, cx: &ToolContext) -> FileSelection {
+    FileSelection {
         hidden: args.hidden,
         ignore_files: args.gitignore,
         globs: args.globs(),
@@ -218,7 +218,7 @@ fn selection(args: &Args, cx: &ToolContext) -> Selection {
         types: args.types(),
         max_depth: None,
         max_filesize: None,
-        veil: Veil::of(&cx.grants),
+        protected: HiddenPathRules::from_grants(&cx.grants),
     }
 }
 

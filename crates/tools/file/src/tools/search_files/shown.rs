@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_search::Root;
+use hermes_search::SearchRoot;
 
 use super::arguments::Args;
 use crate::spelling::show_below;
@@ -18,7 +18,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn new(args: &Args, path: &Path, root: &Root) -> Self {
+    pub(super) fn new(args: &Args, path: &Path, root: &SearchRoot) -> Self {
         let lead = args.path.strip_prefix("./").unwrap_or(&args.path);
         let lead = if lead == "." { "" } else { lead }.to_owned();
         Self { lead, root: path.to_path_buf(), is_file: root.is_file() }

@@ -5,55 +5,55 @@
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-use crate::source::{Guarded, SAMPLE};
+use crate::source::{CancellableReader, SAMPLE_BYTES};
 
 /// Bytes that are looked at, or translated, at a time. An even number, so that
 /// no character of two bytes is cut.
-const BLOCK: usize = 64 * 1024;
+const BLOCK_BYTES: usize = 64 * 1024;
 
 /// How the bytes of an encoding make up a line feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Units {
+pub(crate) enum CodeUnits {
     /// It is a byte of its own.
     Bytes,
     /// Of two bytes the first is it.
-    Little,
+    Utf16Le,
     /// Of two bytes the second is it.
-    Big,
+    Utf16Be,
 }
 
-impl Units {
+impl CodeUnits {
     /// Those of a file with this beginning, in an encoding that is known or
     /// was named.
-    pub(crate) fn of(sample: &[u8], encoding: Option<&str>) -> Self {
+    pub(crate) fn detect(sample: &[u8], encoding: Option<&str>) -> Self {
         let is = |name: &str| encoding.is_some_and(|label| label.eq_ignore_ascii_case(name));
         match sample {
-            [0xFF, 0xFE, ..] => Self::Little,
-            [0xFE, 0xFF, ..] => Self::Big,
-            _ if is("utf-16le") || is("utf-16") => Self::Little,
-            _ if is("utf-16be") => Self::Big,
+            [0xFF, 0xFE, ..] => Self::Utf16Le,
+            [0xFE, 0xFF, ..] => Self::Utf16Be,
+            _ if is("utf-16le") || is("utf-16") => Self::Utf16Le,
+            _ if is("utf-16be") => Self::Utf16Be,
             _ => Self::Bytes,
         }
     }
 
-    fn has(self, wanted: u8, bytes: &[u8]) -> bool {
+    fn contains(self, wanted: u8, bytes: &[u8]) -> bool {
         match self {
             Self::Bytes => memchr::memchr(wanted, bytes).is_some(),
-            Self::Little => bytes.as_chunks::<2>().0.contains(&[wanted, 0]),
-            Self::Big => bytes.as_chunks::<2>().0.contains(&[0, wanted]),
+            Self::Utf16Le => bytes.as_chunks::<2>().0.contains(&[wanted, 0]),
+            Self::Utf16Be => bytes.as_chunks::<2>().0.contains(&[0, wanted]),
         }
     }
 
     /// Makes line feeds of the carriage returns.
-    pub(crate) fn feed(self, bytes: &mut [u8]) {
+    pub(crate) fn convert_to_line_feeds(self, bytes: &mut [u8]) {
         if self == Self::Bytes {
             bytes.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
             return;
         }
         for unit in bytes.as_chunks_mut::<2>().0 {
             match (self, &unit) {
-                (Self::Little, [b'\r', 0]) => *unit = [b'\n', 0],
-                (Self::Big, [0, b'\r']) => *unit = [0, b'\n'],
+                (Self::Utf16Le, [b'\r', 0]) => *unit = [b'\n', 0],
+                (Self::Utf16Be, [0, b'\r']) => *unit = [0, b'\n'],
                 _ => {}
             }
         }
@@ -61,31 +61,31 @@ impl Units {
 
     /// Whether the lines of a file end so. The first line of any other gives
     /// the answer; only one without a line feed is looked at as a whole.
-    pub(crate) fn end_alone(
+    pub(crate) fn has_bare_returns(
         self,
         (sample, is_all): (&[u8], bool),
-        reader: &Guarded<'_>,
+        reader: &CancellableReader<'_>,
     ) -> io::Result<bool> {
-        if self.has(b'\n', sample) {
+        if self.contains(b'\n', sample) {
             return Ok(false);
         }
-        let mut seen = self.has(b'\r', sample);
+        let mut seen = self.contains(b'\r', sample);
         // What is no text is not looked at any further.
         if is_all || (self == Self::Bytes && memchr::memchr(0, sample).is_some()) {
             return Ok(seen);
         }
-        let (mut block, mut at) = (vec![0; BLOCK], sample.len().min(SAMPLE) as u64);
-        while !reader.is_over() {
+        let (mut block, mut at) = (vec![0; BLOCK_BYTES], sample.len().min(SAMPLE_BYTES) as u64);
+        while !reader.is_cancelled() {
             let read = match reader.file.read_at(&mut block, at) {
                 Ok(0) => return Ok(seen),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read?,
             };
             let found = block.get(..read).unwrap_or_default();
-            if self.has(b'\n', found) {
+            if self.contains(b'\n', found) {
                 return Ok(false);
             }
-            seen |= self.has(b'\r', found);
+            seen |= self.contains(b'\r', found);
             at += read as u64;
         }
         Ok(false)
@@ -93,26 +93,26 @@ impl Units {
 }
 
 /// A stream with line feeds in place of its carriage returns.
-pub(crate) struct Fed<R> {
+pub(crate) struct LineFeedReader<R> {
     inner: R,
-    units: Units,
+    units: CodeUnits,
     block: Vec<u8>,
     /// How much of the block was handed on.
     at: usize,
 }
 
-impl<R: Read> Fed<R> {
-    pub(crate) fn new(inner: R, units: Units) -> Self {
+impl<R: Read> LineFeedReader<R> {
+    pub(crate) fn new(inner: R, units: CodeUnits) -> Self {
         Self { inner, units, block: Vec::new(), at: 0 }
     }
 }
 
-impl<R: Read> Read for Fed<R> {
+impl<R: Read> Read for LineFeedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at >= self.block.len() {
             self.block.clear();
-            (&mut self.inner).take(BLOCK as u64).read_to_end(&mut self.block)?;
-            self.units.feed(&mut self.block);
+            (&mut self.inner).take(BLOCK_BYTES as u64).read_to_end(&mut self.block)?;
+            self.units.convert_to_line_feeds(&mut self.block);
             self.at = 0;
         }
         let read = self.block.get(self.at..).unwrap_or_default().read(buffer)?;
@@ -122,5 +122,5 @@ impl<R: Read> Read for Fed<R> {
 }
 
 #[cfg(test)]
-#[path = "returns_tests.rs"]
+#[path = "carriage_returns_tests.rs"]
 mod tests;

@@ -15,7 +15,7 @@ fn node() -> impl Strategy<Value = Node> {
 }
 
 /// Every result in order, named by its leaf.
-fn plain(node: &Node, key: &[u8], all: &mut Vec<(Key, u64)>) {
+fn plain(node: &Node, key: &[u8], all: &mut Vec<(OrderKey, u64)>) {
     match node {
         Node::Leaf(number) => all.extend((0..*number).map(|at| (key.to_vec(), at))),
         Node::Branch(children) => {
@@ -26,22 +26,22 @@ fn plain(node: &Node, key: &[u8], all: &mut Vec<(Key, u64)>) {
     }
 }
 
-fn work(node: Node, needed: Option<u64>) -> Vec<(Key, u64)> {
+fn work(node: Node, needed: Option<u64>) -> Vec<(OrderKey, u64)> {
     let mut taken = Vec::new();
-    let plan = Plan { needed, stopped: &|| false };
-    let start = vec![(Key::new(), node)];
-    run(
+    let plan = RunLimits { needed, is_stopped: &|| false };
+    let start = vec![(OrderKey::new(), node)];
+    run_ordered(
         &plan,
         start,
         || (),
         |(), key, node, _, outcome| match node {
             Node::Leaf(number) => {
                 let results = (0..number).map(|at| (key.clone(), at)).collect::<Vec<_>>();
-                outcome.push((key.clone(), Item::Done(results, number)));
+                outcome.push((key.clone(), WorkOutput::Done(results, number)));
             }
             Node::Branch(children) => {
                 for (at, child) in children.into_iter().enumerate() {
-                    outcome.push((key_in(key, &[b'a' + at as u8]), Item::Work(child)));
+                    outcome.push((key_in(key, &[b'a' + at as u8]), WorkOutput::Work(child)));
                 }
             }
         },
@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn keys_order_as_paths_do(a in "[a-c!/ ]{1,6}", b in "[a-c!/ ]{1,6}") {
         let key = |path: &str| {
-            path.split('/').filter(|part| !part.is_empty()).fold(Key::new(), |key, part| {
+            path.split('/').filter(|part| !part.is_empty()).fold(OrderKey::new(), |key, part| {
                 key_in(&key, part.as_bytes())
             })
         };
@@ -86,10 +86,10 @@ proptest! {
 #[test]
 fn a_stopped_run_gives_no_results_behind_a_gap() {
     let stopped = AtomicBool::new(false);
-    let plan = Plan { needed: None, stopped: &|| stopped.load(Ordering::Relaxed) };
+    let plan = RunLimits { needed: None, is_stopped: &|| stopped.load(Ordering::Relaxed) };
     let start = (0..100).map(|at| (key_at(at), at)).collect();
     let mut taken = Vec::new();
-    run(
+    run_ordered(
         &plan,
         start,
         || (),
@@ -97,7 +97,7 @@ fn a_stopped_run_gives_no_results_behind_a_gap() {
             if at == 40 {
                 stopped.store(true, Ordering::Relaxed);
             } else {
-                outcome.push((key.clone(), Item::Done(at, 1)));
+                outcome.push((key.clone(), WorkOutput::Done(at, 1)));
             }
         },
         |at| taken.push(at),
@@ -109,14 +109,14 @@ fn a_stopped_run_gives_no_results_behind_a_gap() {
 
 #[test]
 fn a_panic_ends_the_run() {
-    let plan = Plan { needed: None, stopped: &|| false };
+    let plan = RunLimits { needed: None, is_stopped: &|| false };
     let start = (0..50).map(|at| (key_at(at), at)).collect();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        run(
+        run_ordered(
             &plan,
             start,
             || (),
-            |(), _, at: usize, _, _: &mut Outcome<usize, ()>| assert_ne!(at, 25, "as planned"),
+            |(), _, at: usize, _, _: &mut WorkOutputs<usize, ()>| assert_ne!(at, 25, "as planned"),
             |()| {},
         )
     }));
@@ -125,23 +125,23 @@ fn a_panic_ends_the_run() {
 
 #[test]
 fn work_that_nobody_needs_is_told_so() {
-    let plan = Plan { needed: Some(1), stopped: &|| false };
+    let plan = RunLimits { needed: Some(1), is_stopped: &|| false };
     let start = vec![(key_at(0), true), (key_at(1), false)];
     let mut taken = Vec::new();
     // The second piece ends only when it is told; with one thread it is never
     // begun.
-    run(
+    run_ordered(
         &plan,
         start,
         || (),
         |(), key, is_first, dropped, outcome| {
             if is_first {
-                outcome.push((key.clone(), Item::Done("first", 1)));
+                outcome.push((key.clone(), WorkOutput::Done("first", 1)));
             } else {
                 while !dropped.load(Ordering::Relaxed) {
                     std::thread::yield_now();
                 }
-                outcome.push((key.clone(), Item::Done("second", 1)));
+                outcome.push((key.clone(), WorkOutput::Done("second", 1)));
             }
         },
         |result| taken.push(result),

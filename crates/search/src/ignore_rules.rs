@@ -10,30 +10,30 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// An ignore file that is longer than this is no ignore file.
-const LONGEST: u64 = 1024 * 1024;
+const MAX_IGNORE_FILE_BYTES: u64 = 1024 * 1024;
 
 /// The rules that hold in a folder: its own and those of the folders above.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct DirIgnoreRules {
     /// The nearest folder that has any.
-    nearest: Option<Arc<Level>>,
+    nearest: Option<Arc<IgnoreLevel>>,
     /// The user's own, for every repository.
     global: Arc<Gitignore>,
 }
 
 #[derive(Debug)]
-struct Level {
+struct IgnoreLevel {
     rgignore: Gitignore,
     ignore: Gitignore,
     gitignore: Gitignore,
     exclude: Gitignore,
     is_repository: bool,
-    above: Option<Arc<Level>>,
+    above: Option<Arc<IgnoreLevel>>,
 }
 
 /// Which of the names that matter here a folder has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct IgnoreMarkers {
     rgignore: bool,
     ignore: bool,
     gitignore: bool,
@@ -41,9 +41,9 @@ pub struct Marks {
     jj: bool,
 }
 
-impl Marks {
+impl IgnoreMarkers {
     /// Takes note of a name.
-    pub fn see(&mut self, name: &[u8]) {
+    pub fn note(&mut self, name: &[u8]) {
         match name {
             b".rgignore" => self.rgignore = true,
             b".ignore" => self.ignore = true,
@@ -59,9 +59,9 @@ impl Marks {
     }
 }
 
-impl Rules {
+impl DirIgnoreRules {
     /// Those of the folders above `place`, a real path, the nearest first.
-    pub fn above(place: &Path, above: &[IgnoreRules]) -> Self {
+    pub fn from_parents(place: &Path, above: &[IgnoreRules]) -> Self {
         let (global, _) = GitignoreBuilder::new(place).build_global();
         let mut nearest = None;
         for texts in above.iter().rev() {
@@ -70,7 +70,7 @@ impl Rules {
             if is_silent && !is_repository {
                 continue;
             }
-            nearest = Some(Arc::new(Level {
+            nearest = Some(Arc::new(IgnoreLevel {
                 rgignore: Gitignore::empty(),
                 ignore: compile(folder, ignore),
                 gitignore: compile(folder, gitignore),
@@ -85,19 +85,19 @@ impl Rules {
     /// The rules that hold in the folder at `place`, which has these marks and
     /// whose files `open` opens.
     #[must_use]
-    pub fn within(
+    pub fn for_dir(
         &self,
         place: &Path,
-        marks: Marks,
+        marks: IgnoreMarkers,
         open: impl Fn(&Path) -> io::Result<File>,
     ) -> Self {
         if marks.is_empty() {
             return self.clone();
         }
         let text = |is_there: bool, name: &str| {
-            if is_there { read(open(Path::new(name))) } else { String::new() }
+            if is_there { read_text(open(Path::new(name))) } else { String::new() }
         };
-        let level = Level {
+        let level = IgnoreLevel {
             rgignore: compile(place, &text(marks.rgignore, ".rgignore")),
             ignore: compile(place, &text(marks.ignore, ".ignore")),
             gitignore: compile(place, &text(marks.gitignore, ".gitignore")),
@@ -110,7 +110,7 @@ impl Rules {
 
     /// Whether the entry at a real path is to be left out. None: no rule
     /// speaks of it.
-    pub fn leave_out(&self, path: &Path, is_folder: bool) -> Option<bool> {
+    pub fn is_ignored(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let levels = || std::iter::successors(self.nearest.as_deref(), |l| l.above.as_deref());
         self.nearest.as_ref()?;
         let in_repository = levels().any(|level| level.is_repository);
@@ -137,11 +137,11 @@ impl Rules {
     }
 }
 
-fn read(opened: io::Result<File>) -> String {
+fn read_text(opened: io::Result<File>) -> String {
     let text = |file: File| {
         let mut bytes = Vec::new();
-        file.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
-        let fits = bytes.len() as u64 <= LONGEST;
+        file.take(MAX_IGNORE_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        let fits = bytes.len() as u64 <= MAX_IGNORE_FILE_BYTES;
         fits.then(|| String::from_utf8_lossy(&bytes).into_owned())
     };
     opened.ok().and_then(text).unwrap_or_default()

@@ -14,36 +14,36 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Sta
 use rustix::io::Errno;
 
 /// How often the kernel is asked again when the tree changed under its feet.
-const ATTEMPTS: usize = 16;
+const MAX_OPEN_ATTEMPTS: usize = 16;
 /// Bytes of a listing that are asked for at a time.
-const LISTED: usize = 32 * 1024;
+const READDIR_BUFFER_BYTES: usize = 32 * 1024;
 
 /// A folder that is held open.
 #[derive(Debug)]
-pub(crate) struct Handle {
+pub(crate) struct DirHandle {
     fd: OwnedFd,
 }
 
 /// What the system knows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Known {
+pub(crate) struct EntryStat {
     pub(crate) kind: FileKind,
     pub(crate) len: u64,
     pub(crate) modified: Option<SystemTime>,
     /// It takes up room on a disk, and so is no file of the kernel's.
     pub(crate) is_stored: bool,
     /// Which file it is, if it has several names.
-    pub(crate) shared: Option<(u64, u64)>,
+    pub(crate) hard_link_id: Option<(u64, u64)>,
 }
 
-impl Handle {
+impl DirHandle {
     /// The folder at a real path, if it is the one that is open already.
-    pub(crate) fn of(folder: &OpenDir, real: &Path) -> io::Result<Self> {
+    pub(crate) fn open_verified(folder: &OpenDir, real: &Path) -> io::Result<Self> {
         let wanted = folder.metadata(Path::new(""))?.identity;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
         let below = real.strip_prefix("/").unwrap_or(real);
-        let handle = Self { fd: top }.folder(below)?;
+        let handle = Self { fd: top }.open_dir(below)?;
         let stat = rustix::fs::fstat(&handle.fd)?;
         if (stat.st_dev, stat.st_ino) == (wanted.dev, wanted.ino) {
             return Ok(handle);
@@ -52,17 +52,17 @@ impl Handle {
     }
 
     /// Opens a folder below; the empty path is the folder itself.
-    pub(crate) fn folder(&self, relative: &Path) -> io::Result<Self> {
+    pub(crate) fn open_dir(&self, relative: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(Self { fd: self.reach(relative, flags)? })
+        Ok(Self { fd: self.open_beneath(relative, flags)? })
     }
 
     /// Opens a regular file below. Nothing is ever waited for, and what is no
     /// regular file is not read.
-    pub(crate) fn open(&self, relative: &Path) -> io::Result<(File, Known)> {
+    pub(crate) fn open_file(&self, relative: &Path) -> io::Result<(File, EntryStat)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = self.reach(relative, flags | OFlags::NOCTTY | OFlags::NONBLOCK)?;
-        let known = Known::of(&rustix::fs::fstat(&fd)?);
+        let fd = self.open_beneath(relative, flags | OFlags::NOCTTY | OFlags::NONBLOCK)?;
+        let known = EntryStat::from_stat(&rustix::fs::fstat(&fd)?);
         if known.kind != FileKind::File {
             // It was one when its folder was listed.
             return Err(io::ErrorKind::NotFound.into());
@@ -71,23 +71,23 @@ impl Handle {
     }
 
     /// What is at a path below; a link is a link.
-    pub(crate) fn known(&self, relative: &Path) -> io::Result<Known> {
-        let stat = if is_name(relative) {
+    pub(crate) fn stat(&self, relative: &Path) -> io::Result<EntryStat> {
+        let stat = if is_single_name(relative) {
             rustix::fs::statat(&self.fd, relative, AtFlags::SYMLINK_NOFOLLOW)?
         } else {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let Some(name) = relative.file_name() else { return Err(Errno::NOENT.into()) };
             let folder = relative.parent().unwrap_or(Path::new(""));
-            let folder = self.reach(folder, flags | OFlags::DIRECTORY)?;
+            let folder = self.open_beneath(folder, flags | OFlags::DIRECTORY)?;
             rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?
         };
-        Ok(Known::of(&stat))
+        Ok(EntryStat::from_stat(&stat))
     }
 
     /// Shows every entry but `.` and `..`, in no particular order. An error
     /// on the way ends it, and so does `see` by saying false. Works once.
-    pub(crate) fn entries(&self, mut see: impl FnMut(&OsStr, FileKind) -> bool) -> io::Result<()> {
-        let mut buffer = Vec::with_capacity(LISTED);
+    pub(crate) fn for_each_entry(&self, mut see: impl FnMut(&OsStr, FileKind) -> bool) -> io::Result<()> {
+        let mut buffer = Vec::with_capacity(READDIR_BUFFER_BYTES);
         let mut listing = RawDir::new(self.fd.as_fd(), buffer.spare_capacity_mut());
         while let Some(entry) = listing.next() {
             let entry = entry?;
@@ -98,7 +98,7 @@ impl Handle {
             let name = OsStr::from_bytes(name);
             let kind = match entry.file_type() {
                 // Not every file system tells at once.
-                FileType::Unknown => match self.known(Path::new(name)) {
+                FileType::Unknown => match self.stat(Path::new(name)) {
                     Ok(known) => known.kind,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => return Err(error),
@@ -112,37 +112,37 @@ impl Handle {
         Ok(())
     }
 
-    fn reach(&self, relative: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    fn open_beneath(&self, relative: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         let fd = self.fd.as_fd();
         if relative.as_os_str().is_empty() {
             return Ok(rustix::fs::openat(fd, ".", flags, Mode::empty())?);
         }
-        if is_name(relative) {
+        if is_single_name(relative) {
             return Ok(rustix::fs::openat(fd, relative, flags, Mode::empty())?);
         }
-        match at_once(fd, relative, flags) {
+        match open_with_openat2(fd, relative, flags) {
             // An old kernel does not know the call, a filter may forbid it.
-            Err(Errno::NOSYS | Errno::PERM) => Ok(stepwise(fd, relative, flags)?),
+            Err(Errno::NOSYS | Errno::PERM) => Ok(open_stepwise(fd, relative, flags)?),
             reached => Ok(reached?),
         }
     }
 }
 
-impl Known {
-    fn of(stat: &Stat) -> Self {
+impl EntryStat {
+    fn from_stat(stat: &Stat) -> Self {
         let seconds = i128::from(stat.st_mtime);
         let nanoseconds = u64::try_from(i128::from(stat.st_mtime_nsec)).unwrap_or(0);
         Self {
             kind: FileType::from_raw_mode(stat.st_mode).into(),
             len: u64::try_from(i128::from(stat.st_size)).unwrap_or(0),
             is_stored: stat.st_blocks > 0,
-            shared: (stat.st_nlink > 1).then_some((stat.st_dev, stat.st_ino)),
-            modified: moment(seconds).map(|at| at + Duration::from_nanos(nanoseconds)),
+            hard_link_id: (stat.st_nlink > 1).then_some((stat.st_dev, stat.st_ino)),
+            modified: system_time(seconds).map(|at| at + Duration::from_nanos(nanoseconds)),
         }
     }
 }
 
-fn moment(seconds: i128) -> Option<SystemTime> {
+fn system_time(seconds: i128) -> Option<SystemTime> {
     let whole = Duration::from_secs(u64::try_from(seconds.unsigned_abs()).ok()?);
     if seconds < 0 {
         SystemTime::UNIX_EPOCH.checked_sub(whole)
@@ -152,15 +152,15 @@ fn moment(seconds: i128) -> Option<SystemTime> {
 }
 
 /// Whether a path is a plain name.
-fn is_name(relative: &Path) -> bool {
+fn is_single_name(relative: &Path) -> bool {
     let mut parts = relative.components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
 }
 
-fn at_once(base: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_with_openat2(base: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let bounds = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
     let mut last = Errno::AGAIN;
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_OPEN_ATTEMPTS {
         match rustix::fs::openat2(base, relative, flags, Mode::empty(), bounds) {
             Err(error @ (Errno::AGAIN | Errno::INTR)) => last = error,
             done => return done,
@@ -169,7 +169,7 @@ fn at_once(base: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> Result<Owned
     Err(last)
 }
 
-fn stepwise(base: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_stepwise(base: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let way = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = base.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
     let mut parts = relative.components().peekable();
@@ -182,5 +182,5 @@ fn stepwise(base: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> Result<Owne
 }
 
 #[cfg(test)]
-#[path = "handle_tests.rs"]
+#[path = "dir_handle_tests.rs"]
 mod tests;

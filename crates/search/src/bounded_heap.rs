@@ -4,13 +4,13 @@ use std::collections::BinaryHeap;
 
 /// Keeps the smallest values that it is shown.
 #[derive(Debug)]
-pub struct Best<T> {
+pub struct BoundedHeap<T> {
     most: usize,
     heap: BinaryHeap<T>,
     seen: u64,
 }
 
-impl<T: Ord> Best<T> {
+impl<T: Ord> BoundedHeap<T> {
     /// Keeps so many at most.
     pub fn new(most: u64) -> Self {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -18,7 +18,7 @@ impl<T: Ord> Best<T> {
     }
 
     /// Shows it a value.
-    pub fn show(&mut self, value: T) {
+    pub fn push(&mut self, value: T) {
         self.seen += 1;
         self.heap.push(value);
         if self.heap.len() > self.most {

@@ -10,39 +10,39 @@ use hermes_core::ToolContext;
 use hermes_text::codec::{TextFormat, detect_format};
 
 /// How many of the paths that were skipped are told by name.
-const NAMED: usize = 5;
+const MAX_LISTED_SKIPS: usize = 5;
 /// The part of the remaining time that is left for the answer.
-const RESERVE: u32 = 10;
-const MOST_RESERVE: Duration = Duration::from_millis(500);
-const BETWEEN_REPORTS: u64 = 1_000;
+const RESERVE_DIVISOR: u32 = 10;
+const MAX_RESERVE: Duration = Duration::from_millis(500);
+const REPORT_INTERVAL_MS: u64 = 1_000;
 
 /// Why a search ended before it was through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum EarlyStop {
     /// The caller stopped it.
     Cancelled,
     /// Its time was up.
-    TimeUp,
+    TimedOut,
 }
 
 /// How the text of a file is spelled: of its path, its beginning, and whether
 /// that is all of it.
-pub type Spelling<'a> = dyn Fn(&Path, &[u8], bool) -> TextFormat + Sync + 'a;
+pub type FormatDetector<'a> = dyn Fn(&Path, &[u8], bool) -> TextFormat + Sync + 'a;
 
 /// The caller of a search.
-pub struct Watch<'a> {
+pub struct SearchMonitor<'a> {
     cx: &'a ToolContext,
-    spelling: Option<&'a Spelling<'a>>,
+    format_detector: Option<&'a FormatDetector<'a>>,
     begun: Instant,
     until: Option<Instant>,
-    looked_at: AtomicU64,
+    files_visited: AtomicU64,
     reported: AtomicU64,
-    skipped: Tally,
+    skipped: SkipCounters,
 }
 
-impl fmt::Debug for Watch<'_> {
+impl fmt::Debug for SearchMonitor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { begun, until, looked_at, skipped, .. } = self;
+        let Self { begun, until, files_visited: looked_at, skipped, .. } = self;
         let mut shown = f.debug_struct("Watch");
         shown.field("begun", begun).field("until", until);
         shown.field("looked_at", looked_at).field("skipped", skipped).finish_non_exhaustive()
@@ -51,7 +51,7 @@ impl fmt::Debug for Watch<'_> {
 
 /// What a search left out against its will.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedFiles {
     /// Files and folders that the account may not read.
     pub unreadable: usize,
     /// Files above the size that was allowed, or with lines too long to hold.
@@ -67,7 +67,7 @@ pub struct Skipped {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct SkipCounters {
     unreadable: AtomicUsize,
     too_large: AtomicUsize,
     special: AtomicUsize,
@@ -78,7 +78,7 @@ struct Tally {
 
 /// One reason to leave something out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum SkipReason {
     Unreadable,
     TooLarge,
     Special,
@@ -86,36 +86,36 @@ pub(crate) enum Reason {
     Protected,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> SearchMonitor<'a> {
     /// The caller of a running tool.
     pub fn new(cx: &'a ToolContext) -> Self {
         let begun = Instant::now();
         let until = cx.deadline.map(|at| {
             let left = at.saturating_duration_since(begun);
-            at.checked_sub((left / RESERVE).min(MOST_RESERVE)).unwrap_or(at)
+            at.checked_sub((left / RESERVE_DIVISOR).min(MAX_RESERVE)).unwrap_or(at)
         });
         Self {
             cx,
-            spelling: None,
+            format_detector: None,
             begun,
             until,
-            looked_at: AtomicU64::new(0),
+            files_visited: AtomicU64::new(0),
             reported: AtomicU64::new(0),
-            skipped: Tally::default(),
+            skipped: SkipCounters::default(),
         }
     }
 
     /// The same caller, who knows more of encodings than the bytes of a file
     /// tell.
     #[must_use]
-    pub fn knowing(mut self, spelling: &'a Spelling<'a>) -> Self {
-        self.spelling = Some(spelling);
+    pub fn with_format_detector(mut self, spelling: &'a FormatDetector<'a>) -> Self {
+        self.format_detector = Some(spelling);
         self
     }
 
     /// How the text of a file is spelled.
-    pub(crate) fn spelling(&self, path: &Path, sample: &[u8], is_all: bool) -> TextFormat {
-        match self.spelling {
+    pub(crate) fn detect_format(&self, path: &Path, sample: &[u8], is_all: bool) -> TextFormat {
+        match self.format_detector {
             Some(spelling) => spelling(path, sample, is_all),
             None => detect_format(sample, is_all),
         }
@@ -123,7 +123,7 @@ impl<'a> Watch<'a> {
 
     /// The same caller, who gives it this much time and no more.
     #[must_use]
-    pub fn within(mut self, time: Duration) -> Self {
+    pub fn with_timeout(mut self, time: Duration) -> Self {
         let end = self.begun.checked_add(time);
         self.until = match (self.until, end) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -133,19 +133,19 @@ impl<'a> Watch<'a> {
     }
 
     /// Why the search has to end, if it has to.
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    pub(crate) fn early_stop(&self) -> Option<EarlyStop> {
         if self.cx.cancel.is_cancelled() {
-            return Some(Ended::Cancelled);
+            return Some(EarlyStop::Cancelled);
         }
-        self.until.is_some_and(|at| Instant::now() >= at).then_some(Ended::TimeUp)
+        self.until.is_some_and(|at| Instant::now() >= at).then_some(EarlyStop::TimedOut)
     }
 
-    pub(crate) fn look_at(&self, files: usize) {
-        let before = self.looked_at.fetch_add(files as u64, Ordering::Relaxed);
+    pub(crate) fn count_files(&self, files: usize) {
+        let before = self.files_visited.fetch_add(files as u64, Ordering::Relaxed);
         let Some(sink) = &self.cx.progress else { return };
         let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let last = self.reported.load(Ordering::Relaxed);
-        if now.saturating_sub(last) < BETWEEN_REPORTS {
+        if now.saturating_sub(last) < REPORT_INTERVAL_MS {
             return;
         }
         let swapped =
@@ -156,35 +156,35 @@ impl<'a> Watch<'a> {
         }
     }
 
-    pub(crate) fn looked_at(&self) -> u64 {
-        self.looked_at.load(Ordering::Relaxed)
+    pub(crate) fn files_visited(&self) -> u64 {
+        self.files_visited.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn skip(&self, reason: Reason, path: &Path) {
+    pub(crate) fn skip(&self, reason: SkipReason, path: &Path) {
         let tally = &self.skipped;
         let counter = match reason {
-            Reason::Unreadable => &tally.unreadable,
-            Reason::TooLarge => &tally.too_large,
-            Reason::Special => &tally.special,
-            Reason::Binary => &tally.binary,
-            Reason::Protected => &tally.protected,
+            SkipReason::Unreadable => &tally.unreadable,
+            SkipReason::TooLarge => &tally.too_large,
+            SkipReason::Special => &tally.special,
+            SkipReason::Binary => &tally.binary,
+            SkipReason::Protected => &tally.protected,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        if !matches!(reason, Reason::Unreadable | Reason::TooLarge) {
+        if !matches!(reason, SkipReason::Unreadable | SkipReason::TooLarge) {
             return;
         }
         let mut paths = tally.paths.lock().unwrap_or_else(PoisonError::into_inner);
-        if paths.len() < NAMED {
+        if paths.len() < MAX_LISTED_SKIPS {
             paths.push(path.to_path_buf());
         }
     }
 
-    pub(crate) fn skipped(&self) -> Skipped {
+    pub(crate) fn skipped(&self) -> SkippedFiles {
         let tally = &self.skipped;
         let number = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         let mut paths = tally.paths.lock().unwrap_or_else(PoisonError::into_inner).clone();
         paths.sort();
-        Skipped {
+        SkippedFiles {
             unreadable: number(&tally.unreadable),
             too_large: number(&tally.too_large),
             special: number(&tally.special),

@@ -12,11 +12,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// A place in the order.
-pub(crate) type Key = Vec<u8>;
+pub(crate) type OrderKey = Vec<u8>;
 
 /// The key of something in a folder; `/` becomes a byte that no name has, so
 /// that what is in a folder comes before its next neighbour.
-pub(crate) fn key_in(folder: &[u8], name: &[u8]) -> Key {
+pub(crate) fn key_in(folder: &[u8], name: &[u8]) -> OrderKey {
     let mut key = Vec::with_capacity(folder.len() + 1 + name.len());
     key.extend_from_slice(folder);
     if !folder.is_empty() {
@@ -27,12 +27,12 @@ pub(crate) fn key_in(folder: &[u8], name: &[u8]) -> Key {
 }
 
 /// The key of the n-th piece of a list.
-pub(crate) fn key_at(number: usize) -> Key {
+pub(crate) fn key_at(number: usize) -> OrderKey {
     (number as u64).to_be_bytes().to_vec()
 }
 
 /// What comes of a piece of work.
-pub(crate) enum Item<W, D> {
+pub(crate) enum WorkOutput<W, D> {
     /// More work.
     Work(W),
     /// Results, with their number.
@@ -40,44 +40,44 @@ pub(crate) enum Item<W, D> {
 }
 
 /// What a piece of work puts its outcome into.
-pub(crate) type Outcome<W, D> = Vec<(Key, Item<W, D>)>;
+pub(crate) type WorkOutputs<W, D> = Vec<(OrderKey, WorkOutput<W, D>)>;
 
 /// What is to be done, and how.
-pub(crate) struct Plan<'a> {
+pub(crate) struct RunLimits<'a> {
     /// How many results are enough; none means all.
     pub(crate) needed: Option<u64>,
     /// Whether to stop at once.
-    pub(crate) stopped: &'a (dyn Fn() -> bool + Sync),
+    pub(crate) is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// The threads that a search may use.
-pub(crate) fn threads() -> usize {
+pub(crate) fn thread_count() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(12)
 }
 
-struct Line<W, D, T> {
-    state: Mutex<State<W, D, T>>,
+struct WorkQueue<W, D, T> {
+    state: Mutex<WorkQueueState<W, D, T>>,
     changed: Condvar,
 }
 
 /// A piece that a thread has taken on.
-struct Piece<W> {
-    key: Key,
+struct WorkPiece<W> {
+    key: OrderKey,
     work: W,
     dropped: Arc<AtomicBool>,
 }
 
-struct State<W, D, T> {
-    waiting: BTreeMap<Key, W>,
+struct WorkQueueState<W, D, T> {
+    waiting: BTreeMap<OrderKey, W>,
     /// What is being done; the mark says that nobody needs it any more.
-    running: BTreeMap<Key, Arc<AtomicBool>>,
-    done: BTreeMap<Key, (D, u64)>,
+    running: BTreeMap<OrderKey, Arc<AtomicBool>>,
+    done: BTreeMap<OrderKey, (D, u64)>,
     taken: u64,
     /// Results among the done.
     kept: u64,
     needed: Option<u64>,
     /// Nothing behind this is needed.
-    cut: Option<Key>,
+    cutoff: Option<OrderKey>,
     idle: usize,
     is_over: bool,
     /// Gets the results in order.
@@ -86,27 +86,27 @@ struct State<W, D, T> {
 
 /// Does all the work. Each thread has its own `hand`, which are given back in
 /// the end; `take` gets the results in order, and says when it has enough.
-pub(crate) fn run<W: Send, D: Send, H: Send>(
-    plan: &Plan<'_>,
-    start: Vec<(Key, W)>,
+pub(crate) fn run_ordered<W: Send, D: Send, H: Send>(
+    plan: &RunLimits<'_>,
+    start: Vec<(OrderKey, W)>,
     hand: impl Fn() -> H + Sync,
-    step: impl Fn(&mut H, &Key, W, &AtomicBool, &mut Outcome<W, D>) + Sync,
+    step: impl Fn(&mut H, &OrderKey, W, &AtomicBool, &mut WorkOutputs<W, D>) + Sync,
     take: impl FnMut(D) + Send,
 ) -> Vec<H> {
-    let line = Line::new(start, plan.needed, take);
+    let line = WorkQueue::new(start, plan.needed, take);
     let work = || {
         let mut hand = hand();
         let mut outcome = Vec::new();
-        let mut next = line.begin(plan);
-        while let Some(Piece { key, work, dropped }) = next {
-            let guard = Unfinished { line: &line };
+        let mut next = line.first_piece(plan);
+        while let Some(WorkPiece { key, work, dropped }) = next {
+            let guard = PanicGuard { queue: &line };
             step(&mut hand, &key, work, &dropped, &mut outcome);
             std::mem::forget(guard);
-            next = line.go_on(plan, &key, &mut outcome);
+            next = line.finish_and_next(plan, &key, &mut outcome);
         }
         hand
     };
-    let others = threads() - 1;
+    let others = thread_count() - 1;
     thread::scope(|scope| {
         let helpers: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
         let mut hands = vec![work()];
@@ -121,27 +121,27 @@ pub(crate) fn run<W: Send, D: Send, H: Send>(
 }
 
 /// Lets the other threads end when one of them panics.
-struct Unfinished<'a, W, D, T: FnMut(D)> {
-    line: &'a Line<W, D, T>,
+struct PanicGuard<'a, W, D, T: FnMut(D)> {
+    queue: &'a WorkQueue<W, D, T>,
 }
 
-impl<W, D, T: FnMut(D)> Drop for Unfinished<'_, W, D, T> {
+impl<W, D, T: FnMut(D)> Drop for PanicGuard<'_, W, D, T> {
     fn drop(&mut self) {
-        self.line.lock().is_over = true;
-        self.line.changed.notify_all();
+        self.queue.lock().is_over = true;
+        self.queue.changed.notify_all();
     }
 }
 
-impl<W, D, T: FnMut(D)> Line<W, D, T> {
-    fn new(start: Vec<(Key, W)>, needed: Option<u64>, take: T) -> Self {
-        let state = State {
+impl<W, D, T: FnMut(D)> WorkQueue<W, D, T> {
+    fn new(start: Vec<(OrderKey, W)>, needed: Option<u64>, take: T) -> Self {
+        let state = WorkQueueState {
             waiting: start.into_iter().collect(),
             running: BTreeMap::new(),
             done: BTreeMap::new(),
             taken: 0,
             kept: 0,
             needed,
-            cut: None,
+            cutoff: None,
             idle: 0,
             is_over: false,
             take,
@@ -149,19 +149,19 @@ impl<W, D, T: FnMut(D)> Line<W, D, T> {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<W, D, T>> {
+    fn lock(&self) -> MutexGuard<'_, WorkQueueState<W, D, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The first piece of a thread.
-    fn begin(&self, plan: &Plan<'_>) -> Option<Piece<W>> {
-        self.next(plan, self.lock())
+    fn first_piece(&self, plan: &RunLimits<'_>) -> Option<WorkPiece<W>> {
+        self.next_piece(plan, self.lock())
     }
 
     /// Hands in what came of a piece, and gives the next one. Both at once, so
     /// that threads seldom wait for each other.
-    fn go_on(&self, plan: &Plan<'_>, key: &Key, outcome: &mut Outcome<W, D>) -> Option<Piece<W>> {
-        let is_stopped = (plan.stopped)();
+    fn finish_and_next(&self, plan: &RunLimits<'_>, key: &OrderKey, outcome: &mut WorkOutputs<W, D>) -> Option<WorkPiece<W>> {
+        let is_stopped = (plan.is_stopped)();
         let mut state = self.lock();
         if is_stopped {
             // The piece may be unfinished, and what lies behind a gap is not
@@ -175,13 +175,13 @@ impl<W, D, T: FnMut(D)> Line<W, D, T> {
         if state.idle > 0 && (work > 1 || state.is_complete()) {
             self.changed.notify_all();
         }
-        self.next(plan, state)
+        self.next_piece(plan, state)
     }
 
     /// The next piece in the order; none when all is done.
-    fn next(&self, plan: &Plan<'_>, mut state: MutexGuard<'_, State<W, D, T>>) -> Option<Piece<W>> {
+    fn next_piece(&self, plan: &RunLimits<'_>, mut state: MutexGuard<'_, WorkQueueState<W, D, T>>) -> Option<WorkPiece<W>> {
         loop {
-            if !state.is_over && ((plan.stopped)() || state.is_complete()) {
+            if !state.is_over && ((plan.is_stopped)() || state.is_complete()) {
                 state.is_over = true;
                 self.changed.notify_all();
             }
@@ -191,7 +191,7 @@ impl<W, D, T: FnMut(D)> Line<W, D, T> {
             if let Some((key, work)) = state.waiting.pop_first() {
                 let dropped = Arc::new(AtomicBool::new(false));
                 state.running.insert(key.clone(), Arc::clone(&dropped));
-                return Some(Piece { key, work, dropped });
+                return Some(WorkPiece { key, work, dropped });
             }
             state.idle += 1;
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -200,23 +200,23 @@ impl<W, D, T: FnMut(D)> Line<W, D, T> {
     }
 }
 
-impl<W, D, T: FnMut(D)> State<W, D, T> {
+impl<W, D, T: FnMut(D)> WorkQueueState<W, D, T> {
     /// Puts in what came of a piece; says how much work that is.
-    fn finish(&mut self, key: &Key, outcome: &mut Outcome<W, D>) -> usize {
+    fn finish(&mut self, key: &OrderKey, outcome: &mut WorkOutputs<W, D>) -> usize {
         self.running.remove(key);
         let mut has_results = false;
         let mut work = 0;
         for (key, item) in outcome.drain(..) {
-            if self.cut.as_ref().is_some_and(|cut| key > *cut) {
+            if self.cutoff.as_ref().is_some_and(|cut| key > *cut) {
                 continue;
             }
             match item {
-                Item::Work(piece) => {
+                WorkOutput::Work(piece) => {
                     work += 1;
                     self.waiting.insert(key, piece);
                 }
-                Item::Done(_, 0) => {}
-                Item::Done(results, number) => {
+                WorkOutput::Done(_, 0) => {}
+                WorkOutput::Done(results, number) => {
                     has_results = true;
                     self.kept = self.kept.saturating_add(number);
                     self.done.insert(key, (results, number));
@@ -248,7 +248,7 @@ impl<W, D, T: FnMut(D)> State<W, D, T> {
         let Some((key, _)) = enough else { return };
         let cut = key.clone();
         let behind = (std::ops::Bound::Excluded(&cut), std::ops::Bound::Unbounded);
-        for (_, dropped) in self.running.range::<Key, _>(behind) {
+        for (_, dropped) in self.running.range::<OrderKey, _>(behind) {
             dropped.store(true, Ordering::Relaxed);
         }
         // Nothing can come of a piece behind the cut, so that it may go.
@@ -256,7 +256,7 @@ impl<W, D, T: FnMut(D)> State<W, D, T> {
         self.waiting.retain(|key, _| *key <= cut);
         self.done.retain(|key, _| *key <= cut);
         self.kept = self.done.values().map(|(_, number)| number).sum();
-        self.cut = Some(cut);
+        self.cutoff = Some(cut);
     }
 
     fn take_in_order(&mut self) {
@@ -277,5 +277,5 @@ impl<W, D, T: FnMut(D)> State<W, D, T> {
 }
 
 #[cfg(test)]
-#[path = "order_tests.rs"]
+#[path = "ordered_work_tests.rs"]
 mod tests;

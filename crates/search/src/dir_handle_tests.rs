@@ -9,11 +9,11 @@ use hermes_files::FileAccess;
 
 use super::*;
 
-fn handle(folder: &tempfile::TempDir) -> Handle {
+fn handle(folder: &tempfile::TempDir) -> DirHandle {
     let real = folder.path().canonicalize().unwrap();
     let cx = ToolContext::bare(&real);
     let opened = FileAccess::new(&cx).open_dir(&real).unwrap();
-    Handle::of(&opened, &real).unwrap()
+    DirHandle::open_verified(&opened, &real).unwrap()
 }
 
 fn world() -> tempfile::TempDir {
@@ -32,14 +32,14 @@ fn world() -> tempfile::TempDir {
 fn files_and_folders_below_are_reached() {
     let folder = world();
     let handle = handle(&folder);
-    let (mut file, known) = handle.open(Path::new("in/deep/file")).unwrap();
+    let (mut file, known) = handle.open_file(Path::new("in/deep/file")).unwrap();
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();
     assert_eq!((text.as_str(), known.len, known.kind), ("inside", 6, FileKind::File));
     let mut names = Vec::new();
-    let below = handle.folder(Path::new("in")).unwrap();
+    let below = handle.open_dir(Path::new("in")).unwrap();
     below
-        .entries(|name, kind| {
+        .for_each_entry(|name, kind| {
             names.push((name.to_str().unwrap().to_owned(), kind));
             true
         })
@@ -47,7 +47,7 @@ fn files_and_folders_below_are_reached() {
     names.sort();
     let expected = [("deep", FileKind::Directory), ("link", FileKind::Link), ("way", FileKind::Link)];
     assert_eq!(names, expected.map(|(name, kind)| (name.to_owned(), kind)));
-    assert_eq!(handle.known(Path::new("in/link")).unwrap().kind, FileKind::Link);
+    assert_eq!(handle.stat(Path::new("in/link")).unwrap().kind, FileKind::Link);
 }
 
 #[test]
@@ -55,15 +55,15 @@ fn no_link_is_followed_wherever_it_is() {
     let folder = world();
     let handle = handle(&folder);
     for path in ["in/link", "in/way/secret", "again/deep/file"] {
-        assert!(handle.open(Path::new(path)).is_err(), "{path}");
+        assert!(handle.open_file(Path::new(path)).is_err(), "{path}");
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
-        assert!(stepwise(handle.fd.as_fd(), Path::new(path), flags).is_err(), "{path}");
+        assert!(open_stepwise(handle.fd.as_fd(), Path::new(path), flags).is_err(), "{path}");
     }
     for path in ["in/way", "again/deep", "again"] {
-        assert!(handle.folder(Path::new(path)).is_err(), "{path}");
+        assert!(handle.open_dir(Path::new(path)).is_err(), "{path}");
     }
-    assert!(handle.open(Path::new("../etc/passwd")).is_err());
-    assert!(handle.folder(Path::new("in/../..")).is_err());
+    assert!(handle.open_file(Path::new("../etc/passwd")).is_err());
+    assert!(handle.open_dir(Path::new("in/../..")).is_err());
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn both_ways_lead_to_the_same_file() {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
     let stat = |fd: OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
     let (once, steps) = (
-        at_once(handle.fd.as_fd(), path, flags).unwrap(),
-        stepwise(handle.fd.as_fd(), path, flags).unwrap(),
+        open_with_openat2(handle.fd.as_fd(), path, flags).unwrap(),
+        open_stepwise(handle.fd.as_fd(), path, flags).unwrap(),
     );
     assert_eq!(stat(once), stat(steps));
 }
@@ -88,7 +88,7 @@ fn another_folder_in_its_place_is_refused() {
     let opened = FileAccess::new(&cx).open_dir(&real.join("in")).unwrap();
     fs::rename(real.join("in"), real.join("aside")).unwrap();
     fs::create_dir(real.join("in")).unwrap();
-    assert!(Handle::of(&opened, &real.join("in")).is_err());
+    assert!(DirHandle::open_verified(&opened, &real.join("in")).is_err());
 }
 
 #[test]
@@ -97,6 +97,6 @@ fn what_is_no_regular_file_is_not_opened_for_long() {
     let pipe = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let error = handle(&folder).open(Path::new("pipe")).unwrap_err();
+    let error = handle(&folder).open_file(Path::new("pipe")).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
 }

@@ -1,29 +1,29 @@
 //! The page of a search, as it is filled.
 
-use crate::content::{Hits, Report, Searched};
-use crate::lines::cut;
-use crate::watch::{Ended, Watch};
-use crate::{Found, Page};
+use crate::content::{FileMatches, MatchOutput, ContentResults};
+use crate::lines::slice_matches;
+use crate::monitor::{EarlyStop, SearchMonitor};
+use crate::{ResultPage, PageRange};
 
 /// The page that is being filled, and the sums.
 #[derive(Debug)]
-pub(crate) struct Book {
-    report: Report,
-    page: Page,
+pub(crate) struct PageBuilder {
+    output: MatchOutput,
+    page: PageRange,
     seen: u64,
     matches: u64,
-    items: Vec<Hits>,
+    items: Vec<FileMatches>,
     /// The total, where all was counted before.
     pub(crate) known_total: Option<u64>,
 }
 
-impl Book {
-    pub(crate) fn new(report: Report, page: Page) -> Self {
-        Self { report, page, seen: 0, matches: 0, items: Vec::new(), known_total: None }
+impl PageBuilder {
+    pub(crate) fn new(report: MatchOutput, page: PageRange) -> Self {
+        Self { output: report, page, seen: 0, matches: 0, items: Vec::new(), known_total: None }
     }
 
-    pub(crate) fn enter(&mut self, mut hits: Hits) {
-        let Report::Lines { before, after } = self.report else {
+    pub(crate) fn add(&mut self, mut hits: FileMatches) {
+        let MatchOutput::Lines { before, after } = self.output else {
             if hits.count == 0 {
                 return;
             }
@@ -39,30 +39,30 @@ impl Book {
         let (from, to) = (place(self.page.offset), place(self.page.end()));
         self.seen += number;
         self.matches = self.seen;
-        hits.matches = cut(hits.matches, from, to, before as u64, after as u64);
+        hits.matches = slice_matches(hits.matches, from, to, before as u64, after as u64);
         if !hits.matches.is_empty() {
             self.items.push(hits);
         }
     }
 
-    pub(crate) fn close(
+    pub(crate) fn finish(
         self,
-        watch: &Watch<'_>,
-        ended: Option<Ended>,
+        watch: &SearchMonitor<'_>,
+        ended: Option<EarlyStop>,
         counts_matches: bool,
-    ) -> Searched {
-        let is_counted = self.known_total.is_some() || self.report == Report::Counts;
+    ) -> ContentResults {
+        let is_counted = self.known_total.is_some() || self.output == MatchOutput::Counts;
         let is_enough = self.seen >= self.page.needed() && !is_counted;
         let total = self.known_total.unwrap_or(self.seen).max(self.seen);
-        let found = Found {
+        let found = ResultPage {
             items: self.items,
             total,
             is_exact: ended.is_none() && !is_enough,
             has_more: total > self.page.end() || ended.is_some(),
-            looked_at: watch.looked_at(),
+            files_visited: watch.files_visited(),
             skipped: watch.skipped(),
-            ended: if is_enough { None } else { ended },
+            early_stop: if is_enough { None } else { ended },
         };
-        Searched { found, matches: self.matches, counts_matches }
+        ContentResults { page: found, matches: self.matches, counts_matches }
     }
 }
