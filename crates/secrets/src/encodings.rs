@@ -10,7 +10,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Needle {
+pub(crate) struct EncodedNeedle {
     /// The text.
     pub(crate) text: String,
     /// Whether the letter before it may hold some bits of the value.
@@ -19,7 +19,7 @@ pub(crate) struct Needle {
     pub(crate) after: bool,
 }
 
-impl Needle {
+impl EncodedNeedle {
     fn plain(text: String) -> Self {
         Self { text, before: false, after: false }
     }
@@ -48,9 +48,9 @@ impl Needle {
 }
 
 /// Every form of a value.
-pub(crate) fn every_form(value: &str) -> BTreeSet<Needle> {
+pub(crate) fn all_forms(value: &str) -> BTreeSet<EncodedNeedle> {
     let mut forms = written_forms(value);
-    forms.extend(spelled_forms(value).into_iter().map(Needle::plain));
+    forms.extend(spelled_forms(value).into_iter().map(EncodedNeedle::plain));
     encode(value.as_bytes(), |needle| {
         forms.insert(needle);
     });
@@ -73,7 +73,7 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
         signs(&|sign| format!("&#x{:X};", u32::from(sign))),
         signs(&|sign| format!("\\u{{{:x}}}", u32::from(sign))),
         signs(&|sign| format!("\\U{:08x}", u32::from(sign))),
-        signs(&quoted),
+        signs(&shell_quoted),
         value.replace('\'', "'\\''"),
     ]);
     for before in [" 0x", ",0x", ", 0x"] {
@@ -89,10 +89,10 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
         let mut text = String::with_capacity(value.len() + 8);
         for sign in value.chars() {
             match sign {
-                '"' | '&' | '\'' | '+' | '<' | '>' | '`' => push_units(&mut text, sign, upper),
+                '"' | '&' | '\'' | '+' | '<' | '>' | '`' => push_utf16_escapes(&mut text, sign, upper),
                 '\\' => text.push_str("\\\\"),
                 _ if sign.is_ascii() => text.push(sign),
-                _ => push_units(&mut text, sign, upper),
+                _ => push_utf16_escapes(&mut text, sign, upper),
             }
         }
         forms.insert(escape(&text, 0));
@@ -100,7 +100,7 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
     }
     for upper in [false, true] {
         let mut units = String::with_capacity(value.len() * 6);
-        value.chars().for_each(|sign| push_units(&mut units, sign, upper));
+        value.chars().for_each(|sign| push_utf16_escapes(&mut units, sign, upper));
         forms.insert(escape(&units, 0));
         forms.insert(units);
     }
@@ -121,15 +121,15 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
 }
 
 /// A sign as `printf %q` of the shell writes it.
-fn quoted(sign: char) -> String {
+fn shell_quoted(sign: char) -> String {
     let is_plain = sign.is_alphanumeric() || "_@%+=:,./-".contains(sign);
     if is_plain { sign.to_string() } else { format!("\\{sign}") }
 }
 
 /// In hex, and in base64 at each of its three beginnings.
-fn encode(bytes: &[u8], mut report: impl FnMut(Needle)) {
-    report(Needle::plain(hex(bytes, false)));
-    report(Needle::plain(hex(bytes, true)));
+fn encode(bytes: &[u8], mut report: impl FnMut(EncodedNeedle)) {
+    report(EncodedNeedle::plain(hex(bytes, false)));
+    report(EncodedNeedle::plain(hex(bytes, true)));
     for offset in 0..3 {
         let mut shifted = vec![0; offset];
         shifted.extend_from_slice(bytes);
@@ -142,21 +142,21 @@ fn encode(bytes: &[u8], mut report: impl FnMut(Needle)) {
 }
 
 /// The forms in which the letters of a value stay readable.
-pub(crate) fn written_forms(value: &str) -> BTreeSet<Needle> {
-    let mut forms = BTreeSet::from([Needle::plain(value.to_owned())]);
+pub(crate) fn written_forms(value: &str) -> BTreeSet<EncodedNeedle> {
+    let mut forms = BTreeSet::from([EncodedNeedle::plain(value.to_owned())]);
     for style in 0..16_u8 {
         let escaped = escape(value, style);
         // A document within a document is escaped twice, and written down
         // once more.
         let twice = escape(&escaped, 0);
-        forms.insert(Needle::plain(escape(&twice, 0)));
-        forms.insert(Needle::plain(twice));
-        forms.insert(Needle::plain(escaped));
+        forms.insert(EncodedNeedle::plain(escape(&twice, 0)));
+        forms.insert(EncodedNeedle::plain(twice));
+        forms.insert(EncodedNeedle::plain(escaped));
     }
-    for kept in KEPT {
+    for kept in UNRESERVED_SETS {
         for plus in [false, true] {
             for upper in [false, true] {
-                forms.insert(Needle::plain(percent(value, kept, plus, upper)));
+                forms.insert(EncodedNeedle::plain(percent_encode(value, kept, plus, upper)));
             }
         }
     }
@@ -182,10 +182,10 @@ pub(crate) fn encoded_forms(value: &str) -> BTreeSet<String> {
 
 /// The letters of `encoded` that only the value decides: without those that
 /// share bits with what stands before or after it.
-fn inner_part(encoded: &str, offset: usize, length: usize) -> Option<Needle> {
+fn inner_part(encoded: &str, offset: usize, length: usize) -> Option<EncodedNeedle> {
     let (from, to) = (offset * 8, (offset + length) * 8);
     let text = encoded.get(from.div_ceil(6)..to / 6)?.to_owned();
-    Some(Needle { text, before: from % 6 != 0, after: to % 6 != 0 })
+    Some(EncodedNeedle { text, before: from % 6 != 0, after: to % 6 != 0 })
 }
 
 fn hex(bytes: &[u8], upper: bool) -> String {
@@ -212,24 +212,24 @@ fn escape(value: &str, style: u8) -> String {
             '\u{8}' => text.push_str("\\b"),
             '\u{c}' => text.push_str("\\f"),
             '/' if slash => text.push_str("\\/"),
-            '<' | '>' | '&' if html => push_units(&mut text, c, upper),
-            _ if c < ' ' || (ascii && !c.is_ascii()) => push_units(&mut text, c, upper),
+            '<' | '>' | '&' if html => push_utf16_escapes(&mut text, c, upper),
+            _ if c < ' ' || (ascii && !c.is_ascii()) => push_utf16_escapes(&mut text, c, upper),
             _ => text.push(c),
         }
     }
     text
 }
 
-fn push_units(text: &mut String, c: char, upper: bool) {
+fn push_utf16_escapes(text: &mut String, c: char, upper: bool) {
     for unit in c.encode_utf16(&mut [0; 2]) {
         let _ = if upper { write!(text, "\\u{unit:04X}") } else { write!(text, "\\u{unit:04x}") };
     }
 }
 
 /// The signs that one encoder or another leaves as they are.
-const KEPT: &[&str] = &["-_.~", "-_.~/", "-_.~!*'()", "*-._", "-_.~!*'();/?:@&=+$,#"];
+const UNRESERVED_SETS: &[&str] = &["-_.~", "-_.~/", "-_.~!*'()", "*-._", "-_.~!*'();/?:@&=+$,#"];
 
-fn percent(value: &str, kept: &str, plus: bool, upper: bool) -> String {
+fn percent_encode(value: &str, kept: &str, plus: bool, upper: bool) -> String {
     let mut text = String::with_capacity(value.len() + 8);
     for byte in value.bytes() {
         let sign = char::from(byte);

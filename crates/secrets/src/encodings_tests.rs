@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn texts(value: &str) -> Vec<String> {
-    every_form(value).into_iter().map(|needle| needle.text).collect()
+    all_forms(value).into_iter().map(|needle| needle.text).collect()
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_value_with_signs_has_all_of_them() {
 #[test]
 fn a_needle_takes_its_padding_along() {
     let text = format!("<{}>", STANDARD.encode("hunter22"));
-    let needle = every_form("hunter22")
+    let needle = all_forms("hunter22")
         .into_iter()
         .find(|needle| text.find(&needle.text).is_some())
         .expect("one form is in it");

@@ -5,11 +5,11 @@ use std::env;
 use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
-use crate::names::{is_secret, is_secret_value, split_words};
+use crate::secret_names::{is_secret, is_secret_value, split_words};
 
 /// Passed on under exactly these names.
 #[rustfmt::skip]
-const ALLOWED: &[&str] = &[
+const ALLOWED_VARIABLES: &[&str] = &[
     // Who and where.
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "SHLVL", "HOSTNAME",
     "TMPDIR", "TMP", "TEMP", "TZ", "MANPATH", "INFOPATH",
@@ -42,7 +42,7 @@ const ALLOWED: &[&str] = &[
 ];
 
 /// Passed on under any name that begins so; each ends at the end of a word.
-const FAMILIES: &[&str] = &[
+const ALLOWED_PREFIXES: &[&str] = &[
     "LC_",
     "XDG_",
     "CONDA_",
@@ -54,16 +54,16 @@ const FAMILIES: &[&str] = &[
 ];
 
 /// A name that ends in one of these words, after another word, names a place.
-const PLACES: &[&str] = &["HOME", "ROOT", "DIR", "PREFIX", "CACHE"];
+const PATH_SUFFIXES: &[&str] = &["HOME", "ROOT", "DIR", "PREFIX", "CACHE"];
 
 /// A name that ends in one of these words says how something is to run.
-const MANNERS: &[&str] = &[
+const MODE_SUFFIXES: &[&str] = &[
     "ENV", "PORT", "DEBUG", "VERBOSE", "MODE", "LEVEL", "STAGE", "MODULE", "FLAG", "FLAGS",
     "THREADS", "JOBS", "WORKERS",
 ];
 
 /// Names of which one begins so have a meaning of their own.
-const PARTICULAR: &[&str] = &["HERMES", "BASH", "ENV", "LD", "DYLD", "SSH", "SUDO", "KRB5"];
+const SPECIAL_PREFIXES: &[&str] = &["HERMES", "BASH", "ENV", "LD", "DYLD", "SSH", "SUDO", "KRB5"];
 
 /// The variables that a child process may have, in the order given.
 ///
@@ -80,21 +80,21 @@ pub fn child_env(
 
 /// The variables of this program that a child process may have.
 pub fn own_env() -> Vec<(String, String)> {
-    static JUDGED: Mutex<Judged> = Mutex::new(Judged { all: Vec::new(), passed: Vec::new() });
-    JUDGED.lock().unwrap_or_else(PoisonError::into_inner).pass(env::vars_os().collect())
+    static ENV_CACHE: Mutex<FilteredEnvCache> = Mutex::new(FilteredEnvCache { all: Vec::new(), passed: Vec::new() });
+    ENV_CACHE.lock().unwrap_or_else(PoisonError::into_inner).filter(env::vars_os().collect())
 }
 
 /// Variables that were judged. There is a child with every command, and they
 /// are hardly ever others.
 #[derive(Debug, Default)]
-struct Judged {
+struct FilteredEnvCache {
     all: Vec<(OsString, OsString)>,
     passed: Vec<(String, String)>,
 }
 
-impl Judged {
+impl FilteredEnvCache {
     /// Those of them that a child process may have.
-    fn pass(&mut self, all: Vec<(OsString, OsString)>) -> Vec<(String, String)> {
+    fn filter(&mut self, all: Vec<(OsString, OsString)>) -> Vec<(String, String)> {
         if self.all != all {
             let text = |it: &OsString| it.to_str().map(str::to_owned);
             let vars = all.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
@@ -110,17 +110,17 @@ fn may_pass(name: &str, value: &str, extra: &[String]) -> bool {
         return true;
     }
     // The list was gone through by eye, so the name cannot speak against it.
-    if ALLOWED.contains(&name) {
+    if ALLOWED_VARIABLES.contains(&name) {
         return !is_secret_value(value);
     }
-    let known = FAMILIES.iter().any(|family| name.starts_with(family))
-        || extra.iter().any(|wanted| in_family(wanted, name))
-        || is_harmless(name, value);
+    let known = ALLOWED_PREFIXES.iter().any(|family| name.starts_with(family))
+        || extra.iter().any(|wanted| matches_prefix(wanted, name))
+        || is_path_or_version(name, value);
     known && !is_secret(name, value)
 }
 
 /// Whether `wanted` is `FAMILY_*` and the name belongs to it.
-fn in_family(wanted: &str, name: &str) -> bool {
+fn matches_prefix(wanted: &str, name: &str) -> bool {
     wanted
         .strip_suffix('*')
         .filter(|family| family.len() > 1 && family.ends_with('_'))
@@ -128,32 +128,32 @@ fn in_family(wanted: &str, name: &str) -> bool {
 }
 
 /// `RAILS_ENV=test`, `PORT=3000`: words and small numbers, as no key is made.
-fn is_manner(words: &[String], value: &str) -> bool {
+fn is_mode_setting(words: &[String], value: &str) -> bool {
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return false };
     let is_word = |part: &str| {
         let number = part.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let is_number = number.len() <= 5 && number.bytes().all(|b| b.is_ascii_digit());
         part.len() <= 20 && is_number
     };
-    MANNERS.contains(&last.as_str())
-        && !PARTICULAR.contains(&first.as_str())
+    MODE_SUFFIXES.contains(&last.as_str())
+        && !SPECIAL_PREFIXES.contains(&first.as_str())
         && !value.is_empty()
         && value.len() <= 64
         && value.split(['.', '-', '_', ':', ',', '*', '=']).all(is_word)
 }
 
 /// `SOMETHING_HOME=/a/place` and `SOMETHING_VERSION=1.2.3`.
-fn is_harmless(name: &str, value: &str) -> bool {
+fn is_path_or_version(name: &str, value: &str) -> bool {
     let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     if !name.chars().all(plain) {
         return false;
     }
     let words = split_words(name);
-    if is_manner(&words, value) {
+    if is_mode_setting(&words, value) {
         return true;
     }
     let [_, .., last] = words.as_slice() else { return false };
-    if PLACES.contains(&last.as_str()) {
+    if PATH_SUFFIXES.contains(&last.as_str()) {
         return value.starts_with('/');
     }
     let in_version = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');

@@ -8,44 +8,44 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::encodings::{encoded_forms, escaped_forms};
-use crate::wording::ordinary_letters;
+use crate::ordinary_text::ordinary_letters;
 
 /// A piece of this many letters gives a value away.
-const SHORTEST_PIECE: usize = 12;
+const MIN_FRAGMENT_CHARS: usize = 12;
 
 /// The beginning or the end of a short value may be shorter.
-const SHORTEST_END: usize = 8;
+const MIN_EDGE_CHARS: usize = 8;
 
 /// A value up to here is told by half of it.
-const LONGEST_HALVED: usize = 23;
+const MAX_HALVED_CHARS: usize = 23;
 
 /// So many letters of a signed token may tell no more than whose it is.
-const FIRST_CLAIM: usize = 24;
+const PUBLIC_CLAIM_CHARS: usize = 24;
 
 /// The letters of an anchor.
-const ANCHOR: usize = 8;
+const ANCHOR_CHARS: usize = 8;
 
 /// From one anchor to the next: a shortest piece holds at least one.
-const STRIDE: usize = SHORTEST_PIECE - ANCHOR + 1;
+const ANCHOR_STRIDE: usize = MIN_FRAGMENT_CHARS - ANCHOR_CHARS + 1;
 
 /// So far a piece is read to each side of an anchor. Longer pieces hold more
 /// anchors, and what is found at them overlaps.
-const REACH: usize = 64;
+const MAX_EXTEND_CHARS: usize = 64;
 
 /// The same anchor is kept for so many places of one value.
-const MAX_PLACES: usize = 8;
+const MAX_ANCHOR_POSITIONS: usize = 8;
 
 /// One value has no more anchors in one form: it would be longer than 5 KB.
-const MAX_OF_FORM: usize = 1024;
+const MAX_FORM_ANCHORS: usize = 1024;
 
 /// All values together have no more anchors.
 const MAX_ANCHORS: usize = 16 * 1024;
 
 /// Encoded forms, of which there are many, are left out from here on.
-const MAX_WITH_ENCODED: usize = 2 * 1024;
+const MAX_ENCODED_ANCHORS: usize = 2 * 1024;
 
 /// The text of a value in one form, of which pieces are looked for.
-struct Form {
+struct ValueForm {
     text: String,
     ordinary: Vec<bool>,
     label: usize,
@@ -55,27 +55,27 @@ struct Form {
 
 /// Where an anchor is in its form.
 #[derive(Clone, Copy)]
-struct Anchor {
+struct FragmentAnchor {
     form: usize,
     offset: usize,
 }
 
 /// The pieces of all values.
 #[derive(Default)]
-pub(crate) struct Fragments {
-    forms: Vec<Form>,
-    anchors: Vec<Anchor>,
+pub(crate) struct FragmentIndex {
+    forms: Vec<ValueForm>,
+    anchors: Vec<FragmentAnchor>,
     escapable: bool,
 }
 
-impl Fragments {
+impl FragmentIndex {
     /// Of values, each with the number of its label.
     pub(crate) fn new<'a>(values: impl IntoIterator<Item = (&'a str, usize)>) -> Self {
         let mut fragments = Self::default();
         let mut seen = HashSet::new();
         let values: Vec<_> = values.into_iter().filter(|(value, _)| is_eligible(value)).collect();
         for (value, label) in &values {
-            let halved = value.len() <= LONGEST_HALVED;
+            let halved = value.len() <= MAX_HALVED_CHARS;
             fragments.escapable |= value.contains(['"', '\\']);
             for text in escaped_forms(value) {
                 if seen.insert(text.clone()) {
@@ -84,10 +84,10 @@ impl Fragments {
             }
         }
         for (value, label) in &values {
-            let from = public_length(value.as_bytes());
+            let from = public_prefix_length(value.as_bytes());
             for text in encoded_forms(value.get(from..).unwrap_or_default()) {
-                if fragments.anchors.len() < MAX_WITH_ENCODED && seen.insert(text.clone()) {
-                    fragments.add(text, *label, false, MAX_WITH_ENCODED);
+                if fragments.anchors.len() < MAX_ENCODED_ANCHORS && seen.insert(text.clone()) {
+                    fragments.add(text, *label, false, MAX_ENCODED_ANCHORS);
                 }
             }
         }
@@ -96,31 +96,31 @@ impl Fragments {
 
     fn add(&mut self, text: String, label: usize, halved: bool, limit: usize) {
         let bytes = text.as_bytes();
-        let Some(last) = bytes.len().checked_sub(ANCHOR) else { return };
+        let Some(last) = bytes.len().checked_sub(ANCHOR_CHARS) else { return };
         let mut ordinary = ordinary_letters(bytes);
-        for flag in ordinary.iter_mut().take(public_length(bytes)) {
+        for flag in ordinary.iter_mut().take(public_prefix_length(bytes)) {
             *flag = true;
         }
         let mut places: HashMap<&[u8], usize> = HashMap::new();
-        let room = limit.saturating_sub(self.anchors.len()).min(MAX_OF_FORM);
+        let room = limit.saturating_sub(self.anchors.len()).min(MAX_FORM_ANCHORS);
         let form = self.forms.len();
-        let offsets = (0..last).step_by(STRIDE).chain([last]);
+        let offsets = (0..last).step_by(ANCHOR_STRIDE).chain([last]);
         let anchors = offsets.filter(|offset| {
-            let anchor = bytes.get(*offset..offset + ANCHOR).unwrap_or_default();
+            let anchor = bytes.get(*offset..offset + ANCHOR_CHARS).unwrap_or_default();
             let place = places.entry(anchor).or_default();
             *place += 1;
             // A row of one letter or two may fill a whole text.
-            *place <= MAX_PLACES && distinct(anchor) > 2
+            *place <= MAX_ANCHOR_POSITIONS && distinct_bytes(anchor) > 2
         });
-        self.anchors.extend(anchors.take(room).map(|offset| Anchor { form, offset }));
-        self.forms.push(Form { text, ordinary, label, halved });
+        self.anchors.extend(anchors.take(room).map(|offset| FragmentAnchor { form, offset }));
+        self.forms.push(ValueForm { text, ordinary, label, halved });
     }
 
     /// What the automaton has to look for, in order.
     pub(crate) fn anchors(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.anchors.iter().map(|anchor| {
             let bytes = self.forms.get(anchor.form).map_or(&[][..], |form| form.text.as_bytes());
-            bytes.get(anchor.offset..anchor.offset + ANCHOR).unwrap_or_default()
+            bytes.get(anchor.offset..anchor.offset + ANCHOR_CHARS).unwrap_or_default()
         })
     }
 
@@ -136,7 +136,7 @@ impl Fragments {
 
     /// The piece around the anchor of this number found at `start`, and its
     /// label; none if there is too little of the value in it.
-    pub(crate) fn piece_at(
+    pub(crate) fn fragment_at(
         &self,
         number: usize,
         text: &str,
@@ -145,24 +145,24 @@ impl Fragments {
         let anchor = self.anchors.get(number)?;
         let form = self.forms.get(anchor.form)?;
         let (text, value) = (text.as_bytes(), form.text.as_bytes());
-        let (before, after) = (text.get(..start)?, text.get(start + ANCHOR..)?);
-        let (head, tail) = (value.get(..anchor.offset)?, value.get(anchor.offset + ANCHOR..)?);
-        let back = before.iter().rev().zip(head.iter().rev()).take(REACH);
+        let (before, after) = (text.get(..start)?, text.get(start + ANCHOR_CHARS..)?);
+        let (head, tail) = (value.get(..anchor.offset)?, value.get(anchor.offset + ANCHOR_CHARS..)?);
+        let back = before.iter().rev().zip(head.iter().rev()).take(MAX_EXTEND_CHARS);
         let back = back.take_while(|(one, other)| one == other).count();
-        let on = after.iter().zip(tail).take(REACH);
+        let on = after.iter().zip(tail).take(MAX_EXTEND_CHARS);
         let on = on.take_while(|(one, other)| one == other).count();
-        let end = anchor.offset + ANCHOR + on;
-        form.gives_away(anchor.offset - back, end).then_some((
+        let end = anchor.offset + ANCHOR_CHARS + on;
+        form.is_identifying(anchor.offset - back, end).then_some((
             start - back,
-            start + ANCHOR + on,
+            start + ANCHOR_CHARS + on,
             form.label,
         ))
     }
 }
 
-impl Form {
+impl ValueForm {
     /// Whether this piece of the value cannot be there by chance.
-    fn gives_away(&self, from: usize, to: usize) -> bool {
+    fn is_identifying(&self, from: usize, to: usize) -> bool {
         let (Some(piece), Some(ordinary)) =
             (self.text.as_bytes().get(from..to), self.ordinary.get(from..to))
         else {
@@ -175,12 +175,12 @@ impl Form {
         let is_separator = |byte: u8| b"-_.".contains(&byte);
         let pairs = piece.iter().zip(ordinary);
         let random = pairs.filter(|(byte, ordinary)| !**ordinary && !is_separator(**byte)).count();
-        if piece.len() >= SHORTEST_PIECE {
+        if piece.len() >= MIN_FRAGMENT_CHARS {
             let is_most = piece.len() * 4 >= length * 3 && has_letters_and_digits(piece);
             return random >= 4 || is_most;
         }
         let at_end = from == 0 || to == length;
-        let enough = piece.len() >= SHORTEST_END.max(length.div_ceil(2));
+        let enough = piece.len() >= MIN_EDGE_CHARS.max(length.div_ceil(2));
         self.halved && at_end && enough && random >= 5
     }
 }
@@ -188,7 +188,7 @@ impl Form {
 /// Whether pieces of a value are looked for: it is one long word of mixed
 /// letters, no address, no path and no text.
 fn is_eligible(value: &str) -> bool {
-    value.len() >= SHORTEST_PIECE
+    value.len() >= MIN_FRAGMENT_CHARS
         && value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
         && (!value.contains('/') || is_base64(value.as_bytes()))
         && is_mixed(value.as_bytes())
@@ -207,10 +207,10 @@ fn is_base64(value: &[u8]) -> bool {
 
 /// How far a signed token is like others: the first part says only how it was
 /// signed, and the second begins with the name of a claim.
-fn public_length(value: &[u8]) -> usize {
+fn public_prefix_length(value: &[u8]) -> usize {
     let dot = value.iter().position(|byte| *byte == b'.').filter(|_| value.starts_with(b"eyJ"));
     let Some(dot) = dot else { return 0 };
-    let claims = value.iter().skip(dot + 1).take(FIRST_CLAIM).take_while(|byte| **byte != b'.');
+    let claims = value.iter().skip(dot + 1).take(PUBLIC_CLAIM_CHARS).take_while(|byte| **byte != b'.');
     dot + 1 + claims.count()
 }
 
@@ -218,7 +218,7 @@ fn public_length(value: &[u8]) -> usize {
 pub(crate) fn is_mixed(piece: &[u8]) -> bool {
     let both_cases =
         piece.iter().any(u8::is_ascii_uppercase) && piece.iter().any(u8::is_ascii_lowercase);
-    has_letters_and_digits(piece) || (both_cases && distinct(piece) >= 8)
+    has_letters_and_digits(piece) || (both_cases && distinct_bytes(piece) >= 8)
 }
 
 fn has_letters_and_digits(piece: &[u8]) -> bool {
@@ -226,7 +226,7 @@ fn has_letters_and_digits(piece: &[u8]) -> bool {
 }
 
 /// How many different bytes there are in an ASCII text.
-fn distinct(piece: &[u8]) -> u32 {
+fn distinct_bytes(piece: &[u8]) -> u32 {
     piece.iter().fold(0_u128, |seen, byte| seen | 1 << (byte & 127)).count_ones()
 }
 

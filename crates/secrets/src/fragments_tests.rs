@@ -207,10 +207,10 @@ fn a_value_known_twice_has_the_first_name() {
 fn the_number_of_anchors_is_bounded() {
     let secrets: Vec<String> = (0..5000_u64).map(|n| random_text(n, 64)).collect();
     let pairs = secrets.iter().enumerate().map(|(at, value)| (value.as_str(), at));
-    assert_eq!(Fragments::new(pairs).len(), MAX_ANCHORS);
+    assert_eq!(FragmentIndex::new(pairs).len(), MAX_ANCHORS);
     let long = random_text(7, 60_000);
-    let fragments = Fragments::new([(long.as_str(), 0)]);
-    assert_eq!(fragments.len(), MAX_WITH_ENCODED.min(MAX_OF_FORM * 7));
+    let fragments = FragmentIndex::new([(long.as_str(), 0)]);
+    assert_eq!(fragments.len(), MAX_ENCODED_ANCHORS.min(MAX_FORM_ANCHORS * 7));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn must_go(piece: &str) -> bool {
 }
 
 fn left_over(value: &str, clean: &str) -> Option<String> {
-    let letters = value.as_bytes().windows(SHORTEST_PIECE);
+    let letters = value.as_bytes().windows(MIN_FRAGMENT_CHARS);
     letters
         .filter_map(|piece| std::str::from_utf8(piece).ok())
         .find(|piece| must_go(piece) && clean.contains(piece))
@@ -282,8 +282,8 @@ fn left_over(value: &str, clean: &str) -> Option<String> {
 
 fn pieces(value: &str, cuts: &[(prop::sample::Index, usize)]) -> Vec<String> {
     let cut = |(from, length): &(prop::sample::Index, usize)| {
-        let from = from.index(value.len() - SHORTEST_PIECE + 1);
-        value[from..value.len().min(from + SHORTEST_PIECE + length)].to_owned()
+        let from = from.index(value.len() - MIN_FRAGMENT_CHARS + 1);
+        value[from..value.len().min(from + MIN_FRAGMENT_CHARS + length)].to_owned()
     };
     cuts.iter().map(cut).collect()
 }
@@ -339,7 +339,7 @@ proptest! {
         extra in 0..8_usize,
         gap in "[ …\n\"]{0,3}",
     ) {
-        let least = SHORTEST_END.max(value.len().div_ceil(2));
+        let least = MIN_EDGE_CHARS.max(value.len().div_ceil(2));
         let length = value.len().min(least + extra);
         let redactor = knowing(&[("ONE", &value)]);
         for piece in [&value[..length], &value[value.len() - length..]] {

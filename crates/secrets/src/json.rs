@@ -2,13 +2,13 @@
 //! again, so that neither an escape nor the structure is cut.
 
 use crate::Redactor;
-use crate::patterns::{credential, secret_header};
+use crate::patterns::{header_credential, secret_header};
 
 /// A number or a word shorter than this cannot be a secret.
-const SHORTEST_TOKEN: usize = 6;
+const MIN_TOKEN_CHARS: usize = 6;
 
 /// The text without secrets; none if it has none.
-pub(crate) fn redact(text: &str, redactor: &Redactor) -> Option<String> {
+pub(crate) fn redact_json(text: &str, redactor: &Redactor) -> Option<String> {
     let mut clean = String::with_capacity(text.len());
     let mut changed = false;
     // The header that the last string names, in case it is a key.
@@ -45,7 +45,7 @@ pub(crate) fn redact(text: &str, redactor: &Redactor) -> Option<String> {
 fn redact_string(content: &str, header: Option<&str>, redactor: &Redactor) -> Option<String> {
     let redacted = redactor.redact(content);
     if let Some(header) = header
-        && let (Some((start, end, kind)), _) = credential(&redacted, header)
+        && let (Some((start, end, kind)), _) = header_credential(&redacted, header)
     {
         let before = redacted.get(..start).unwrap_or_default();
         let after = redacted.get(end..).unwrap_or_default();
@@ -57,7 +57,7 @@ fn redact_string(content: &str, header: Option<&str>, redactor: &Redactor) -> Op
 /// What stands between strings: punctuation, numbers, words. Whether
 /// something was taken out of it.
 fn redact_structure(structure: &str, redactor: &Redactor, clean: &mut String) -> bool {
-    if structure.len() < SHORTEST_TOKEN || !redactor.is_dirty(structure) {
+    if structure.len() < MIN_TOKEN_CHARS || !redactor.contains_secret(structure) {
         clean.push_str(structure);
         return false;
     }
@@ -70,7 +70,7 @@ fn redact_structure(structure: &str, redactor: &Redactor, clean: &mut String) ->
     for piece in structure.split_inclusive(is_punctuation) {
         let token = piece.trim_end_matches(is_punctuation);
         let after = piece.get(token.len()..).unwrap_or_default();
-        if redactor.is_dirty(token) {
+        if redactor.contains_secret(token) {
             push_literal(clean, &redactor.redact(token));
             changed = true;
         } else {
@@ -145,8 +145,8 @@ fn read_escape(text: &str) -> (Option<char>, usize) {
         Some(b'\\') => plain('\\'),
         Some(b'/') => plain('/'),
         Some(b'u') => {
-            let Some(first) = unit(text) else { return (None, 1) };
-            let second = text.get(6..).and_then(unit);
+            let Some(first) = unicode_escape(text) else { return (None, 1) };
+            let second = text.get(6..).and_then(unicode_escape);
             let pair = second.map_or(vec![first], |second| vec![first, second]);
             match char::decode_utf16(pair).next() {
                 Some(Ok(c)) => (Some(c), if c.len_utf16() == 2 { 12 } else { 6 }),
@@ -158,7 +158,7 @@ fn read_escape(text: &str) -> (Option<char>, usize) {
 }
 
 /// The number in a `\uXXXX` at the start of the text.
-fn unit(text: &str) -> Option<u16> {
+fn unicode_escape(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let all_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
     if all_hex { u16::from_str_radix(digits, 16).ok() } else { None }

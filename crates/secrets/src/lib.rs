@@ -1,24 +1,24 @@
 //! What is secret: which names and values, how they are kept, and how they
 //! are kept out of every text.
 
-mod commonplace;
-mod dumps;
+mod common_values;
+mod hex_dumps;
 mod encodings;
 pub mod environment;
 mod fragments;
 mod json;
-mod lanes;
-mod lines;
-pub mod names;
+mod prefilter;
+mod secret_parts;
+pub mod secret_names;
 mod patterns;
 pub mod redact;
 pub mod reference;
 mod secret;
 pub mod vault;
-mod wording;
+mod ordinary_text;
 
 pub use environment::{child_env, own_env};
-pub use names::{Shown, is_secret, is_secret_name, is_secret_value, shown};
+pub use secret_names::{MaskedVariable, is_secret, is_secret_name, is_secret_value, mask_variable};
 pub use redact::{Redactor, RedactorError};
 pub use secret::Secret;
-pub use vault::{Listed, Vault, VaultError};
+pub use vault::{SecretSummary, Vault, VaultError};

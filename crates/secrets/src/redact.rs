@@ -10,25 +10,25 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use aho_corasick::dfa::DFA;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use crate::commonplace::is_commonplace;
-use crate::dumps;
-use crate::encodings::{Needle, every_form, written_forms};
-use crate::fragments::Fragments;
+use crate::common_values::is_common_value;
+use crate::hex_dumps;
+use crate::encodings::{EncodedNeedle, all_forms, written_forms};
+use crate::fragments::FragmentIndex;
 use crate::json;
-use crate::lanes;
-use crate::lines::telling_parts;
-use crate::patterns::{Examiner, Kind, TRIGGERS, assigned_values};
+use crate::prefilter;
+use crate::secret_parts::identifying_parts;
+use crate::patterns::{TriggerExaminer, SecretKind, PATTERN_TRIGGERS, assigned_values};
 
 /// The automaton looks for this much of a needle; the rest is compared. So a
 /// private key costs no more than a token.
-const LOOKED_FOR: usize = 10;
+const NEEDLE_PREFIX_BYTES: usize = 10;
 
 /// Up to here the faster automaton is affordable.
-const MAX_FAST: usize = 40_000;
+const MAX_FAST_PATTERNS: usize = 40_000;
 
 /// So much text is read before the faster automaton is worth its making: a
 /// program that makes one call reads a few thousand bytes.
-const WORTH_IT: usize = 512 * 1024;
+const FAST_AFTER_BYTES: usize = 512 * 1024;
 
 /// What is left of a text may, next to what was put in, read like another
 /// secret. It is gone over again, but not without end.
@@ -42,37 +42,37 @@ pub struct RedactorError(String);
 /// Takes secrets out of texts. Cheap to clone, and never changes.
 #[derive(Clone)]
 pub struct Redactor {
-    inner: Arc<Inner>,
+    inner: Arc<RedactorInner>,
 }
 
-struct Inner {
+struct RedactorInner {
     automaton: AhoCorasick,
     /// The same, made later and faster; none if it would be too large.
-    fast: OnceLock<Option<Fast>>,
+    fast: OnceLock<Option<FastMatcher>>,
     /// How much text was read so far.
     read: AtomicUsize,
-    needles: Vec<(Needle, usize)>,
-    fragments: Fragments,
+    needles: Vec<(EncodedNeedle, usize)>,
+    fragments: FragmentIndex,
     /// What stands for the secrets, then what stands for the kinds.
     labels: Vec<String>,
     unguarded: Vec<String>,
     /// The values themselves and what finds them, once they may stand in a dump.
     values: Vec<(String, usize)>,
-    dumped: OnceLock<Option<AhoCorasick>>,
+    dump_automaton: OnceLock<Option<AhoCorasick>>,
 }
 
 /// What is worth its making where much is read.
-struct Fast {
+struct FastMatcher {
     automaton: AhoCorasick,
     /// Tells whether there is anything to find at all.
-    glance: Option<DFA>,
+    prefilter: Option<DFA>,
     /// The bytes of the longest of what is looked for.
-    longest: usize,
+    longest_pattern: usize,
 }
 
 /// A part of a text that has to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
+struct SecretSpan {
     start: usize,
     end: usize,
     label: usize,
@@ -87,10 +87,10 @@ impl fmt::Debug for Redactor {
 impl Default for Redactor {
     /// Knows the shapes of tokens and no values.
     fn default() -> Self {
-        static SHAPES: LazyLock<Redactor> = LazyLock::new(|| {
+        static DEFAULT_REDACTOR: LazyLock<Redactor> = LazyLock::new(|| {
             Redactor::new(std::iter::empty::<(&str, &str)>()).expect("the triggers are few")
         });
-        SHAPES.clone()
+        DEFAULT_REDACTOR.clone()
     }
 }
 
@@ -109,37 +109,37 @@ impl Redactor {
         let (mut guarded, mut shown) = (Vec::new(), Vec::new());
         for (name, value) in secrets {
             let (name, value) = (name.as_ref(), value.as_ref().trim());
-            if is_commonplace(value) {
+            if is_common_value(value) {
                 unguarded.push(name.to_owned());
                 continue;
             }
             let label = labels.len();
             labels.push(label_for(name, value));
-            let mut forms = every_form(value);
-            for part in telling_parts(value) {
+            let mut forms = all_forms(value);
+            for part in identifying_parts(value) {
                 forms.extend(written_forms(part));
-                shown.extend((part.len() >= dumps::SHORTEST).then(|| (part.to_owned(), label)));
+                shown.extend((part.len() >= hex_dumps::MIN_VALUE_BYTES).then(|| (part.to_owned(), label)));
             }
             needles.extend(forms.into_iter().map(|needle| (needle, label)));
             guarded.push((value.to_owned(), label));
         }
-        labels.extend(Kind::ALL.iter().map(|kind| format!("[redacted:{}]", kind.name())));
+        labels.extend(SecretKind::ALL_KINDS.iter().map(|kind| format!("[redacted:{}]", kind.name())));
         let values = guarded.iter().map(|(value, label)| (value.as_str(), *label));
-        let fragments = Fragments::new(values);
-        let automaton = build(&needles, &fragments, AhoCorasickKind::ContiguousNFA)
+        let fragments = FragmentIndex::new(values);
+        let automaton = build_automaton(&needles, &fragments, AhoCorasickKind::ContiguousNFA)
             .map_err(|error| RedactorError(error.to_string()))?;
-        guarded.retain(|(value, _)| value.len() >= dumps::SHORTEST);
+        guarded.retain(|(value, _)| value.len() >= hex_dumps::MIN_VALUE_BYTES);
         guarded.append(&mut shown);
         let (fast, read) = (OnceLock::new(), AtomicUsize::new(0));
         let (values, dumped) = (guarded, OnceLock::new());
         let mut inner =
-            Inner { automaton, fast, read, needles, fragments, labels, unguarded, values, dumped };
+            RedactorInner { automaton, fast, read, needles, fragments, labels, unguarded, values, dump_automaton: dumped };
         inner.settle_labels();
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The names whose values are too short or too ordinary to be looked for.
-    pub fn unguarded(&self) -> &[String] {
+    pub fn unprotected_names(&self) -> &[String] {
         &self.inner.unguarded
     }
 
@@ -193,10 +193,10 @@ impl Redactor {
         } else {
             text.contains("\\u") || text.contains("\\/")
         };
-        if !hidden && !self.is_dirty(text) {
+        if !hidden && !self.contains_secret(text) {
             return;
         }
-        if let Some(clean) = json::redact(text, self) {
+        if let Some(clean) = json::redact_json(text, self) {
             *text = clean;
         }
     }
@@ -223,20 +223,20 @@ impl Redactor {
     }
 
     /// Whether there is something to take out.
-    pub fn is_dirty(&self, text: &str) -> bool {
+    pub fn contains_secret(&self, text: &str) -> bool {
         !self.inner.spans(text).is_empty()
     }
 
     /// What stands for something of this kind.
-    pub(crate) fn label_of(&self, kind: Kind) -> &str {
-        let at = self.inner.labels.len() - Kind::ALL.len() + kind as usize;
+    pub(crate) fn label_of(&self, kind: SecretKind) -> &str {
+        let at = self.inner.labels.len() - SecretKind::ALL_KINDS.len() + kind as usize;
         self.inner.labels.get(at).map_or("", String::as_str)
     }
 }
 
-fn build(
-    needles: &[(Needle, usize)],
-    fragments: &Fragments,
+fn build_automaton(
+    needles: &[(EncodedNeedle, usize)],
+    fragments: &FragmentIndex,
     kind: AhoCorasickKind,
 ) -> Result<AhoCorasick, aho_corasick::BuildError> {
     AhoCorasick::builder()
@@ -247,14 +247,14 @@ fn build(
 
 /// What the automaton looks for, in order.
 fn patterns<'a>(
-    needles: &'a [(Needle, usize)],
-    fragments: &'a Fragments,
+    needles: &'a [(EncodedNeedle, usize)],
+    fragments: &'a FragmentIndex,
 ) -> impl Iterator<Item = &'a [u8]> + Clone {
     let values = needles.iter().map(|(needle, _)| {
         let bytes = needle.text.as_bytes();
-        bytes.get(..LOOKED_FOR).unwrap_or(bytes)
+        bytes.get(..NEEDLE_PREFIX_BYTES).unwrap_or(bytes)
     });
-    let triggers = TRIGGERS.iter().map(|(text, _)| text.as_bytes());
+    let triggers = PATTERN_TRIGGERS.iter().map(|(text, _)| text.as_bytes());
     values.chain(fragments.anchors()).chain(triggers)
 }
 
@@ -267,7 +267,7 @@ fn label_for(name: &str, value: &str) -> String {
     if name.is_empty() || telling { "[secret]".to_owned() } else { format!("[secret:{name}]") }
 }
 
-impl Inner {
+impl RedactorInner {
     /// A label in which a secret is found would be replaced without end.
     fn settle_labels(&mut self) {
         for at in 0..self.labels.len() {
@@ -283,50 +283,50 @@ impl Inner {
     }
 
     /// What is made for much text, once much was read.
-    fn fast_for(&self, text: &str) -> Option<&Fast> {
-        if self.read.fetch_add(text.len(), Relaxed) < WORTH_IT {
+    fn fast_matcher_for(&self, text: &str) -> Option<&FastMatcher> {
+        if self.read.fetch_add(text.len(), Relaxed) < FAST_AFTER_BYTES {
             return None;
         }
         let make = || {
             let lengths = patterns(&self.needles, &self.fragments).map(<[u8]>::len);
-            if lengths.clone().sum::<usize>() > MAX_FAST {
+            if lengths.clone().sum::<usize>() > MAX_FAST_PATTERNS {
                 return None;
             }
-            let automaton = build(&self.needles, &self.fragments, AhoCorasickKind::DFA).ok()?;
-            let glance = lanes::build(patterns(&self.needles, &self.fragments));
-            Some(Fast { automaton, glance, longest: lengths.max().unwrap_or_default() })
+            let automaton = build_automaton(&self.needles, &self.fragments, AhoCorasickKind::DFA).ok()?;
+            let glance = prefilter::build_dfa(patterns(&self.needles, &self.fragments));
+            Some(FastMatcher { automaton, prefilter: glance, longest_pattern: lengths.max().unwrap_or_default() })
         };
         self.fast.get_or_init(make).as_ref()
     }
 
     /// What has to go, from the left, no two parts overlapping.
-    fn spans(&self, text: &str) -> Vec<Span> {
-        let first_kind = self.labels.len() - Kind::ALL.len();
+    fn spans(&self, text: &str) -> Vec<SecretSpan> {
+        let first_kind = self.labels.len() - SecretKind::ALL_KINDS.len();
         let first_anchor = self.needles.len();
         let first_trigger = first_anchor + self.fragments.len();
-        let fast = self.fast_for(text);
-        let is_clean = |fast: &Fast| {
-            let glance = fast.glance.as_ref();
-            glance.is_some_and(|glance| lanes::finds_nothing(glance, fast.longest, text.as_bytes()))
+        let fast = self.fast_matcher_for(text);
+        let is_clean = |fast: &FastMatcher| {
+            let glance = fast.prefilter.as_ref();
+            glance.is_some_and(|glance| prefilter::has_no_match(glance, fast.longest_pattern, text.as_bytes()))
         };
-        let mut found = if dumps::is_suspected(text) { self.dumped(text) } else { Vec::new() };
+        let mut found = if hex_dumps::may_contain_dump(text) { self.dumped_spans(text) } else { Vec::new() };
         if fast.is_some_and(is_clean) {
             return merge(found);
         }
-        let mut examiner = Examiner::new(text);
+        let mut examiner = TriggerExaminer::new(text);
         let automaton = fast.map_or(&self.automaton, |fast| &fast.automaton);
         for hit in automaton.find_overlapping_iter(text) {
             let pattern = hit.pattern().as_usize();
             if let Some((needle, label)) = self.needles.get(pattern) {
                 if let Some((start, end)) = needle.range_at(text, hit.start()) {
-                    found.push(Span { start, end, label: *label });
+                    found.push(SecretSpan { start, end, label: *label });
                 }
             } else if pattern < first_trigger {
-                let piece = self.fragments.piece_at(pattern - first_anchor, text, hit.start());
-                found.extend(piece.map(|(start, end, label)| Span { start, end, label }));
-            } else if let Some((_, trigger)) = TRIGGERS.get(pattern - first_trigger) {
+                let piece = self.fragments.fragment_at(pattern - first_anchor, text, hit.start());
+                found.extend(piece.map(|(start, end, label)| SecretSpan { start, end, label }));
+            } else if let Some((_, trigger)) = PATTERN_TRIGGERS.get(pattern - first_trigger) {
                 examiner.examine(*trigger, hit.start(), hit.end(), |start, end, kind| {
-                    found.push(Span { start, end, label: first_kind + kind as usize });
+                    found.push(SecretSpan { start, end, label: first_kind + kind as usize });
                 });
             }
         }
@@ -334,15 +334,15 @@ impl Inner {
     }
 
     /// What is shown of the values byte by byte.
-    fn dumped(&self, text: &str) -> Vec<Span> {
+    fn dumped_spans(&self, text: &str) -> Vec<SecretSpan> {
         let make = || AhoCorasick::new(self.values.iter().map(|(value, _)| value)).ok();
-        let Some(automaton) = self.dumped.get_or_init(make).as_ref() else { return Vec::new() };
+        let Some(automaton) = self.dump_automaton.get_or_init(make).as_ref() else { return Vec::new() };
         let mut found = Vec::new();
-        for row in dumps::rows(text) {
+        for row in hex_dumps::dumped_bytes(text) {
             for hit in automaton.find_overlapping_iter(&row.bytes) {
                 let label = self.values.get(hit.pattern().as_usize()).map(|(_, label)| *label);
                 let range = row.range(hit.start(), hit.end());
-                found.extend(label.zip(range).map(|(label, (start, end))| Span {
+                found.extend(label.zip(range).map(|(label, (start, end))| SecretSpan {
                     start,
                     end,
                     label,
@@ -352,7 +352,7 @@ impl Inner {
         found
     }
 
-    fn replace(&self, text: &str, spans: &[Span]) -> String {
+    fn replace(&self, text: &str, spans: &[SecretSpan]) -> String {
         let mut clean = String::with_capacity(text.len());
         let mut copied = 0;
         for span in spans {
@@ -367,9 +367,9 @@ impl Inner {
 
 /// Parts that overlap become one, with the label of a known secret if there
 /// is one in it.
-fn merge(mut found: Vec<Span>) -> Vec<Span> {
+fn merge(mut found: Vec<SecretSpan>) -> Vec<SecretSpan> {
     found.sort_unstable_by_key(|span| (span.start, Reverse(span.end), span.label));
-    let mut merged: Vec<Span> = Vec::with_capacity(found.len());
+    let mut merged: Vec<SecretSpan> = Vec::with_capacity(found.len());
     for span in found {
         match merged.last_mut() {
             Some(last) if span.start < last.end => {

@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::Secret;
 
-const SCHEME: &str = "secret://";
+const SECRET_SCHEME: &str = "secret://";
 
 /// The longest name that a secret can have.
-pub(crate) const MAX_NAME: usize = 128;
+pub(crate) const MAX_NAME_CHARS: usize = 128;
 
 /// One placeholder in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
+pub struct SecretReference {
     /// The secret that it stands for.
     pub name: String,
     /// Where it is, in bytes.
@@ -28,7 +28,7 @@ pub struct Reference {
 /// Placeholders whose secret is not there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", describe(.names))]
-pub struct Missing {
+pub struct MissingSecretsError {
     /// The names, in the order met.
     pub names: Vec<String>,
 }
@@ -45,8 +45,8 @@ fn describe(names: &[String]) -> String {
 
 /// Whether a secret can have this name: a letter or `_` first, then letters,
 /// digits, `_`, `.` and `-`; at most 128 characters.
-pub fn is_name(name: &str) -> bool {
-    name.len() <= MAX_NAME && begins_name(name) && name.bytes().all(in_name)
+pub fn is_valid_name(name: &str) -> bool {
+    name.len() <= MAX_NAME_CHARS && begins_name(name) && name.bytes().all(in_name)
 }
 
 fn begins_name(text: &str) -> bool {
@@ -58,13 +58,13 @@ fn in_name(byte: u8) -> bool {
 }
 
 /// The placeholders in a text, from the left.
-pub fn find(text: &str) -> Vec<Reference> {
-    let mut found: Vec<Reference> = Vec::new();
-    for start in memchr::memmem::find_iter(text.as_bytes(), SCHEME) {
+pub fn find(text: &str) -> Vec<SecretReference> {
+    let mut found: Vec<SecretReference> = Vec::new();
+    for start in memchr::memmem::find_iter(text.as_bytes(), SECRET_SCHEME) {
         if found.last().is_some_and(|last| start < last.range.end) {
             continue;
         }
-        let after = start + SCHEME.len();
+        let after = start + SECRET_SCHEME.len();
         let rest = text.get(after..).unwrap_or_default();
         let (open, inner) = match rest.strip_prefix('{') {
             Some(inner) => (1, inner),
@@ -75,7 +75,7 @@ pub fn find(text: &str) -> Vec<Reference> {
         let closed = open == 0 || inner.as_bytes().get(length) == Some(&b'}');
         if begins_name(name) && closed {
             let end = after + 2 * open + length;
-            found.push(Reference { name: name.to_owned(), range: start..end });
+            found.push(SecretReference { name: name.to_owned(), range: start..end });
         }
     }
     found
@@ -83,7 +83,7 @@ pub fn find(text: &str) -> Vec<Reference> {
 
 /// The names that the strings of a value refer to, each once, in the order
 /// met. Keys of objects are not looked at.
-pub fn contains(value: &Value) -> Vec<String> {
+pub fn referenced_names(value: &Value) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     // Values may be nested deeper than the stack is high.
@@ -112,8 +112,8 @@ pub fn contains(value: &Value) -> Vec<String> {
 pub fn resolve(
     value: &mut Value,
     lookup: &dyn Fn(&str) -> Option<Secret>,
-) -> Result<Vec<String>, Missing> {
-    let names = contains(value);
+) -> Result<Vec<String>, MissingSecretsError> {
+    let names = referenced_names(value);
     let mut secrets = BTreeMap::new();
     let mut missing = Vec::new();
     for name in &names {
@@ -123,7 +123,7 @@ pub fn resolve(
         }
     }
     if !missing.is_empty() {
-        return Err(Missing { names: missing });
+        return Err(MissingSecretsError { names: missing });
     }
     if names.is_empty() {
         return Ok(names);

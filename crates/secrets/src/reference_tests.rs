@@ -37,10 +37,10 @@ fn what_is_no_placeholder_stays_text() {
 #[test]
 fn names_have_rules() {
     for name in ["A", "_a", "a.b-c_9", &"x".repeat(128)] {
-        assert!(is_name(name), "{name}");
+        assert!(is_valid_name(name), "{name}");
     }
     for name in ["", "9a", "-a", "a b", "é", "a/b", &"x".repeat(129)] {
-        assert!(!is_name(name), "{name}");
+        assert!(!is_valid_name(name), "{name}");
     }
 }
 
@@ -51,7 +51,7 @@ fn placeholders_are_filled_everywhere_in_a_value() {
         "list": ["secret://B.c-d", 1, null, "secret://{A}B"],
         "secret://A": "key",
     });
-    assert_eq!(contains(&value), ["A", "B.c-d"]);
+    assert_eq!(referenced_names(&value), ["A", "B.c-d"]);
     let used = resolve(&mut value, &lookup).expect("all are there");
     assert_eq!(used, ["A", "B.c-d"]);
     assert_eq!(
@@ -90,7 +90,7 @@ fn depth_does_not_matter() {
         value = Value::Array(vec![value]);
     }
     assert_eq!(resolve(&mut value, &lookup), Ok(vec!["A".to_owned()]));
-    assert!(contains(&value).is_empty());
+    assert!(referenced_names(&value).is_empty());
     // Taken apart by hand, as dropping it would go just as deep.
     while let Value::Array(mut items) = value {
         value = items.pop().expect("one in each");

@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::Secret;
-use crate::reference::is_name;
+use crate::reference::is_valid_name;
 
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 const FILE_MODE: u32 = 0o600;
 
 /// More than a key or a certificate needs.
-const MAX_VALUE: usize = 64 * 1024;
+const MAX_VALUE_BYTES: usize = 64 * 1024;
 
 /// More than any such file should hold.
-const MAX_FILE: u64 = 16 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What can go wrong with the file of secrets. No message shows a value.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum VaultError {
          if somebody may have read them.",
         .path.display(), .path.display()
     )]
-    Open {
+    OpenToOthers {
         /// The file.
         path: PathBuf,
         /// Its mode.
@@ -55,7 +55,7 @@ pub enum VaultError {
          `chmod 600 {}`.",
         .path.display(), .path.display()
     )]
-    Foreign {
+    WrongOwner {
         /// The file.
         path: PathBuf,
         /// Whose it is.
@@ -78,13 +78,13 @@ pub enum VaultError {
         "'{name}' cannot be the name of a secret: a letter or `_` comes first, then letters, \
          digits, `_`, `.` and `-`, at most 128 in all."
     )]
-    Name {
+    InvalidName {
         /// The name.
         name: String,
     },
     /// The value cannot be kept.
     #[error("The value of '{name}' cannot be kept: {reason}.")]
-    Value {
+    InvalidValue {
         /// The secret's name.
         name: String,
         /// Why not.
@@ -100,20 +100,20 @@ impl VaultError {
                 "Check that the file and its folder exist, that you may read and write them, and \
                  that there is space left."
             }
-            Self::Open { .. } => {
+            Self::OpenToOthers { .. } => {
                 "Run `chmod 600` on the file, and renew the secrets that others may have read."
             }
-            Self::Foreign { .. } => {
+            Self::WrongOwner { .. } => {
                 "Run `chown` on the file to make it yours, then `chmod 600`; or name another file."
             }
             Self::Damaged { .. } => {
                 "Mend the file or restore it from a copy; or move it away and set the secrets anew."
             }
-            Self::Name { .. } => {
+            Self::InvalidName { .. } => {
                 "A name has a letter or `_` first, then letters, digits, `_`, `.` and `-`, at \
                  most 128 in all, such as GITHUB_TOKEN."
             }
-            Self::Value { .. } => {
+            Self::InvalidValue { .. } => {
                 "A value has at least one character and at most 64 KiB; keep anything larger in a \
                  file of its own."
             }
@@ -123,7 +123,7 @@ impl VaultError {
 
 /// A secret as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed {
+pub struct SecretSummary {
     /// Its name.
     pub name: String,
     /// When it was last set, in milliseconds since 1970.
@@ -144,14 +144,14 @@ pub struct Vault {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct VaultDocument {
     version: u32,
-    secrets: BTreeMap<String, Entry>,
+    secrets: BTreeMap<String, VaultEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct VaultEntry {
     value: String,
     updated_ms: u64,
 }
@@ -169,18 +169,18 @@ impl Vault {
 
     /// Keeps a secret, in place of the one of that name.
     pub fn set(&self, name: &str, value: &str) -> Result<(), VaultError> {
-        if !is_name(name) {
-            return Err(VaultError::Name { name: name.chars().take(160).collect() });
+        if !is_valid_name(name) {
+            return Err(VaultError::InvalidName { name: name.chars().take(160).collect() });
         }
-        let unfit = |reason| VaultError::Value { name: name.to_owned(), reason };
+        let unfit = |reason| VaultError::InvalidValue { name: name.to_owned(), reason };
         if value.is_empty() {
             return Err(unfit("it is empty"));
         }
-        if value.len() > MAX_VALUE {
+        if value.len() > MAX_VALUE_BYTES {
             return Err(unfit("it is longer than 64 KiB"));
         }
         self.change(|secrets| {
-            let entry = Entry { value: value.to_owned(), updated_ms: now_ms() };
+            let entry = VaultEntry { value: value.to_owned(), updated_ms: now_ms() };
             secrets.insert(name.to_owned(), entry);
             true
         })?;
@@ -197,8 +197,8 @@ impl Vault {
     }
 
     /// The secrets by name, without their values.
-    pub fn list(&self) -> Result<Vec<Listed>, VaultError> {
-        let listed = |(name, entry): (String, Entry)| Listed {
+    pub fn list(&self) -> Result<Vec<SecretSummary>, VaultError> {
+        let listed = |(name, entry): (String, VaultEntry)| SecretSummary {
             name,
             updated_ms: entry.updated_ms,
             chars: entry.value.chars().count(),
@@ -213,7 +213,7 @@ impl Vault {
 
     /// All of them, by name.
     pub fn secrets(&self) -> Result<Vec<(String, Secret)>, VaultError> {
-        let pair = |(name, entry): (String, Entry)| (name, Secret::new(entry.value));
+        let pair = |(name, entry): (String, VaultEntry)| (name, Secret::new(entry.value));
         Ok(self.load()?.into_iter().map(pair).collect())
     }
 
@@ -222,20 +222,20 @@ impl Vault {
     /// all the same. For nothing but hiding them.
     pub fn values_for_redaction(&self) -> Result<Vec<(String, Secret)>, VaultError> {
         let Some(bytes) = self.read_with(|_| Ok(()))? else { return Ok(Vec::new()) };
-        let pair = |(name, entry): (String, Entry)| (name, Secret::new(entry.value));
+        let pair = |(name, entry): (String, VaultEntry)| (name, Secret::new(entry.value));
         Ok(self.parse(&bytes)?.into_iter().map(pair).collect())
     }
 
     /// Changes the secrets under the lock; written if `change` says so.
     fn change(
         &self,
-        change: impl FnOnce(&mut BTreeMap<String, Entry>) -> bool,
+        change: impl FnOnce(&mut BTreeMap<String, VaultEntry>) -> bool,
     ) -> Result<bool, VaultError> {
         let _lock = self.lock()?;
         let mut secrets = self.load()?;
         let changed = change(&mut secrets);
         if changed {
-            let document = Document { version: VERSION, secrets };
+            let document = VaultDocument { version: FORMAT_VERSION, secrets };
             let bytes = serde_json::to_vec_pretty(&document)
                 .map_err(|error| self.io("write", io::Error::other(error)))?;
             write_atomic(&self.path, &bytes, FILE_MODE).map_err(|error| self.io("write", error))?;
@@ -250,22 +250,22 @@ impl Vault {
         let path = self.path.with_file_name(name);
         let failed = |source| VaultError::Io { action: "lock", path: path.clone(), source };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            create_private_folder(folder).map_err(failed)?;
+            create_private_dir(folder).map_err(failed)?;
         }
         let file = regular_file::open_lock(&path, FILE_MODE).map_err(failed)?;
         file.lock().map_err(failed)?;
         Ok(file)
     }
 
-    fn load(&self) -> Result<BTreeMap<String, Entry>, VaultError> {
+    fn load(&self) -> Result<BTreeMap<String, VaultEntry>, VaultError> {
         let Some(bytes) = self.read()? else { return Ok(BTreeMap::new()) };
         self.parse(&bytes)
     }
 
-    fn parse(&self, bytes: &[u8]) -> Result<BTreeMap<String, Entry>, VaultError> {
+    fn parse(&self, bytes: &[u8]) -> Result<BTreeMap<String, VaultEntry>, VaultError> {
         let damaged = |reason: String| VaultError::Damaged { path: self.path.clone(), reason };
         // The words of the parser may quote a value.
-        let document: Document = serde_json::from_slice(bytes).map_err(|error| {
+        let document: VaultDocument = serde_json::from_slice(bytes).map_err(|error| {
             let what = match error.classify() {
                 Category::Eof => "the text ends too early",
                 Category::Data => "a field is missing or of the wrong type",
@@ -273,13 +273,13 @@ impl Vault {
             };
             damaged(format!("{what}, line {} column {}", error.line(), error.column()))
         })?;
-        if document.version != VERSION {
+        if document.version != FORMAT_VERSION {
             return Err(damaged(format!(
-                "format version {}, and this program knows {VERSION}",
+                "format version {}, and this program knows {FORMAT_VERSION}",
                 document.version
             )));
         }
-        if !document.secrets.keys().all(|name| is_name(name)) {
+        if !document.secrets.keys().all(|name| is_valid_name(name)) {
             return Err(damaged("a name in it is not one".to_owned()));
         }
         Ok(document.secrets)
@@ -306,10 +306,10 @@ impl Vault {
         let found = file.metadata().map_err(|error| self.io("read", error))?;
         check(&found)?;
         let mut bytes = Vec::new();
-        let mut bounded = file.by_ref().take(MAX_FILE + 1);
+        let mut bounded = file.by_ref().take(MAX_FILE_BYTES + 1);
         bounded.read_to_end(&mut bytes).map_err(|error| self.io("read", error))?;
-        if bytes.len() as u64 > MAX_FILE {
-            let reason = format!("larger than {MAX_FILE} bytes");
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            let reason = format!("larger than {MAX_FILE_BYTES} bytes");
             return Err(VaultError::Damaged { path: self.path.clone(), reason });
         }
         Ok(Some(bytes))
@@ -320,11 +320,11 @@ impl Vault {
         use std::os::unix::fs::MetadataExt;
         let owner = found.uid();
         if owner != rustix::process::geteuid().as_raw() {
-            return Err(VaultError::Foreign { path: self.path.clone(), owner });
+            return Err(VaultError::WrongOwner { path: self.path.clone(), owner });
         }
         let mode = found.mode() & 0o777;
         if mode & 0o077 != 0 {
-            return Err(VaultError::Open { path: self.path.clone(), mode });
+            return Err(VaultError::OpenToOthers { path: self.path.clone(), mode });
         }
         Ok(())
     }
@@ -345,7 +345,7 @@ fn now_ms() -> u64 {
 }
 
 #[cfg(unix)]
-fn create_private_folder(folder: &Path) -> io::Result<()> {
+fn create_private_dir(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

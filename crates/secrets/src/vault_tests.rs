@@ -115,11 +115,11 @@ fn a_damaged_file_is_named_kept_and_not_quoted() {
 fn names_and_values_are_checked() {
     let (_folder, vault) = vault();
     for name in ["", "1A", "a b", "../x", "a\nb"] {
-        assert!(matches!(vault.set(name, "value"), Err(VaultError::Name { .. })), "{name}");
+        assert!(matches!(vault.set(name, "value"), Err(VaultError::InvalidName { .. })), "{name}");
     }
-    assert!(matches!(vault.set("A", ""), Err(VaultError::Value { .. })));
-    let long = "x".repeat(MAX_VALUE + 1);
-    assert!(matches!(vault.set("A", &long), Err(VaultError::Value { .. })));
+    assert!(matches!(vault.set("A", ""), Err(VaultError::InvalidValue { .. })));
+    let long = "x".repeat(MAX_VALUE_BYTES + 1);
+    assert!(matches!(vault.set("A", &long), Err(VaultError::InvalidValue { .. })));
     assert!(!vault.path().exists());
 }
 
@@ -168,7 +168,7 @@ fn what_must_be_hidden_is_read_from_an_open_file() {
         let seen: Vec<_> = values.iter().map(|(name, value)| (&**name, value.expose())).collect();
         assert_eq!(seen, [("A", "alpha"), ("B", "beta")]);
     }
-    assert!(matches!(vault.secrets(), Err(VaultError::Open { .. })));
+    assert!(matches!(vault.secrets(), Err(VaultError::OpenToOthers { .. })));
     fs::write(vault.path(), "{").expect("written");
     let error = vault.values_for_redaction().expect_err("damaged");
     assert!(matches!(error, VaultError::Damaged { .. }), "{error}");
@@ -183,7 +183,7 @@ fn what_must_be_hidden_is_read_from_the_file_of_another() {
     if std::os::unix::fs::chown(vault.path(), other, None).is_err() {
         return;
     }
-    assert!(matches!(vault.secrets(), Err(VaultError::Foreign { .. })));
+    assert!(matches!(vault.secrets(), Err(VaultError::WrongOwner { .. })));
     assert_eq!(vault.values_for_redaction().expect("read").len(), 1);
 }
 
@@ -194,16 +194,16 @@ fn every_error_says_what_to_do() {
     let name = "1A".to_owned();
     for (error, told, hint) in [
         (VaultError::Io { action: "read", path: path.clone(), source }, "Cannot read", "may read"),
-        (VaultError::Open { path: path.clone(), mode: 0o644 }, "mode 644", "chmod 600"),
-        (VaultError::Foreign { path: path.clone(), owner: 7 }, "id 7", "chown"),
+        (VaultError::OpenToOthers { path: path.clone(), mode: 0o644 }, "mode 644", "chmod 600"),
+        (VaultError::WrongOwner { path: path.clone(), owner: 7 }, "id 7", "chown"),
         (VaultError::Damaged { path, reason: "cut".to_owned() }, "(cut)", "move it away"),
-        (VaultError::Name { name: name.clone() }, "'1A'", "letters, digits, `_`, `.` and `-`"),
-        (VaultError::Value { name, reason: "it is empty" }, "it is empty", "at least one"),
+        (VaultError::InvalidName { name: name.clone() }, "'1A'", "letters, digits, `_`, `.` and `-`"),
+        (VaultError::InvalidValue { name, reason: "it is empty" }, "it is empty", "at least one"),
     ] {
         assert!(error.to_string().contains(told), "{error}");
         assert!(error.hint().contains(hint), "{}", error.hint());
     }
     // The examples and limits in the words are those of the code.
-    assert!(is_name("GITHUB_TOKEN") && is_name(&"x".repeat(128)) && !is_name(&"x".repeat(129)));
-    assert_eq!(MAX_VALUE, 64 * 1024);
+    assert!(is_valid_name("GITHUB_TOKEN") && is_valid_name(&"x".repeat(128)) && !is_valid_name(&"x".repeat(129)));
+    assert_eq!(MAX_VALUE_BYTES, 64 * 1024);
 }

@@ -32,7 +32,7 @@ pub(crate) fn declare(
         let bound = Arc::clone(entry.tool()).bind(thin.as_ref().unwrap_or(arguments))?;
         let mut effects = of(&*bound, workplace);
         // A placeholder in the arguments uses the secret, whatever the tool says.
-        for name in hermes_secrets::reference::contains(arguments) {
+        for name in hermes_secrets::reference::referenced_names(arguments) {
             effects.push(Effect::name(Scope::SECRET_USE, name));
         }
         Ok(Declared { bound, effects, is_thin: thin.is_some() })

@@ -2,7 +2,7 @@
 
 /// What was found. The order is that of the labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SecretKind {
     Key,
     GitHub,
     GitLab,
@@ -25,9 +25,9 @@ pub(crate) enum Kind {
     Query,
 }
 
-impl Kind {
+impl SecretKind {
     /// All of them, in order.
-    pub(crate) const ALL: &[Self] = &[
+    pub(crate) const ALL_KINDS: &[Self] = &[
         Self::Key,
         Self::GitHub,
         Self::GitLab,
@@ -79,89 +79,89 @@ impl Kind {
 
 /// A prefix and a run of letters.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct TokenShape {
     pub(crate) prefix: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SecretKind,
     /// The letters of the run.
     pub(crate) body: fn(u8) -> bool,
     /// The fewest that make a token.
-    pub(crate) least: usize,
+    pub(crate) min_chars: usize,
     /// Whether words may follow the prefix as well, so that the run must look
     /// random.
-    pub(crate) wordy: bool,
+    pub(crate) must_look_random: bool,
 }
 
-const fn shape(prefix: &'static str, kind: Kind, body: fn(u8) -> bool, least: usize) -> Shape {
-    Shape { prefix, kind, body, least, wordy: false }
+const fn token(prefix: &'static str, kind: SecretKind, body: fn(u8) -> bool, least: usize) -> TokenShape {
+    TokenShape { prefix, kind, body, min_chars: least, must_look_random: false }
 }
 
-const fn wordy(prefix: &'static str, kind: Kind, body: fn(u8) -> bool, least: usize) -> Shape {
-    Shape { prefix, kind, body, least, wordy: true }
+const fn random_token(prefix: &'static str, kind: SecretKind, body: fn(u8) -> bool, least: usize) -> TokenShape {
+    TokenShape { prefix, kind, body, min_chars: least, must_look_random: true }
 }
 
-fn alnum(byte: u8) -> bool {
+fn is_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
-fn hex(byte: u8) -> bool {
+fn is_hex(byte: u8) -> bool {
     byte.is_ascii_hexdigit()
 }
 
-fn dashed(byte: u8) -> bool {
+fn is_alphanumeric_or_dash(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
-fn scored(byte: u8) -> bool {
+fn is_alphanumeric_or_underscore(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-fn url_safe(byte: u8) -> bool {
+fn is_url_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
 }
 
-fn base64(byte: u8) -> bool {
+fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-pub(crate) const SHAPES: &[Shape] = &[
-    wordy("sk-", Kind::Key, url_safe, 16),
-    wordy("xai-", Kind::Key, url_safe, 20),
-    wordy("tvly-", Kind::Key, url_safe, 16),
-    shape("gsk_", Kind::Key, alnum, 20),
-    shape("r8_", Kind::Key, alnum, 30),
-    shape("ghp_", Kind::GitHub, alnum, 20),
-    shape("gho_", Kind::GitHub, alnum, 20),
-    shape("ghu_", Kind::GitHub, alnum, 20),
-    shape("ghs_", Kind::GitHub, alnum, 20),
-    shape("ghr_", Kind::GitHub, alnum, 20),
-    shape("github_pat_", Kind::GitHub, scored, 22),
-    wordy("glpat-", Kind::GitLab, url_safe, 16),
-    wordy("xoxa-", Kind::Slack, dashed, 16),
-    wordy("xoxb-", Kind::Slack, dashed, 16),
-    wordy("xoxe-", Kind::Slack, dashed, 16),
-    wordy("xoxo-", Kind::Slack, dashed, 16),
-    wordy("xoxp-", Kind::Slack, dashed, 16),
-    wordy("xoxr-", Kind::Slack, dashed, 16),
-    wordy("xoxs-", Kind::Slack, dashed, 16),
-    wordy("xapp-", Kind::Slack, dashed, 16),
-    shape("AIza", Kind::Google, url_safe, 30),
-    wordy("ya29.", Kind::Google, url_safe, 20),
-    shape("GOCSPX-", Kind::Google, url_safe, 20),
-    shape("hf_", Kind::HuggingFace, alnum, 20),
-    shape("npm_", Kind::Npm, alnum, 30),
-    wordy("pypi-", Kind::PyPi, url_safe, 32),
-    shape("sk_live_", Kind::Stripe, alnum, 16),
-    shape("sk_test_", Kind::Stripe, alnum, 16),
-    shape("rk_live_", Kind::Stripe, alnum, 16),
-    shape("rk_test_", Kind::Stripe, alnum, 16),
-    wordy("whsec_", Kind::Webhook, base64, 16),
-    shape("dop_v1_", Kind::DigitalOcean, hex, 32),
-    shape("shpat_", Kind::Shopify, hex, 24),
+pub(crate) const TOKEN_SHAPES: &[TokenShape] = &[
+    random_token("sk-", SecretKind::Key, is_url_safe, 16),
+    random_token("xai-", SecretKind::Key, is_url_safe, 20),
+    random_token("tvly-", SecretKind::Key, is_url_safe, 16),
+    token("gsk_", SecretKind::Key, is_alphanumeric, 20),
+    token("r8_", SecretKind::Key, is_alphanumeric, 30),
+    token("ghp_", SecretKind::GitHub, is_alphanumeric, 20),
+    token("gho_", SecretKind::GitHub, is_alphanumeric, 20),
+    token("ghu_", SecretKind::GitHub, is_alphanumeric, 20),
+    token("ghs_", SecretKind::GitHub, is_alphanumeric, 20),
+    token("ghr_", SecretKind::GitHub, is_alphanumeric, 20),
+    token("github_pat_", SecretKind::GitHub, is_alphanumeric_or_underscore, 22),
+    random_token("glpat-", SecretKind::GitLab, is_url_safe, 16),
+    random_token("xoxa-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
+    random_token("xoxb-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
+    random_token("xoxe-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
+    random_token("xoxo-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
+    random_token("xoxp-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
+    random_token("xoxr-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
+    random_token("xoxs-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
+    random_token("xapp-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
+    token("AIza", SecretKind::Google, is_url_safe, 30),
+    random_token("ya29.", SecretKind::Google, is_url_safe, 20),
+    token("GOCSPX-", SecretKind::Google, is_url_safe, 20),
+    token("hf_", SecretKind::HuggingFace, is_alphanumeric, 20),
+    token("npm_", SecretKind::Npm, is_alphanumeric, 30),
+    random_token("pypi-", SecretKind::PyPi, is_url_safe, 32),
+    token("sk_live_", SecretKind::Stripe, is_alphanumeric, 16),
+    token("sk_test_", SecretKind::Stripe, is_alphanumeric, 16),
+    token("rk_live_", SecretKind::Stripe, is_alphanumeric, 16),
+    token("rk_test_", SecretKind::Stripe, is_alphanumeric, 16),
+    random_token("whsec_", SecretKind::Webhook, is_base64, 16),
+    token("dop_v1_", SecretKind::DigitalOcean, is_hex, 32),
+    token("shpat_", SecretKind::Shopify, is_hex, 24),
 ];
 
 /// What to look for at a place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Trigger {
+pub(crate) enum PatternTrigger {
     /// A shape, by its place in the table.
     Shape(usize),
     Jwt,
@@ -177,66 +177,66 @@ pub(crate) enum Trigger {
     Query,
 }
 
-const OTHERS: &[(&str, Trigger)] = &[
-    ("eyJ", Trigger::Jwt),
-    ("SG.", Trigger::Dotted),
-    ("-----BEGIN ", Trigger::PrivateKey),
-    ("AKIA", Trigger::AwsId),
-    ("ASIA", Trigger::AwsId),
-    ("ecret_access_key", Trigger::AwsSecret),
-    ("ECRET_ACCESS_KEY", Trigger::AwsSecret),
-    ("ecretAccessKey", Trigger::AwsSecret),
+const OTHER_TRIGGERS: &[(&str, PatternTrigger)] = &[
+    ("eyJ", PatternTrigger::Jwt),
+    ("SG.", PatternTrigger::Dotted),
+    ("-----BEGIN ", PatternTrigger::PrivateKey),
+    ("AKIA", PatternTrigger::AwsId),
+    ("ASIA", PatternTrigger::AwsId),
+    ("ecret_access_key", PatternTrigger::AwsSecret),
+    ("ECRET_ACCESS_KEY", PatternTrigger::AwsSecret),
+    ("ecretAccessKey", PatternTrigger::AwsSecret),
     // Without the first letter, which may be a capital.
-    ("earer ", Trigger::Bearer),
-    ("EARER ", Trigger::Bearer),
-    ("asic ", Trigger::Basic),
-    ("ASIC ", Trigger::Basic),
-    ("uthorization", Trigger::Authorization),
-    ("UTHORIZATION", Trigger::Authorization),
-    ("api-key", Trigger::KeyHeader),
-    ("Api-Key", Trigger::KeyHeader),
-    ("API-Key", Trigger::KeyHeader),
-    ("API-KEY", Trigger::KeyHeader),
-    ("auth-token", Trigger::KeyHeader),
-    ("Auth-Token", Trigger::KeyHeader),
-    ("AUTH-TOKEN", Trigger::KeyHeader),
-    ("rivate-token", Trigger::KeyHeader),
-    ("RIVATE-TOKEN", Trigger::KeyHeader),
-    ("rivate-Token", Trigger::KeyHeader),
-    ("ubscription-key", Trigger::KeyHeader),
-    ("ubscription-Key", Trigger::KeyHeader),
-    ("://", Trigger::Url),
-    ("key=", Trigger::Query),
-    ("Key=", Trigger::Query),
-    ("KEY=", Trigger::Query),
-    ("oken=", Trigger::Query),
-    ("OKEN=", Trigger::Query),
-    ("ecret=", Trigger::Query),
-    ("ECRET=", Trigger::Query),
-    ("assword=", Trigger::Query),
-    ("ASSWORD=", Trigger::Query),
-    ("asswd=", Trigger::Query),
-    ("pass=", Trigger::Query),
-    ("pwd=", Trigger::Query),
-    ("auth=", Trigger::Query),
-    ("sig=", Trigger::Query),
-    ("ignature=", Trigger::Query),
+    ("earer ", PatternTrigger::Bearer),
+    ("EARER ", PatternTrigger::Bearer),
+    ("asic ", PatternTrigger::Basic),
+    ("ASIC ", PatternTrigger::Basic),
+    ("uthorization", PatternTrigger::Authorization),
+    ("UTHORIZATION", PatternTrigger::Authorization),
+    ("api-key", PatternTrigger::KeyHeader),
+    ("Api-Key", PatternTrigger::KeyHeader),
+    ("API-Key", PatternTrigger::KeyHeader),
+    ("API-KEY", PatternTrigger::KeyHeader),
+    ("auth-token", PatternTrigger::KeyHeader),
+    ("Auth-Token", PatternTrigger::KeyHeader),
+    ("AUTH-TOKEN", PatternTrigger::KeyHeader),
+    ("rivate-token", PatternTrigger::KeyHeader),
+    ("RIVATE-TOKEN", PatternTrigger::KeyHeader),
+    ("rivate-Token", PatternTrigger::KeyHeader),
+    ("ubscription-key", PatternTrigger::KeyHeader),
+    ("ubscription-Key", PatternTrigger::KeyHeader),
+    ("://", PatternTrigger::Url),
+    ("key=", PatternTrigger::Query),
+    ("Key=", PatternTrigger::Query),
+    ("KEY=", PatternTrigger::Query),
+    ("oken=", PatternTrigger::Query),
+    ("OKEN=", PatternTrigger::Query),
+    ("ecret=", PatternTrigger::Query),
+    ("ECRET=", PatternTrigger::Query),
+    ("assword=", PatternTrigger::Query),
+    ("ASSWORD=", PatternTrigger::Query),
+    ("asswd=", PatternTrigger::Query),
+    ("pass=", PatternTrigger::Query),
+    ("pwd=", PatternTrigger::Query),
+    ("auth=", PatternTrigger::Query),
+    ("sig=", PatternTrigger::Query),
+    ("ignature=", PatternTrigger::Query),
 ];
 
-const COUNT: usize = SHAPES.len() + OTHERS.len();
+const TRIGGER_COUNT: usize = TOKEN_SHAPES.len() + OTHER_TRIGGERS.len();
 
 /// Every text to look out for, and what to look for there.
-pub(crate) const TRIGGERS: &[(&str, Trigger)] = &triggers();
+pub(crate) const PATTERN_TRIGGERS: &[(&str, PatternTrigger)] = &triggers();
 
-const fn triggers() -> [(&'static str, Trigger); COUNT] {
-    let mut all = [("", Trigger::Jwt); COUNT];
+const fn triggers() -> [(&'static str, PatternTrigger); TRIGGER_COUNT] {
+    let mut all = [("", PatternTrigger::Jwt); TRIGGER_COUNT];
     let mut at = 0;
-    while at < SHAPES.len() {
-        all[at] = (SHAPES[at].prefix, Trigger::Shape(at));
+    while at < TOKEN_SHAPES.len() {
+        all[at] = (TOKEN_SHAPES[at].prefix, PatternTrigger::Shape(at));
         at += 1;
     }
-    while at < COUNT {
-        all[at] = OTHERS[at - SHAPES.len()];
+    while at < TRIGGER_COUNT {
+        all[at] = OTHER_TRIGGERS[at - TOKEN_SHAPES.len()];
         at += 1;
     }
     all

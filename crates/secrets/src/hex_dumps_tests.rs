@@ -1,8 +1,8 @@
 use super::*;
 
 fn shown(text: &str) -> Vec<String> {
-    assert!(is_suspected(text), "{text}");
-    rows(text).iter().map(|row| String::from_utf8_lossy(&row.bytes).into_owned()).collect()
+    assert!(may_contain_dump(text), "{text}");
+    dumped_bytes(text).iter().map(|row| String::from_utf8_lossy(&row.bytes).into_owned()).collect()
 }
 
 #[test]
@@ -45,6 +45,6 @@ fn ordinary_text_is_not_suspected() {
         "total 48 -rw-r--r-- 1 root root 1234 Jan 12 10:11 a.txt",
         "",
     ] {
-        assert!(!is_suspected(text), "{text}");
+        assert!(!may_contain_dump(text), "{text}");
     }
 }

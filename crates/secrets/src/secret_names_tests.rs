@@ -109,16 +109,16 @@ fn words_are_parted_at_joints_and_humps() {
 
 #[test]
 fn what_is_masked_shows_only_its_length() {
-    let masked = shown("API_KEY", "héllo");
-    assert_eq!(masked, Shown { text: "[masked, 5 characters]".into(), masked: true });
-    assert_eq!(shown("API_KEY", ""), Shown { text: String::new(), masked: false });
-    assert_eq!(shown("MODE", "test"), Shown { text: "test".into(), masked: false });
+    let masked = mask_variable("API_KEY", "héllo");
+    assert_eq!(masked, MaskedVariable { text: "[masked, 5 characters]".into(), masked: true });
+    assert_eq!(mask_variable("API_KEY", ""), MaskedVariable { text: String::new(), masked: false });
+    assert_eq!(mask_variable("MODE", "test"), MaskedVariable { text: "test".into(), masked: false });
 }
 
 proptest! {
     #[test]
     fn a_masked_value_never_shows(value in "[a-z0-9]{12,40}") {
-        prop_assert!(!shown("SOME_TOKEN", &value).text.contains(&value));
+        prop_assert!(!mask_variable("SOME_TOKEN", &value).text.contains(&value));
     }
 
     #[test]

@@ -4,61 +4,61 @@
 
 use std::collections::BTreeSet;
 
-use crate::commonplace::is_commonplace;
+use crate::common_values::is_common_value;
 use crate::fragments::is_mixed;
-use crate::names::is_secret_name;
-use crate::patterns::is_stand_in;
-use crate::wording::ordinary_letters;
+use crate::secret_names::is_secret_name;
+use crate::patterns::is_placeholder;
+use crate::ordinary_text::ordinary_letters;
 
 /// A line of a private key that is shorter tells nothing.
-const SHORTEST_OF_KEY: usize = 8;
+const MIN_KEY_LINE_CHARS: usize = 8;
 
 /// Other lines are looked for as a whole from here on.
-const SHORTEST_LINE: usize = 20;
+const MIN_LINE_CHARS: usize = 20;
 
 /// A word that nobody would write otherwise.
-const SHORTEST_WORD: usize = 16;
+const MIN_WORD_CHARS: usize = 16;
 
 /// Such a word has so many letters and digits in a row.
-const SHORTEST_RUN: usize = 12;
+const MIN_RUN_CHARS: usize = 12;
 
 /// What a name says to be secret may be shorter.
-const SHORTEST_NAMED: usize = 8;
+const MIN_NAMED_CHARS: usize = 8;
 
 /// The lines of a private key, also where a line break is written `\n`; long
 /// lines without a blank; lines of plain words, as of a recovery phrase; and
 /// of lines like those of a configuration the values alone, since the rest is
 /// the same in every such file.
-pub(crate) fn telling_parts(value: &str) -> BTreeSet<&str> {
+pub(crate) fn identifying_parts(value: &str) -> BTreeSet<&str> {
     let is_key = value.contains("-----BEGIN ");
     let is_text = !is_key && !value.contains([':', '=', '{', '<', '#']);
     let has_lines = value.contains('\n');
     let mut parts = BTreeSet::new();
     for line in value.split('\n').flat_map(|line| line.split("\\n")).map(str::trim) {
         let is_telling = if is_key { is_key_line(line) } else { is_long_word(line) };
-        if is_telling || (has_lines && is_text && line.len() >= SHORTEST_LINE) {
+        if is_telling || (has_lines && is_text && line.len() >= MIN_LINE_CHARS) {
             parts.insert(line);
         } else if has_lines {
             parts.extend(named_value(line));
         }
         if has_lines {
-            parts.extend(line.split(ends_word).map(bare).filter(|word| is_random_word(word)));
+            parts.extend(line.split(ends_word).map(strip_word).filter(|word| is_random_word(word)));
         }
     }
     if !has_lines {
-        parts.extend(parts_of_address(value));
+        parts.extend(url_secrets(value));
     }
-    parts.retain(|part| part.len() < value.len() && !is_commonplace(part));
+    parts.retain(|part| part.len() < value.len() && !is_common_value(part));
     parts
 }
 
 fn is_key_line(line: &str) -> bool {
     let in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
-    line.len() >= SHORTEST_OF_KEY && line.chars().all(in_key)
+    line.len() >= MIN_KEY_LINE_CHARS && line.chars().all(in_key)
 }
 
 fn is_long_word(line: &str) -> bool {
-    line.len() >= SHORTEST_LINE
+    line.len() >= MIN_LINE_CHARS
         && !line.contains(char::is_whitespace)
         && line.contains(|c: char| c.is_ascii_digit())
         && line.contains(|c: char| c.is_ascii_alphabetic())
@@ -71,23 +71,23 @@ fn named_value(line: &str) -> Option<&str> {
     let value = value.trim().trim_end_matches(',');
     let quoted = value.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\'']));
     let value = quoted.unwrap_or(value);
-    let is_told = value.len() >= SHORTEST_NAMED
+    let is_told = value.len() >= MIN_NAMED_CHARS
         && !value.contains("-----")
         && !value.contains("://")
-        && !is_stand_in(value);
+        && !is_placeholder(value);
     (is_told && is_secret_name(name.trim_matches(['"', '\'']))).then_some(value)
 }
 
 /// What is secret in an address by itself: the password, a key in its place, the
 /// last part of the path, and the values behind it.
-fn parts_of_address(value: &str) -> Vec<&str> {
+fn url_secrets(value: &str) -> Vec<&str> {
     let Some((_, rest)) = value.split_once("://") else { return Vec::new() };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let mut parts = Vec::new();
     if let Some((user, _)) = authority.rsplit_once('@') {
         match user.split_once(':') {
             Some((name, password)) => {
-                parts.extend((password.len() >= SHORTEST_NAMED).then_some(password));
+                parts.extend((password.len() >= MIN_NAMED_CHARS).then_some(password));
                 parts.push(name);
             }
             None => parts.push(user),
@@ -107,7 +107,7 @@ fn ends_word(c: char) -> bool {
 }
 
 /// A word without the name before it and the brackets around it.
-fn bare(word: &str) -> &str {
+fn strip_word(word: &str) -> &str {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(is_name_letter);
     let word = match word.split_once(['=', ':']) {
         Some((name, value)) if is_name(name) && !value.trim_matches('=').is_empty() => value,
@@ -124,9 +124,9 @@ fn is_random_word(word: &str) -> bool {
     let in_run = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
     let is_random = |run: &str| {
         let strange = ordinary_letters(run.as_bytes()).into_iter().filter(|is| !is).count();
-        run.len() >= SHORTEST_RUN && is_mixed(run.as_bytes()) && strange >= 4
+        run.len() >= MIN_RUN_CHARS && is_mixed(run.as_bytes()) && strange >= 4
     };
-    word.len() >= SHORTEST_WORD
+    word.len() >= MIN_WORD_CHARS
         && !word.contains("://")
         && !word.contains('@')
         && !word.starts_with(['/', '.', '~'])
@@ -134,5 +134,5 @@ fn is_random_word(word: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "lines_tests.rs"]
+#[path = "secret_parts_tests.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 //! value. In doubt it does: a masked word is a nuisance, a shown key is a leak.
 
 /// Anywhere in a name, these mean a secret.
-const TELLING: &[&str] = &[
+const SECRET_SUBSTRINGS: &[&str] = &[
     "PASSWORD",
     "PASSWD",
     "PASSPHRASE",
@@ -17,10 +17,10 @@ const TELLING: &[&str] = &[
 ];
 
 /// At the end of a word of a name, these mean a secret: `PGPASS`, `AUTHTOKEN`.
-const ENDINGS: &[&str] = &["KEY", "KEYS", "TOKEN", "TOKENS", "PASS", "AUTH"];
+const SECRET_SUFFIXES: &[&str] = &["KEY", "KEYS", "TOKEN", "TOKENS", "PASS", "AUTH"];
 
 /// As a word of a name, these mean a secret.
-const WORDS: &[&str] = &[
+const SECRET_WORDS: &[&str] = &[
     "AUTHORIZATION",
     "BEARER",
     "COOKIE",
@@ -41,16 +41,16 @@ const WORDS: &[&str] = &[
 ];
 
 /// Words that end like a secret and are none.
-const INNOCENT: &[&str] = &[
+const HARMLESS_WORDS: &[&str] = &[
     "ASKPASS", "BYPASS", "COMPASS", "DONKEY", "HOCKEY", "HOTKEY", "HOTKEYS", "MONKEY", "MONKEYS",
     "SURPASS", "TURKEY", "WHISKEY",
 ];
 
 /// A name that ends so says where something is, not what it is.
-const PLACES: &[&str] = &["FILE", "PATH", "DIR", "SOCK", "SOCKET"];
+const PATH_SUFFIXES: &[&str] = &["FILE", "PATH", "DIR", "SOCK", "SOCKET"];
 
 /// How tokens of well-known services begin.
-const PREFIXES: &[&str] = &[
+const TOKEN_PREFIXES: &[&str] = &[
     "sk-",
     "sk_live_",
     "sk_test_",
@@ -91,11 +91,11 @@ const PREFIXES: &[&str] = &[
 ];
 
 /// A prefix alone is a word; a token is longer.
-const SHORTEST_TOKEN: usize = 16;
+const MIN_TOKEN_CHARS: usize = 16;
 
 /// A value as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct MaskedVariable {
     /// The value, or what stands for it.
     pub text: String,
     /// Whether something stands for it.
@@ -103,14 +103,14 @@ pub struct Shown {
 }
 
 /// The value of a variable, masked if it looks secret.
-pub fn shown(name: &str, value: &str) -> Shown {
+pub fn mask_variable(name: &str, value: &str) -> MaskedVariable {
     let masked = !value.is_empty() && is_secret(name, value);
     let text = if masked {
         format!("[masked, {} characters]", value.chars().count())
     } else {
         value.to_owned()
     };
-    Shown { text, masked }
+    MaskedVariable { text, masked }
 }
 
 /// Whether the variable looks as if it held a secret.
@@ -129,23 +129,23 @@ pub fn is_secret_name(name: &str) -> bool {
         return false;
     }
     let words = split_words(name);
-    if words.last().is_some_and(|last| PLACES.contains(&last.as_str())) {
+    if words.last().is_some_and(|last| PATH_SUFFIXES.contains(&last.as_str())) {
         return false;
     }
     // `apiKey` and `API_KEY` are caught as words; `APIkey` only as a whole.
-    TELLING.iter().any(|telling| upper.contains(telling))
+    SECRET_SUBSTRINGS.iter().any(|telling| upper.contains(telling))
         || words.iter().any(|word| is_secret_word(word))
-        || upper.split(is_joint).any(is_secret_word)
+        || upper.split(is_word_separator).any(is_secret_word)
 }
 
 fn is_secret_word(word: &str) -> bool {
     // `TOKEN2` is the second token.
     let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-    !INNOCENT.contains(&word)
-        && (WORDS.contains(&word) || ENDINGS.iter().any(|end| word.ends_with(end)))
+    !HARMLESS_WORDS.contains(&word)
+        && (SECRET_WORDS.contains(&word) || SECRET_SUFFIXES.iter().any(|end| word.ends_with(end)))
 }
 
-fn is_joint(c: char) -> bool {
+fn is_word_separator(c: char) -> bool {
     matches!(c, '_' | '-' | '.' | ' ')
 }
 
@@ -155,10 +155,10 @@ pub(crate) fn split_words(name: &str) -> Vec<String> {
     let mut word = String::new();
     let mut was_lower = false;
     for c in name.chars() {
-        if (is_joint(c) || (was_lower && c.is_uppercase())) && !word.is_empty() {
+        if (is_word_separator(c) || (was_lower && c.is_uppercase())) && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
-        if !is_joint(c) {
+        if !is_word_separator(c) {
             word.push(c.to_ascii_uppercase());
         }
         was_lower = c.is_lowercase();
@@ -175,7 +175,7 @@ pub fn is_secret_value(value: &str) -> bool {
     value.contains("-----BEGIN ")
         || has_password_in_url(value)
         || value.split(is_separator).any(|piece| {
-            piece.len() >= SHORTEST_TOKEN && PREFIXES.iter().any(|prefix| piece.starts_with(prefix))
+            piece.len() >= MIN_TOKEN_CHARS && TOKEN_PREFIXES.iter().any(|prefix| piece.starts_with(prefix))
         })
 }
 
@@ -195,5 +195,5 @@ fn has_password_in_url(value: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "names_tests.rs"]
+#[path = "secret_names_tests.rs"]
 mod tests;

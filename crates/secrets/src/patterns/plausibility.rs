@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// What stands for a password in documents.
-const STAND_INS: &[&str] = &[
+const PLACEHOLDER_WORDS: &[&str] = &[
     "changeme",
     "pass",
     "passwd",
@@ -52,18 +52,18 @@ pub(super) fn is_filler(text: &str) -> bool {
 
 /// Whether this stands for a password: a variable, a template, a known word,
 /// or what was put there in place of one.
-pub(crate) fn is_stand_in(password: &str) -> bool {
+pub(crate) fn is_placeholder(password: &str) -> bool {
     password.is_empty()
         || password.starts_with(['$', '{', '<', '[', '*', '('])
         || password.contains("...")
         || password.contains("${")
-        || is_format(password)
+        || is_format_string(password)
         || password.bytes().all(|b| matches!(b, b'x' | b'X'))
-        || STAND_INS.iter().any(|word| word.eq_ignore_ascii_case(password))
+        || PLACEHOLDER_WORDS.iter().any(|word| word.eq_ignore_ascii_case(password))
 }
 
 /// `%s`.
-fn is_format(text: &str) -> bool {
+fn is_format_string(text: &str) -> bool {
     matches!(text.as_bytes(), [b'%', letter] if letter.is_ascii_alphabetic())
 }
 

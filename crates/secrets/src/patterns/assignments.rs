@@ -6,37 +6,37 @@
 
 use std::ops::Range;
 
-use super::judge::is_random;
-use crate::names::is_secret_name;
+use super::plausibility::is_random;
+use crate::secret_names::is_secret_name;
 
 /// A longer run of letters is no name.
-const MAX_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// A shorter value may stand elsewhere by chance.
-const TELLING: usize = 8;
+const MIN_SOUGHT_CHARS: usize = 8;
 
 /// So many values are looked for elsewhere in the command.
-const MAX_SOUGHT: usize = 16;
+const MAX_SOUGHT_VALUES: usize = 16;
 
 /// Words after which a quoted assignment is one as a whole: `-e "PW=a b"`.
-const TAKERS: &[&str] = &["-e", "--env", "-x", "declare", "env", "export", "local", "readonly"];
+const ASSIGNMENT_COMMANDS: &[&str] = &["-e", "--env", "-x", "declare", "env", "export", "local", "readonly"];
 
 /// What is no secret, whatever its name.
-const SETTINGS: &[&str] = &["true", "false", "yes", "no", "on", "off", "none", "null", "auto"];
+const SETTING_WORDS: &[&str] = &["true", "false", "yes", "no", "on", "off", "none", "null", "auto"];
 
 /// The parts of a command that are such values, from the left.
-pub(crate) fn values(text: &str) -> Vec<Range<usize>> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), quote: None, found: Vec::new() };
+pub(crate) fn assigned_values(text: &str) -> Vec<Range<usize>> {
+    let mut reader = AssignmentReader { text, bytes: text.as_bytes(), quote: None, found: Vec::new() };
     let mut at = 0;
     while at < text.len() {
-        at = reader.step(at);
+        at = reader.read_at(at);
     }
     let mut found = reader.found;
     let told: Vec<String> = found
         .iter()
         .filter_map(|range| text.get(range.clone()))
-        .filter(|value| value.len() >= TELLING)
-        .take(MAX_SOUGHT)
+        .filter(|value| value.len() >= MIN_SOUGHT_CHARS)
+        .take(MAX_SOUGHT_VALUES)
         .map(str::to_owned)
         .collect();
     for value in told {
@@ -53,7 +53,7 @@ pub(crate) fn values(text: &str) -> Vec<Range<usize>> {
     merged
 }
 
-struct Reader<'a> {
+struct AssignmentReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     /// The quote that the place lies in, and where it began.
@@ -61,13 +61,13 @@ struct Reader<'a> {
     found: Vec<Range<usize>>,
 }
 
-impl Reader<'_> {
+impl AssignmentReader<'_> {
     fn byte(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied()
     }
 
     /// Reads what stands at a place; where to go on.
-    fn step(&mut self, at: usize) -> usize {
+    fn read_at(&mut self, at: usize) -> usize {
         let Some(byte) = self.byte(at) else { return at + 1 };
         match (byte, self.quote) {
             (b'\\', quote) if quote.is_none_or(|(quote, _)| quote == b'"') => at + 2,
@@ -79,23 +79,23 @@ impl Reader<'_> {
                 self.quote = None;
                 at + 1
             }
-            _ if in_name(byte) => self.name(at),
+            _ if in_name(byte) => self.read_name(at),
             _ => at + 1,
         }
     }
 
     /// A name, and its value if it is that of a secret.
-    fn name(&mut self, start: usize) -> usize {
-        let end = self.run(start, in_name);
+    fn read_name(&mut self, start: usize) -> usize {
+        let end = self.run_end(start, in_name);
         let written = self.text.get(start..end).unwrap_or_default();
         let is_option = written.starts_with('-');
         let name = written.trim_start_matches('-');
-        if name.is_empty() || name.len() > MAX_NAME || !is_secret_name(name) {
+        if name.is_empty() || name.len() > MAX_NAME_CHARS || !is_secret_name(name) {
             return end;
         }
         let Some((value, is_pair)) = self.value_start(end, is_option) else { return end };
-        let whole = !is_pair && self.is_taken_whole(start);
-        let stop = self.mask(value, name, whole);
+        let whole = !is_pair && self.is_quoted_assignment(start);
+        let stop = self.mask_value(value, name, whole);
         stop.max(end)
     }
 
@@ -106,7 +106,7 @@ impl Reader<'_> {
             (Some(b'='), _) => return Some((end + 1, false)),
             (Some(b'+'), Some(b'=')) => return Some((end + 2, false)),
             (Some(b' ' | b'\t'), _) if is_option => {
-                let value = self.run(end, is_blank);
+                let value = self.run_end(end, is_blank);
                 return (self.byte(value) != Some(b'-')).then_some((value, false));
             }
             _ => {}
@@ -114,16 +114,16 @@ impl Reader<'_> {
         let escape = usize::from(self.byte(end) == Some(b'\\'));
         let quoted = matches!(self.byte(end + escape), Some(b'"' | b'\''));
         let colon = if quoted { end + escape + 1 } else { end };
-        let colon = self.run(colon, is_blank);
+        let colon = self.run_end(colon, is_blank);
         // What is quoted here is a key within quotes of the other kind.
         let inside = self
             .quote
             .is_some_and(|(quote, _)| !quoted || escape == 1 || self.byte(end) != Some(quote));
-        (inside && self.byte(colon) == Some(b':')).then(|| (self.run(colon + 1, is_blank), true))
+        (inside && self.byte(colon) == Some(b':')).then(|| (self.run_end(colon + 1, is_blank), true))
     }
 
     /// `-e "PW=a b"`: the assignment is all that the quotes hold.
-    fn is_taken_whole(&self, start: usize) -> bool {
+    fn is_quoted_assignment(&self, start: usize) -> bool {
         let Some((_, open)) = self.quote.filter(|(_, open)| open + 1 == start) else {
             return false;
         };
@@ -131,11 +131,11 @@ impl Reader<'_> {
         let from = before.len().saturating_sub(16);
         let last = before.bytes().rev().take(before.len() - from);
         let length = last.take_while(|byte| in_name(*byte)).count();
-        before.get(before.len() - length..).is_some_and(|word| TAKERS.contains(&word))
+        before.get(before.len() - length..).is_some_and(|word| ASSIGNMENT_COMMANDS.contains(&word))
     }
 
     /// Marks what is text in the value at a place; where it ends.
-    fn mask(&mut self, start: usize, name: &str, whole: bool) -> usize {
+    fn mask_value(&mut self, start: usize, name: &str, whole: bool) -> usize {
         let outer = self.quote.map(|(quote, _)| quote);
         let mut inner: Option<u8> = None;
         // `$'…'`, in which a backslash counts.
@@ -178,7 +178,7 @@ impl Reader<'_> {
                 b'$' if !literal && self.byte(at + 1) == Some(b'(') => break,
                 b'$' if !literal => {
                     pieces.push(piece..at);
-                    at = self.variable(at + 1);
+                    at = self.variable_end(at + 1);
                     piece = at;
                 }
                 b'\n' if inner.is_none() && !whole => break,
@@ -198,19 +198,19 @@ impl Reader<'_> {
     }
 
     /// The end of a variable's name.
-    fn variable(&self, at: usize) -> usize {
+    fn variable_end(&self, at: usize) -> usize {
         match self.byte(at) {
             Some(b'{') => {
-                let end = self.run(at, |byte| byte != b'}' && byte != b'\n');
+                let end = self.run_end(at, |byte| byte != b'}' && byte != b'\n');
                 end + usize::from(self.byte(end) == Some(b'}'))
             }
             // `$'…'` is a quoted text.
             Some(b'\'' | b'"') => at,
-            _ => self.run(at, |byte| byte.is_ascii_alphanumeric() || byte == b'_'),
+            _ => self.run_end(at, |byte| byte.is_ascii_alphanumeric() || byte == b'_'),
         }
     }
 
-    fn run(&self, at: usize, in_run: impl Fn(u8) -> bool) -> usize {
+    fn run_end(&self, at: usize, in_run: impl Fn(u8) -> bool) -> usize {
         let rest = self.bytes.get(at..).unwrap_or_default();
         at + rest.iter().take_while(|byte| in_run(**byte)).count()
     }
@@ -245,9 +245,9 @@ fn is_setting(name: &str, value: &str) -> bool {
         || is_label
         || is_path
         || is_number && !is_word
-        || SETTINGS.iter().any(|setting| setting.eq_ignore_ascii_case(value))
+        || SETTING_WORDS.iter().any(|setting| setting.eq_ignore_ascii_case(value))
 }
 
 #[cfg(test)]
-#[path = "assigned_tests.rs"]
+#[path = "assignments_tests.rs"]
 mod tests;

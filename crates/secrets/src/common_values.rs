@@ -2,13 +2,13 @@
 //! numbers and paths that people also write for other reasons.
 
 /// What is shorter stands in too many texts by chance.
-const SHORTEST: usize = 6;
+const MIN_VALUE_CHARS: usize = 6;
 
 /// A number must be this long to be more than a date or an amount.
-const SHORTEST_NUMBER: usize = 9;
+const MIN_NUMBER_CHARS: usize = 9;
 
 #[rustfmt::skip]
-const WORDS: &[&str] = &[
+const COMMON_WORDS: &[&str] = &[
     "abcdef", "access", "account", "address", "admin123", "administrator", "api-key", "api_key",
     "apikey", "authorization", "basic auth", "bearer", "changeit", "changeme", "config", "console",
     "debugging", "default", "develop", "development", "disable", "disabled", "docker", "enable",
@@ -22,21 +22,21 @@ const WORDS: &[&str] = &[
 
 /// Where absolute paths begin.
 #[rustfmt::skip]
-const ROOTS: &[&str] = &[
+const ROOT_DIRS: &[&str] = &[
     "Applications", "Library", "System", "Users", "Volumes", "bin", "boot", "data", "dev", "etc",
     "home", "lib", "lib64", "media", "mnt", "nix", "opt", "private", "proc", "root", "run", "sbin",
     "srv", "sys", "tmp", "usr", "var", "work", "workspace",
 ];
 
 /// Whether a value cannot be told from ordinary text.
-pub(crate) fn is_commonplace(value: &str) -> bool {
+pub(crate) fn is_common_value(value: &str) -> bool {
     let length = value.chars().count();
-    length < SHORTEST
-        || (length < SHORTEST_NUMBER && value.chars().all(is_numeric))
-        || is_one_letter(value)
-        || WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
+    length < MIN_VALUE_CHARS
+        || (length < MIN_NUMBER_CHARS && value.chars().all(is_numeric))
+        || is_repeated_char(value)
+        || COMMON_WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
         || is_path(value)
-        || is_bare_address(value)
+        || is_bare_url(value)
 }
 
 fn is_numeric(c: char) -> bool {
@@ -44,7 +44,7 @@ fn is_numeric(c: char) -> bool {
 }
 
 /// `******`, `xxxxxxxx`.
-fn is_one_letter(value: &str) -> bool {
+fn is_repeated_char(value: &str) -> bool {
     value.chars().next().is_some_and(|first| value.chars().all(|c| c == first))
 }
 
@@ -57,12 +57,12 @@ fn is_path(value: &str) -> bool {
     }
     value.strip_prefix('/').is_some_and(|rest| {
         let first = rest.split('/').next().unwrap_or_default();
-        rest.contains('/') && ROOTS.contains(&first)
+        rest.contains('/') && ROOT_DIRS.contains(&first)
     })
 }
 
 /// `https://api.example.com`, with nothing behind it.
-fn is_bare_address(value: &str) -> bool {
+fn is_bare_url(value: &str) -> bool {
     let Some((scheme, rest)) = value.split_once("://") else { return false };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let in_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
@@ -70,5 +70,5 @@ fn is_bare_address(value: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "commonplace_tests.rs"]
+#[path = "common_values_tests.rs"]
 mod tests;

@@ -3,19 +3,19 @@
 //! a service share.
 
 /// A shorter row of letters is a word only by chance.
-const SHORTEST_WORD: usize = 4;
+const MIN_WORD_CHARS: usize = 4;
 
 /// A shorter counted-up or repeated row tells nothing.
-const SHORTEST_ROW: usize = 4;
+const MIN_SEQUENCE_CHARS: usize = 4;
 
 /// The longest part of a prefix: `github` in `github_pat_`.
-const LONGEST_NAME: usize = 6;
+const MAX_NAME_CHARS: usize = 6;
 
 /// No service puts more before its tokens.
-const LONGEST_PREFIX: usize = 16;
+const MAX_PREFIX_CHARS: usize = 16;
 
 /// For each letter, those that often follow it in a word.
-const FOLLOWERS: [&[u8]; 26] = [
+const COMMON_FOLLOWERS: [&[u8]; 26] = [
     b"bcdilmnprst",
     b"aeilou",
     b"aehiklot",
@@ -57,7 +57,7 @@ pub(crate) fn ordinary_letters(text: &[u8]) -> Vec<bool> {
         at = end.max(at + 1);
     }
     for step in [0, 1] {
-        mark_rows(text, step, &mut ordinary);
+        mark_sequences(text, step, &mut ordinary);
     }
     ordinary
 }
@@ -75,7 +75,7 @@ fn prefix_length(text: &[u8]) -> usize {
     for part in text.split_inclusive(|byte| b"-_.".contains(byte)) {
         let Some((last, name)) = part.split_last() else { break };
         let longer = length + part.len();
-        let fits = longer <= LONGEST_PREFIX.min(text.len() / 2);
+        let fits = longer <= MAX_PREFIX_CHARS.min(text.len() / 2);
         if last.is_ascii_alphanumeric() || !is_short_name(name) || !fits {
             break;
         }
@@ -88,7 +88,7 @@ fn prefix_length(text: &[u8]) -> usize {
 fn is_short_name(name: &[u8]) -> bool {
     let letters = name.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
     let number = name.get(letters..).unwrap_or_default();
-    name.len() <= LONGEST_NAME && number.len() <= 2 && number.iter().all(u8::is_ascii_digit)
+    name.len() <= MAX_NAME_CHARS && number.len() <= 2 && number.iter().all(u8::is_ascii_digit)
 }
 
 /// The end of the row of letters at `at`: small ones, perhaps after one
@@ -107,7 +107,7 @@ fn word_end(text: &[u8], at: usize) -> usize {
 
 /// Whether at least two in three neighbours are such as words have.
 fn is_word(letters: &[u8]) -> bool {
-    if letters.len() < SHORTEST_WORD {
+    if letters.len() < MIN_WORD_CHARS {
         return false;
     }
     let pairs = letters.windows(2);
@@ -118,11 +118,11 @@ fn is_word(letters: &[u8]) -> bool {
 
 fn often_follows(first: u8, next: u8) -> bool {
     let row = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
-    FOLLOWERS.get(row).is_some_and(|followers| followers.contains(&next.to_ascii_lowercase()))
+    COMMON_FOLLOWERS.get(row).is_some_and(|followers| followers.contains(&next.to_ascii_lowercase()))
 }
 
 /// Marks rows in which each byte is the one before plus `step`.
-fn mark_rows(text: &[u8], step: u8, ordinary: &mut [bool]) {
+fn mark_sequences(text: &[u8], step: u8, ordinary: &mut [bool]) {
     let mut start = 0;
     for at in 1..=text.len() {
         let goes_on = match (text.get(at - 1), text.get(at)) {
@@ -130,7 +130,7 @@ fn mark_rows(text: &[u8], step: u8, ordinary: &mut [bool]) {
             _ => false,
         };
         if !goes_on {
-            if at - start >= SHORTEST_ROW {
+            if at - start >= MIN_SEQUENCE_CHARS {
                 mark(ordinary, start, at);
             }
             start = at;
@@ -139,5 +139,5 @@ fn mark_rows(text: &[u8], step: u8, ordinary: &mut [bool]) {
 }
 
 #[cfg(test)]
-#[path = "wording_tests.rs"]
+#[path = "ordinary_text_tests.rs"]
 mod tests;

@@ -20,7 +20,7 @@ fn ordinary_values() {
         "https://api.example.com",
         "https://api.example.com:8080/",
     ] {
-        assert!(is_commonplace(value), "{value}");
+        assert!(is_common_value(value), "{value}");
     }
 }
 
@@ -37,6 +37,6 @@ fn values_worth_looking_for() {
         "postgres://a:b@c/d",
         "pässwörd",
     ] {
-        assert!(!is_commonplace(value), "{value}");
+        assert!(!is_common_value(value), "{value}");
     }
 }

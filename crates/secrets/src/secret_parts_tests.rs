@@ -13,7 +13,7 @@ const ACCOUNT: &str = r#"{
 
 #[test]
 fn of_a_document_the_values_that_tell_are_found() {
-    let parts: Vec<&str> = telling_parts(ACCOUNT).into_iter().collect();
+    let parts: Vec<&str> = identifying_parts(ACCOUNT).into_iter().collect();
     assert_eq!(
         parts,
         [
@@ -29,14 +29,14 @@ fn of_a_document_the_values_that_tell_are_found() {
 #[test]
 fn lines_of_plain_words_are_found() {
     let phrase = "witch collapse practice feed\nshame open despair creek\nroad again";
-    let parts: Vec<&str> = telling_parts(phrase).into_iter().collect();
+    let parts: Vec<&str> = identifying_parts(phrase).into_iter().collect();
     assert_eq!(parts, ["shame open despair creek", "witch collapse practice feed"]);
 }
 
 #[test]
 fn a_value_of_one_line_has_no_lines() {
     for value in ["Server=db;Password=kX9vQ2mZ7pLr4TwYb8Nc", "witch collapse practice feed shame"] {
-        assert!(telling_parts(value).is_empty(), "{value}");
+        assert!(identifying_parts(value).is_empty(), "{value}");
     }
 }
 
@@ -44,6 +44,6 @@ fn a_value_of_one_line_has_no_lines() {
 fn of_settings_the_values_are_found_without_their_names() {
     let settings =
         "HOST=db.example.com\nAPI_TOKEN=kX9vQ2mZ7pLr4TwYb8Nc\nexport DB_PASSWORD='a b c d e'\n";
-    let parts: Vec<&str> = telling_parts(settings).into_iter().collect();
+    let parts: Vec<&str> = identifying_parts(settings).into_iter().collect();
     assert_eq!(parts, ["API_TOKEN=kX9vQ2mZ7pLr4TwYb8Nc", "a b c d e", "kX9vQ2mZ7pLr4TwYb8Nc"]);
 }

@@ -9,13 +9,13 @@ use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind};
 
 /// Parts that are gone through side by side.
-const LANES: usize = 8;
+const LANE_COUNT: usize = 8;
 
 /// With less text there is nothing to gain.
-const LEAST: usize = 4096;
+const MIN_TEXT_BYTES: usize = 4096;
 
 /// An automaton for a glance.
-pub(crate) fn build<'a>(patterns: impl Iterator<Item = &'a [u8]>) -> Option<DFA> {
+pub(crate) fn build_dfa<'a>(patterns: impl Iterator<Item = &'a [u8]>) -> Option<DFA> {
     let mut builder = DFA::builder();
     builder.match_kind(MatchKind::Standard).prefilter(false);
     builder.build(patterns.collect::<Vec<_>>()).ok()
@@ -23,22 +23,22 @@ pub(crate) fn build<'a>(patterns: impl Iterator<Item = &'a [u8]>) -> Option<DFA>
 
 /// Whether none of the patterns is in the text, of which none is longer than
 /// this. Of a short text it is not said.
-pub(crate) fn finds_nothing(automaton: &DFA, longest: usize, text: &[u8]) -> bool {
-    let part = text.len() / LANES;
+pub(crate) fn has_no_match(automaton: &DFA, longest: usize, text: &[u8]) -> bool {
+    let part = text.len() / LANE_COUNT;
     let before = longest.saturating_sub(1);
-    if text.len() < LEAST || before > part {
+    if text.len() < MIN_TEXT_BYTES || before > part {
         return false;
     }
     let Ok(start) = automaton.start_state(Anchored::No) else { return false };
     // Each begins so early that it sees whatever ends in its part.
-    let lanes: [&[u8]; LANES] = std::array::from_fn(|lane| {
+    let lanes: [&[u8]; LANE_COUNT] = std::array::from_fn(|lane| {
         let from = (lane * part).saturating_sub(before);
-        let to = if lane + 1 == LANES { text.len() } else { (lane + 1) * part };
+        let to = if lane + 1 == LANE_COUNT { text.len() } else { (lane + 1) * part };
         text.get(from..to).unwrap_or_default()
     });
     let common = lanes.iter().map(|lane| lane.len()).min().unwrap_or_default();
     let heads = lanes.map(|lane| lane.get(..common).unwrap_or_default());
-    let mut states = [start; LANES];
+    let mut states = [start; LANE_COUNT];
     for at in 0..common {
         let mut is_hit = false;
         for (state, head) in states.iter_mut().zip(heads) {
@@ -60,5 +60,5 @@ pub(crate) fn finds_nothing(automaton: &DFA, longest: usize, text: &[u8]) -> boo
 }
 
 #[cfg(test)]
-#[path = "lanes_tests.rs"]
+#[path = "prefilter_tests.rs"]
 mod tests;
