@@ -2,38 +2,38 @@
 
 use std::path::Path;
 
-use crate::survey::{Folder, Survey};
+use crate::survey::{ProjectDir, ProjectSurvey};
 
 /// The same with folders in it, each with these files and their texts.
-pub(crate) fn with_parts(mut survey: Survey, parts: &[(&str, &[(&str, &str)])]) -> Survey {
+pub(crate) fn with_parts(mut survey: ProjectSurvey, parts: &[(&str, &[(&str, &str)])]) -> ProjectSurvey {
     for (name, files) in parts {
         let path = survey.path.join(name);
-        let mut folder = Folder { path: path.clone(), real: path, ..Folder::default() };
+        let mut folder = ProjectDir { path: path.clone(), real_path: path, ..ProjectDir::default() };
         for (name, text) in *files {
             folder.names.insert((*name).to_owned());
             folder.texts.insert((*name).to_owned(), (*text).to_owned());
         }
-        survey.inner.push(folder);
+        survey.subdirs.push(folder);
     }
     survey
 }
 
 /// One in `/w`, with these files and their texts, with others below it, and
 /// with programs that are installed.
-pub(crate) fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> Survey {
-    let mut folder = Folder { path: "/w".into(), ..Folder::default() };
+pub(crate) fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> ProjectSurvey {
+    let mut folder = ProjectDir { path: "/w".into(), ..ProjectDir::default() };
     for (name, text) in files {
         folder.names.insert((*name).to_owned());
         folder.texts.insert((*name).to_owned(), (*text).to_owned());
     }
-    Survey {
+    ProjectSurvey {
         path: "/w".into(),
-        folders: vec![folder],
+        dirs: vec![folder],
         files: below.iter().map(|name| Path::new("/w").join(name)).collect(),
         programs: programs
             .iter()
             .map(|name| ((*name).to_owned(), Path::new("/bin").join(name)))
             .collect(),
-        ..Survey::default()
+        ..ProjectSurvey::default()
     }
 }

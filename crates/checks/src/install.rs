@@ -1,11 +1,11 @@
 //! How a missing tool gets into a project: the command of the package manager
 //! that the project uses.
 
-use crate::survey::Survey;
+use crate::survey::ProjectSurvey;
 
 /// Where a tool comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Home {
+pub enum PackageSource {
     /// The Python package index.
     Python,
     /// The npm registry.
@@ -21,18 +21,18 @@ pub enum Home {
 }
 
 /// The command that installs a package.
-pub fn install(survey: &Survey, home: Home, package: &str) -> String {
+pub fn install_command(survey: &ProjectSurvey, home: PackageSource, package: &str) -> String {
     match home {
-        Home::Python => python(survey, package),
-        Home::Node => node(survey, package),
-        Home::Rustup => format!("rustup component add {package}"),
-        Home::Cargo => format!("cargo install {package} --locked"),
-        Home::Go => format!("go install {package}@latest"),
-        Home::System => system(survey, package),
+        PackageSource::Python => python_install(survey, package),
+        PackageSource::Node => node_install(survey, package),
+        PackageSource::Rustup => format!("rustup component add {package}"),
+        PackageSource::Cargo => format!("cargo install {package} --locked"),
+        PackageSource::Go => format!("go install {package}@latest"),
+        PackageSource::System => system_install(survey, package),
     }
 }
 
-fn python(survey: &Survey, package: &str) -> String {
+fn python_install(survey: &ProjectSurvey, package: &str) -> String {
     let marks = [
         "pyproject.toml",
         "uv.lock",
@@ -61,8 +61,8 @@ fn python(survey: &Survey, package: &str) -> String {
             return if is_known { all.to_owned() } else { format!("{one} {package}") };
         }
     }
-    let own = survey.folders.iter().flat_map(|folder| &folder.bins);
-    let own = own.chain(&survey.active).find(|(_, names)| names.contains("pip"));
+    let own = survey.dirs.iter().flat_map(|folder| &folder.bins);
+    let own = own.chain(&survey.active_env).find(|(_, names)| names.contains("pip"));
     if let Some((folder, _)) = own {
         return format!("{} install {package}", folder.join("pip").display());
     }
@@ -72,7 +72,7 @@ fn python(survey: &Survey, package: &str) -> String {
     format!("python3 -m venv .venv && .venv/bin/pip install {package}")
 }
 
-fn node(survey: &Survey, package: &str) -> String {
+fn node_install(survey: &ProjectSurvey, package: &str) -> String {
     let Some(folder) = survey.nearest(&["package.json"]) else {
         return format!("npm install --save-dev {package}");
     };
@@ -96,7 +96,7 @@ fn node(survey: &Survey, package: &str) -> String {
     if folder.depends_on(package) { all.to_owned() } else { format!("{one} {package}") }
 }
 
-fn system(survey: &Survey, package: &str) -> String {
+fn system_install(survey: &ProjectSurvey, package: &str) -> String {
     let managers = [
         ("apt-get", "apt-get install -y"),
         ("dnf", "dnf install -y"),

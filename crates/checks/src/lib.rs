@@ -1,11 +1,11 @@
 //! The linters, formatters and test runners of a project: which ones it has,
 //! how they are called, and what they say.
 //!
-//! Nothing here starts a program or opens a file. A [`Survey`] is what a small
+//! Nothing here starts a program or opens a file. A [`ProjectSurvey`] is what a small
 //! script has found around a path; from it the tools are chosen; each gives
 //! the words of its command, and reads what the command printed.
 
-mod changed;
+mod new_findings;
 mod finding;
 #[cfg(test)]
 #[path = "fixture_tests.rs"]
@@ -17,14 +17,14 @@ pub mod lint;
 mod survey;
 pub mod test;
 
-pub use changed::{Baseline, ChangedLines};
-pub use finding::{Finding, Severity, sort, within};
-pub use install::{Home, install};
-pub use survey::{Folder, PROGRAMS, SCRIPT, Survey, Unseen};
+pub use new_findings::{LintBaseline, ChangedLines};
+pub use finding::{LintFinding, LintSeverity, sort_findings, is_within};
+pub use install::{PackageSource, install_command};
+pub use survey::{ProjectDir, KNOWN_PROGRAMS, SURVEY_SCRIPT, ProjectSurvey, SurveyError};
 
 /// What a program has printed.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Said<'a> {
+pub struct CheckOutput<'a> {
     /// On its output.
     pub stdout: &'a str,
     /// On its error output.

@@ -2,7 +2,7 @@
 
 /// The parts of such a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Placed<'a> {
+pub(crate) struct LocatedLine<'a> {
     pub(crate) file: &'a str,
     /// The numbers behind the file.
     pub(crate) numbers: Vec<u64>,
@@ -12,20 +12,20 @@ pub(crate) struct Placed<'a> {
 
 /// Takes a line apart; none if it is of another form. The file is all up to
 /// the first number between colons, so it may have colons itself.
-pub(crate) fn placed(line: &str) -> Option<Placed<'_>> {
+pub(crate) fn parse_located(line: &str) -> Option<LocatedLine<'_>> {
     let mut from = 0;
     while let Some(at) = line.get(from..)?.find(':').map(|at| from + at) {
-        let (numbers, rest) = numbers(line.get(at + 1..)?);
+        let (numbers, rest) = parse_numbers(line.get(at + 1..)?);
         let file = line.get(..at)?;
         if !file.trim_matches(':').is_empty() && !numbers.is_empty() {
-            return Some(Placed { file, numbers, rest: rest.trim() });
+            return Some(LocatedLine { file, numbers, rest: rest.trim() });
         }
         from = at + 1;
     }
     None
 }
 
-fn numbers(mut text: &str) -> (Vec<u64>, &str) {
+fn parse_numbers(mut text: &str) -> (Vec<u64>, &str) {
     let mut found = Vec::new();
     loop {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -46,7 +46,7 @@ fn numbers(mut text: &str) -> (Vec<u64>, &str) {
 }
 
 /// The text between the last pair of these at its end: `message [code]`.
-pub(crate) fn tail<'a>(text: &'a str, open: &str, close: char) -> (&'a str, Option<&'a str>) {
+pub(crate) fn split_trailing_code<'a>(text: &'a str, open: &str, close: char) -> (&'a str, Option<&'a str>) {
     let text = text.trim_end();
     let inner = text.strip_suffix(close).and_then(|text| text.rfind(open).map(|at| (text, at)));
     match inner {
@@ -62,7 +62,7 @@ pub(crate) fn tail<'a>(text: &'a str, open: &str, close: char) -> (&'a str, Opti
 
 /// The JSON in a text that may have other lines before it: from the first
 /// line that begins with one of its brackets.
-pub(crate) fn json(text: &str) -> Option<serde_json::Value> {
+pub(crate) fn find_json(text: &str) -> Option<serde_json::Value> {
     let mut from = 0;
     // A program may print such a line itself; not many, though.
     for _ in 0..64 {

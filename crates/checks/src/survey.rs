@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 /// Looks around, in any POSIX shell. Its arguments: a marker that occurs
-/// nowhere else, the folder to stop at, the path, and then [`PROGRAMS`].
-pub const SCRIPT: &str = r#"exec 2>/dev/null
+/// nowhere else, the folder to stop at, the path, and then [`KNOWN_PROGRAMS`].
+pub const SURVEY_SCRIPT: &str = r#"exec 2>/dev/null
 m=$1; top=$2; path=$3; shift 3
 if [ -d "$path" ]; then at=$path; kind=folder
 elif [ -f "$path" ]; then at=${path%/*}; kind=file
@@ -78,7 +78,7 @@ fi
 "#;
 
 /// Programs that are looked for.
-pub const PROGRAMS: &[&str] = &[
+pub const KNOWN_PROGRAMS: &[&str] = &[
     "ruff",
     "flake8",
     "pylint",
@@ -133,19 +133,19 @@ pub const PROGRAMS: &[&str] = &[
 
 /// What the script has found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct ProjectSurvey {
     /// The path that was asked for.
     pub path: PathBuf,
     /// Whether it is a file.
     pub is_file: bool,
     /// The folder of the path, and those above it.
-    pub folders: Vec<Folder>,
+    pub dirs: Vec<ProjectDir>,
     /// Folders below it that say how they are checked, in the order of names.
-    pub inner: Vec<Folder>,
+    pub subdirs: Vec<ProjectDir>,
     /// Programs that a command would find.
     pub programs: BTreeMap<String, PathBuf>,
     /// Programs of the virtual environment that is active.
-    pub active: Option<(PathBuf, BTreeSet<String>)>,
+    pub active_env: Option<(PathBuf, BTreeSet<String>)>,
     /// The files at or below the path.
     pub files: Vec<PathBuf>,
     /// Those without an ending that say that a shell runs them.
@@ -154,11 +154,11 @@ pub struct Survey {
 
 /// One folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Folder {
+pub struct ProjectDir {
     /// Where it is.
     pub path: PathBuf,
     /// The same without links.
-    pub real: PathBuf,
+    pub real_path: PathBuf,
     /// What is in it.
     pub names: BTreeSet<String>,
     /// Those of its files that say how a project is checked.
@@ -169,79 +169,79 @@ pub struct Folder {
 
 /// Why there is no survey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unseen {
+pub enum SurveyError {
     /// There is nothing at the path.
     Missing,
     /// What the script printed makes no sense.
-    Garbled,
+    Unparsable,
 }
 
-impl Survey {
+impl ProjectSurvey {
     /// The arguments of the script.
     pub fn arguments(marker: &str, top: &Path, path: &Path) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![marker.into(), top.into(), path.into()];
-        words.extend(PROGRAMS.iter().map(OsString::from));
+        words.extend(KNOWN_PROGRAMS.iter().map(OsString::from));
         words
     }
 
     /// Reads what the script has printed.
-    pub fn read(marker: &str, printed: &[u8]) -> Result<Self, Unseen> {
+    pub fn parse(marker: &str, printed: &[u8]) -> Result<Self, SurveyError> {
         let mut survey = Self::default();
         let start = format!("\n{marker} ");
         let mut seen = false;
-        for part in pieces(printed, start.as_bytes()) {
+        for part in split_sections(printed, start.as_bytes()) {
             // A name may have line breaks in it.
-            let end = part.iter().position(|&byte| byte == 0).ok_or(Unseen::Garbled)?;
+            let end = part.iter().position(|&byte| byte == 0).ok_or(SurveyError::Unparsable)?;
             let (head, body) = part.split_at(end);
             let body = body.get(1..).unwrap_or_default();
             let space = head.iter().position(|&byte| byte == b' ').unwrap_or(head.len());
             let (kind, name) = head.split_at(space);
             let name = OsStr::from_bytes(name.get(1..).unwrap_or_default());
             seen |= kind == b"below";
-            survey.take(kind, name, body)?;
+            survey.add_section(kind, name, body)?;
         }
-        if survey.folders.is_empty() || !seen { Err(Unseen::Garbled) } else { Ok(survey) }
+        if survey.dirs.is_empty() || !seen { Err(SurveyError::Unparsable) } else { Ok(survey) }
     }
 
-    fn take(&mut self, kind: &[u8], name: &OsStr, body: &[u8]) -> Result<(), Unseen> {
-        let folder = self.inner.last_mut().or(self.folders.last_mut());
+    fn add_section(&mut self, kind: &[u8], name: &OsStr, body: &[u8]) -> Result<(), SurveyError> {
+        let folder = self.subdirs.last_mut().or(self.dirs.last_mut());
         match (kind, folder) {
-            (b"missing", _) => return Err(Unseen::Missing),
+            (b"missing", _) => return Err(SurveyError::Missing),
             (b"file" | b"folder", _) => {
                 self.path = name.into();
                 self.is_file = kind == b"file";
             }
-            (b"at", _) => self.folders.push(Folder {
+            (b"at", _) => self.dirs.push(ProjectDir {
                 path: name.into(),
-                names: names(body),
-                ..Folder::default()
+                names: parse_names(body),
+                ..ProjectDir::default()
             }),
-            (b"inner", _) => self.inner.push(Folder {
+            (b"inner", _) => self.subdirs.push(ProjectDir {
                 path: name.into(),
-                names: names(body),
-                ..Folder::default()
+                names: parse_names(body),
+                ..ProjectDir::default()
             }),
-            (b"real", Some(folder)) => folder.real = name.into(),
+            (b"real", Some(folder)) => folder.real_path = name.into(),
             (b"text", Some(folder)) => {
                 let text = String::from_utf8_lossy(body).into_owned();
                 folder.texts.insert(name.to_string_lossy().into_owned(), text);
             }
-            (b"bin", Some(folder)) => folder.bins.push((folder.path.join(name), names(body))),
-            (b"env", _) => self.active = Some((name.into(), names(body))),
+            (b"bin", Some(folder)) => folder.bins.push((folder.path.join(name), parse_names(body))),
+            (b"env", _) => self.active_env = Some((name.into(), parse_names(body))),
             (b"program", _) => {
                 let path = OsString::from_vec(body.to_vec());
                 self.programs.insert(name.to_string_lossy().into_owned(), path.into());
             }
-            (b"below", _) => self.files = self.listed(body),
-            (b"scripts", _) => self.scripts = self.listed(body).into_iter().collect(),
-            _ => return Err(Unseen::Garbled),
+            (b"below", _) => self.files = self.parse_files(body),
+            (b"scripts", _) => self.scripts = self.parse_files(body).into_iter().collect(),
+            _ => return Err(SurveyError::Unparsable),
         }
         Ok(())
     }
 
     /// Names of files from the folder of the path on.
-    fn listed(&self, body: &[u8]) -> Vec<PathBuf> {
-        let here = self.here();
+    fn parse_files(&self, body: &[u8]) -> Vec<PathBuf> {
+        let here = self.base_dir();
         let files = body.split(|&byte| byte == 0).filter_map(|name| {
             let name = name.strip_prefix(b"./")?;
             Some(here.join(OsStr::from_bytes(name)))
@@ -250,19 +250,19 @@ impl Survey {
     }
 
     /// What a survey of a folder below would have found.
-    pub(crate) fn part(&self, folder: &Folder) -> Self {
-        let around = self.inner.iter().filter(|other| folder.path.starts_with(&other.path));
-        let mut folders: Vec<Folder> = around.cloned().collect();
+    pub(crate) fn narrowed_to(&self, folder: &ProjectDir) -> Self {
+        let around = self.subdirs.iter().filter(|other| folder.path.starts_with(&other.path));
+        let mut folders: Vec<ProjectDir> = around.cloned().collect();
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.path.components().count()));
-        folders.extend(self.folders.iter().cloned());
+        folders.extend(self.dirs.iter().cloned());
         let files = self.files.iter().filter(|file| file.starts_with(&folder.path));
         Self {
             path: folder.path.clone(),
             is_file: false,
-            folders,
-            inner: Vec::new(),
+            dirs: folders,
+            subdirs: Vec::new(),
             programs: self.programs.clone(),
-            active: self.active.clone(),
+            active_env: self.active_env.clone(),
             files: files.cloned().collect(),
             scripts: self.scripts.clone(),
         }
@@ -270,10 +270,10 @@ impl Survey {
 
     /// The folders below it of which this can be said, without those that are in
     /// another one.
-    pub(crate) fn parts(&self, is_one: impl Fn(&Folder) -> bool) -> Vec<&Folder> {
-        let mut found: Vec<&Folder> = Vec::new();
+    pub(crate) fn outermost_subdirs(&self, is_one: impl Fn(&ProjectDir) -> bool) -> Vec<&ProjectDir> {
+        let mut found: Vec<&ProjectDir> = Vec::new();
         // One comes before what is in it.
-        for folder in self.inner.iter().filter(|folder| is_one(folder)) {
+        for folder in self.subdirs.iter().filter(|folder| is_one(folder)) {
             if !found.iter().any(|outer| folder.path.starts_with(&outer.path)) {
                 found.push(folder);
             }
@@ -289,8 +289,8 @@ impl Survey {
 
     /// A program: the project's own, or that of the active environment.
     pub fn own_program(&self, name: &str) -> Option<PathBuf> {
-        let own = self.folders.iter().flat_map(|folder| &folder.bins);
-        let found = own.chain(&self.active).find(|(_, names)| names.contains(name));
+        let own = self.dirs.iter().flat_map(|folder| &folder.bins);
+        let found = own.chain(&self.active_env).find(|(_, names)| names.contains(name));
         found.map(|(folder, _)| folder.join(name))
     }
 
@@ -311,45 +311,45 @@ impl Survey {
     }
 
     /// The nearest folder that has one of these.
-    pub fn nearest(&self, names: &[&str]) -> Option<&Folder> {
-        self.folders.iter().find(|folder| names.iter().any(|name| folder.names.contains(*name)))
+    pub fn nearest(&self, names: &[&str]) -> Option<&ProjectDir> {
+        self.dirs.iter().find(|folder| names.iter().any(|name| folder.names.contains(*name)))
     }
 
     /// The folder of the path.
-    pub fn here(&self) -> &Path {
-        self.folders.first().map_or(Path::new("/"), |folder| &folder.path)
+    pub fn base_dir(&self) -> &Path {
+        self.dirs.first().map_or(Path::new("/"), |folder| &folder.path)
     }
 
     /// Where a file is that a program which ran in `folder` has named so. A
     /// name without links becomes one with those that the caller used.
-    pub fn place(&self, named: &str, folder: &Path) -> PathBuf {
+    pub fn resolve_path(&self, named: &str, folder: &Path) -> PathBuf {
         let path = folder.join(named.strip_prefix("./").unwrap_or(named));
-        let above = self.folders.iter().rev().filter(|folder| folder.real != folder.path);
+        let above = self.dirs.iter().rev().filter(|folder| folder.real_path != folder.path);
         let mut linked = above.filter_map(|folder| {
-            let rest = path.strip_prefix(&folder.real).ok()?;
+            let rest = path.strip_prefix(&folder.real_path).ok()?;
             Some(folder.path.join(rest))
         });
         linked.next().unwrap_or(path)
     }
 
     /// The files with one of these endings, or of one of these names.
-    pub fn of(&self, endings: &[&str]) -> impl Iterator<Item = &Path> {
-        self.files.iter().map(PathBuf::as_path).filter(move |path| self.is_one(path, endings))
+    pub fn files_matching(&self, endings: &[&str]) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path).filter(move |path| self.matches_file(path, endings))
     }
 
     /// Whether a file is one of these, by its name or by its first line.
-    pub(crate) fn is_one(&self, path: &Path, endings: &[&str]) -> bool {
-        is_one_of(path, endings) || (endings.contains(&"sh") && self.scripts.contains(path))
+    pub(crate) fn matches_file(&self, path: &Path, endings: &[&str]) -> bool {
+        matches_pattern(path, endings) || (endings.contains(&"sh") && self.scripts.contains(path))
     }
 
     /// Whether there is such a file.
-    pub fn has(&self, endings: &[&str]) -> bool {
-        self.of(endings).next().is_some()
+    pub fn has_files(&self, endings: &[&str]) -> bool {
+        self.files_matching(endings).next().is_some()
     }
 }
 
 /// Whether a file has one of these endings (`py`) or names (`=Dockerfile`).
-pub(crate) fn is_one_of(path: &Path, endings: &[&str]) -> bool {
+pub(crate) fn matches_pattern(path: &Path, endings: &[&str]) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     endings.iter().any(|wanted| match wanted.strip_prefix('=') {
@@ -358,7 +358,7 @@ pub(crate) fn is_one_of(path: &Path, endings: &[&str]) -> bool {
     })
 }
 
-impl Folder {
+impl ProjectDir {
     /// The text of a file; empty if it is not there.
     pub fn text(&self, name: &str) -> &str {
         self.texts.get(name).map_or("", String::as_str)
@@ -404,13 +404,13 @@ impl Folder {
     }
 
     /// Its `package.json`.
-    pub(crate) fn package(&self) -> Option<Value> {
+    pub(crate) fn package_json(&self) -> Option<Value> {
         serde_json::from_str(self.texts.get("package.json")?).ok()
     }
 
     /// Whether its `package.json` asks for a package.
     pub(crate) fn depends_on(&self, package: &str) -> bool {
-        let Some(manifest) = self.package() else { return false };
+        let Some(manifest) = self.package_json() else { return false };
         ["devDependencies", "dependencies", "peerDependencies", "optionalDependencies"]
             .iter()
             .any(|kind| manifest.get(kind).and_then(|list| list.get(package)).is_some())
@@ -426,7 +426,7 @@ impl Folder {
             "setup.cfg",
             "tox.ini",
         ];
-        files.iter().any(|file| mentions(self.text(file), package))
+        files.iter().any(|file| contains_word(self.text(file), package))
     }
 
     /// Whether its `pyproject.toml` asks for a package; that it has settings for
@@ -440,7 +440,7 @@ impl Folder {
                 is_own = name == own || name.starts_with(&format!("{own}."));
                 return false;
             }
-            !is_own && mentions(line, package)
+            !is_own && contains_word(line, package)
         })
     }
 
@@ -451,7 +451,7 @@ impl Folder {
 }
 
 /// Whether a word is in a list of requirements, by itself.
-fn mentions(text: &str, word: &str) -> bool {
+fn contains_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|text| text.chars().next_back());
@@ -460,13 +460,13 @@ fn mentions(text: &str, word: &str) -> bool {
     })
 }
 
-fn names(body: &[u8]) -> BTreeSet<String> {
+fn parse_names(body: &[u8]) -> BTreeSet<String> {
     let lines = body.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
 /// What is between the markers.
-fn pieces<'a>(bytes: &'a [u8], marker: &[u8]) -> Vec<&'a [u8]> {
+fn split_sections<'a>(bytes: &'a [u8], marker: &[u8]) -> Vec<&'a [u8]> {
     let mut found = Vec::new();
     let mut start = None;
     let mut at = 0;

@@ -8,7 +8,7 @@ fn printed(parts: &[(&str, &str, &str)]) -> Vec<u8> {
     bytes
 }
 
-fn monorepo() -> Survey {
+fn monorepo() -> ProjectSurvey {
     let printed = printed(&[
         ("folder", "/w/app", ""),
         ("at", "/w/app", "src\npackage.json\n"),
@@ -27,7 +27,7 @@ fn monorepo() -> Survey {
         ("program", "python3", "/usr/bin/python3"),
         ("below", "", "./src/a.js\0./b c.ts\0"),
     ]);
-    Survey::read("M", &printed).unwrap()
+    ProjectSurvey::parse("M", &printed).unwrap()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn what_the_script_prints_is_read() {
     assert_eq!(survey.path, Path::new("/w/app"));
     assert!(!survey.is_file);
     assert_eq!(survey.files, [Path::new("/w/app/src/a.js"), Path::new("/w/app/b c.ts")]);
-    let folders: Vec<_> = survey.folders.iter().map(|folder| folder.path.as_path()).collect();
+    let folders: Vec<_> = survey.dirs.iter().map(|folder| folder.path.as_path()).collect();
     assert_eq!(folders, [Path::new("/w/app"), Path::new("/w")]);
     let folder = survey.nearest(&["pyproject.toml"]).unwrap();
     assert!(folder.has_table("pyproject.toml", &["tool", "ruff"]));
@@ -58,28 +58,28 @@ fn the_projects_own_programs_come_first() {
 fn a_real_name_becomes_the_one_that_was_used() {
     let survey = monorepo();
     let folder = Path::new("/w/app");
-    assert_eq!(survey.place("/real/w/app/src/a.js", folder), Path::new("/w/app/src/a.js"));
-    assert_eq!(survey.place("./src/a.js", folder), Path::new("/w/app/src/a.js"));
-    assert_eq!(survey.place("/elsewhere/a.js", folder), Path::new("/elsewhere/a.js"));
+    assert_eq!(survey.resolve_path("/real/w/app/src/a.js", folder), Path::new("/w/app/src/a.js"));
+    assert_eq!(survey.resolve_path("./src/a.js", folder), Path::new("/w/app/src/a.js"));
+    assert_eq!(survey.resolve_path("/elsewhere/a.js", folder), Path::new("/elsewhere/a.js"));
 }
 
 #[test]
 fn nothing_there_and_nothing_sensible_are_told_apart() {
     let missing = printed(&[("missing", "", "")]);
-    assert_eq!(Survey::read("M", &missing), Err(Unseen::Missing));
-    assert_eq!(Survey::read("M", b""), Err(Unseen::Garbled));
-    assert_eq!(Survey::read("M", b"\nM at"), Err(Unseen::Garbled));
+    assert_eq!(ProjectSurvey::parse("M", &missing), Err(SurveyError::Missing));
+    assert_eq!(ProjectSurvey::parse("M", b""), Err(SurveyError::Unparsable));
+    assert_eq!(ProjectSurvey::parse("M", b"\nM at"), Err(SurveyError::Unparsable));
     let cut = printed(&[("folder", "/w", ""), ("at", "/w", "a\n")]);
-    assert_eq!(Survey::read("M", &cut), Err(Unseen::Garbled), "it was ended before its end");
+    assert_eq!(ProjectSurvey::parse("M", &cut), Err(SurveyError::Unparsable), "it was ended before its end");
 }
 
 /// Runs the script with a shell that is there; none if it is not.
-fn look(shell: &[&str], top: &Path, path: &Path, active: Option<&Path>) -> Option<Survey> {
+fn look(shell: &[&str], top: &Path, path: &Path, active: Option<&Path>) -> Option<ProjectSurvey> {
     let mut command = std::process::Command::new(shell[0]);
-    command.args(&shell[1..]).args(["-c", SCRIPT, "sh"]).args(Survey::arguments("M", top, path));
+    command.args(&shell[1..]).args(["-c", SURVEY_SCRIPT, "sh"]).args(ProjectSurvey::arguments("M", top, path));
     command.env_remove("VIRTUAL_ENV").envs(active.map(|folder| ("VIRTUAL_ENV", folder)));
     let output = command.output().ok()?;
-    Some(Survey::read("M", &output.stdout).unwrap_or_else(|unseen| {
+    Some(ProjectSurvey::parse("M", &output.stdout).unwrap_or_else(|unseen| {
         panic!("{shell:?}: {unseen:?}: {}", String::from_utf8_lossy(&output.stdout))
     }))
 }
@@ -107,17 +107,17 @@ fn the_script_works_in_every_shell() {
     for shell in [&["sh"][..], &["bash"], &["dash"], &["busybox", "sh"]] {
         let Some(survey) = look(shell, &top, &inner, None) else { continue };
         seen += 1;
-        let folders: Vec<_> = survey.folders.iter().map(|folder| &folder.path).collect();
+        let folders: Vec<_> = survey.dirs.iter().map(|folder| &folder.path).collect();
         assert_eq!(folders, [&inner, &top], "{shell:?}");
         let mut found = survey.files.clone();
         found.sort();
         assert_eq!(found, [inner.join("package.json"), inner.join("src/é.js")], "{shell:?}");
         assert_eq!(survey.program("jest"), Some(inner.join("node_modules/.bin/jest")));
         assert_eq!(survey.nearest(&["Cargo.toml"]).unwrap().text("Cargo.toml"), "[workspace]\n");
-        assert_eq!(survey.active, None, "{shell:?}: nothing is active");
+        assert_eq!(survey.active_env, None, "{shell:?}: nothing is active");
         let active =
             look(shell, &top, &inner.join("src/é.js"), Some(&inner.join(".venv"))).unwrap();
-        assert_eq!(active.active.unwrap().0, inner.join(".venv/bin"), "{shell:?}");
+        assert_eq!(active.active_env.unwrap().0, inner.join(".venv/bin"), "{shell:?}");
         assert!(active.is_file && active.files == [inner.join("src/é.js")], "{shell:?}");
     }
     assert!(seen > 0);

@@ -4,194 +4,194 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use crate::Said;
-use crate::install::{Home, install};
-use crate::lint::below;
-use crate::survey::{Folder, Survey};
+use crate::CheckOutput;
+use crate::install::{PackageSource, install_command};
+use crate::lint::relative_arg;
+use crate::survey::{ProjectDir, ProjectSurvey};
 
 pub use table::FORMATTERS;
 
 /// A formatter. All of them turn what they read into what they print.
 #[derive(Debug, Clone, Copy)]
-pub struct Formatter {
+pub struct CodeFormatter {
     /// Its name, as a caller writes it.
     pub name: &'static str,
     /// Its program.
     pub program: &'static str,
     /// The files that it is for: endings, or `=Name`.
-    pub endings: &'static [&'static str],
+    pub file_patterns: &'static [&'static str],
     /// Whether a folder says that it is used.
-    marked: fn(&Folder) -> bool,
+    is_configured: fn(&ProjectDir) -> bool,
     /// Files of which the nearest tells where it is to run.
-    roots: &'static [&'static str],
+    root_markers: &'static [&'static str],
     /// How it tells which files are not as they should be.
-    listing: Option<Listing>,
+    check: Option<CheckCommand>,
     /// The words that have it print the right form of what it reads; the file
     /// is the one that it should take it for.
-    filter: fn(&Style, &str) -> Vec<String>,
+    filter_args: fn(&FormatStyle, &str) -> Vec<String>,
     /// Whether it is used where no file says so: always, or if it is there.
-    usual: Usual,
+    default_use: FormatterDefault,
     /// Where it comes from.
-    home: Home,
+    source: PackageSource,
     /// As what.
     package: &'static str,
 }
 
 /// How a formatter tells which files it would change.
 #[derive(Debug, Clone, Copy)]
-struct Listing {
+struct CheckCommand {
     /// The words of the command.
-    words: fn(&Style, &str, &[String]) -> Vec<String>,
+    args: fn(&FormatStyle, &str, &[String]) -> Vec<String>,
     /// The words that have it change files, which are added.
-    write: &'static [&'static str],
+    write_args: &'static [&'static str],
     /// Reads what it has printed.
-    read: fn(&Said<'_>) -> Listed,
+    parse: fn(&CheckOutput<'_>) -> UnformattedFiles,
 }
 
 /// Whether a formatter is used although no file of the project says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Usual {
+enum FormatterDefault {
     Expected,
-    IfThere,
-    Never,
+    IfInstalled,
+    OnRequest,
 }
 
 /// What a formatter must be told of the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Style {
+pub struct FormatStyle {
     /// The edition of Rust.
     pub edition: Option<String>,
 }
 
 /// What a formatter would change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct UnformattedFiles {
     /// Files that are not as they should be, as it names them.
     pub files: Vec<String>,
     /// Files that it cannot read, and why.
-    pub broken: Vec<(String, String)>,
+    pub unparsable: Vec<(String, String)>,
 }
 
 /// A formatter that is to run.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct ChosenFormatter {
     /// Which.
-    pub formatter: &'static Formatter,
+    pub formatter: &'static CodeFormatter,
     /// Why it was chosen, in words.
-    pub why: &'static str,
+    pub reason: &'static str,
     /// Its program; none if it is missing.
     pub program: Option<PathBuf>,
     /// Where it runs.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// The files that it is for.
     pub files: Vec<PathBuf>,
     /// The command that installs it.
     pub install: String,
     target: String,
-    style: Style,
+    style: FormatStyle,
     /// Folders below it that are for others.
-    outside: Vec<PathBuf>,
+    excluded_dirs: Vec<PathBuf>,
 }
 
-impl Choice {
+impl ChosenFormatter {
     /// Whether a file that it names is among those that it is for.
-    pub fn holds(&self, file: &Path) -> bool {
-        !self.outside.iter().any(|folder| file.starts_with(folder))
+    pub fn covers_file(&self, file: &Path) -> bool {
+        !self.excluded_dirs.iter().any(|folder| file.starts_with(folder))
     }
 
     /// The words that tell which files are not as they should be; none if that
     /// can only be seen file by file.
-    pub fn listing(&self) -> Option<Vec<String>> {
-        let names: Vec<String> = self.files.iter().map(|file| below(file, &self.folder)).collect();
-        self.formatter.listing.map(|listing| (listing.words)(&self.style, &self.target, &names))
+    pub fn check_args(&self) -> Option<Vec<String>> {
+        let names: Vec<String> = self.files.iter().map(|file| relative_arg(file, &self.dir)).collect();
+        self.formatter.check.map(|listing| (listing.args)(&self.style, &self.target, &names))
     }
 
     /// Reads what that has printed.
-    pub fn listed(&self, said: &Said<'_>) -> Listed {
-        self.formatter.listing.map(|listing| (listing.read)(said)).unwrap_or_default()
+    pub fn parse_check(&self, said: &CheckOutput<'_>) -> UnformattedFiles {
+        self.formatter.check.map(|listing| (listing.parse)(said)).unwrap_or_default()
     }
 
     /// The words that change these files; none if it is to be done one by one.
-    pub fn write(&self, files: &[PathBuf]) -> Option<Vec<String>> {
-        let fixed = self.formatter.listing?.write;
+    pub fn write_args(&self, files: &[PathBuf]) -> Option<Vec<String>> {
+        let fixed = self.formatter.check?.write_args;
         if fixed.is_empty() {
             return None;
         }
-        let names = files.iter().map(|file| below(file, &self.folder));
+        let names = files.iter().map(|file| relative_arg(file, &self.dir));
         Some(fixed.iter().map(|word| (*word).to_owned()).chain(names).collect())
     }
 
     /// The words that print the right form of what is read, as if it were this
     /// file.
-    pub fn filter(&self, file: &Path) -> Vec<String> {
-        (self.formatter.filter)(&self.style, &below(file, &self.folder))
+    pub fn filter_args(&self, file: &Path) -> Vec<String> {
+        (self.formatter.filter_args)(&self.style, &relative_arg(file, &self.dir))
     }
 }
 
 /// Why a formatter is taken, and whether that holds.
-type Way = (&'static str, fn(&Survey, &Formatter) -> bool);
+type SelectionRule = (&'static str, fn(&ProjectSurvey, &CodeFormatter) -> bool);
 
 /// The formatters for what was asked: the one of this name, or those that the
 /// project uses, each file having one: a folder that says which it uses is
 /// formatted by itself, as if the call were about it alone. An unknown name is
 /// an error with all names.
-pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'static str>> {
-    let is_meant = |one: &Formatter| name.is_none_or(|name| name.eq_ignore_ascii_case(one.name));
+pub fn choose_formatters(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<ChosenFormatter>, Vec<&'static str>> {
+    let is_meant = |one: &CodeFormatter| name.is_none_or(|name| name.eq_ignore_ascii_case(one.name));
     let is_part =
-        |folder: &&Folder| FORMATTERS.iter().any(|one| is_meant(one) && (one.marked)(folder));
-    let parts: Vec<&Folder> = survey.inner.iter().filter(is_part).collect();
+        |folder: &&ProjectDir| FORMATTERS.iter().any(|one| is_meant(one) && (one.is_configured)(folder));
+    let parts: Vec<&ProjectDir> = survey.subdirs.iter().filter(is_part).collect();
     let mut chosen = Vec::new();
     for part in std::iter::once(None).chain(parts.iter().map(Some)) {
-        let mut own = part.map_or_else(|| survey.clone(), |part| survey.part(part));
+        let mut own = part.map_or_else(|| survey.clone(), |part| survey.narrowed_to(part));
         let deeper = parts.iter().filter(|other| {
             part.is_none_or(|part| other.path != part.path && other.path.starts_with(&part.path))
         });
         let outside: Vec<PathBuf> = deeper.map(|other| other.path.clone()).collect();
         own.files.retain(|file| !outside.iter().any(|folder| file.starts_with(folder)));
-        let found = choose_alone(&own, name)?;
+        let found = choose_for_dir(&own, name)?;
         // Without parts, one that was asked for says itself that it has no files.
         let found = found.into_iter().filter(|one| parts.is_empty() || !one.files.is_empty());
-        chosen.extend(found.map(|one| Choice { outside: outside.clone(), ..one }));
+        chosen.extend(found.map(|one| ChosenFormatter { excluded_dirs: outside.clone(), ..one }));
     }
     Ok(chosen)
 }
 
-fn choose_alone(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'static str>> {
+fn choose_for_dir(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<ChosenFormatter>, Vec<&'static str>> {
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
         let found = FORMATTERS.iter().find(|one| one.name == wanted);
         let found = found.or_else(|| FORMATTERS.iter().find(|one| one.program == wanted));
         let formatter =
             found.ok_or_else(|| FORMATTERS.iter().map(|one| one.name).collect::<Vec<_>>())?;
-        return Ok(vec![choice(survey, formatter, "asked for", formatter.endings)]);
+        return Ok(vec![make_choice(survey, formatter, "asked for", formatter.file_patterns)]);
     }
-    let mut chosen: Vec<Choice> = Vec::new();
+    let mut chosen: Vec<ChosenFormatter> = Vec::new();
     let mut served: Vec<&str> = Vec::new();
-    let take = |formatter: &'static Formatter, why, served: &mut Vec<&str>| {
-        let endings = formatter.endings.iter().copied();
+    let take = |formatter: &'static CodeFormatter, why, served: &mut Vec<&str>| {
+        let endings = formatter.file_patterns.iter().copied();
         let left: Vec<&'static str> = endings.filter(|ending| !served.contains(ending)).collect();
-        survey.has(&left).then(|| {
-            let taken = choice(survey, formatter, why, &left);
+        survey.has_files(&left).then(|| {
+            let taken = make_choice(survey, formatter, why, &left);
             served.extend(left);
             taken
         })
     };
     // What the nearest folder says counts most.
-    for folder in &survey.folders {
-        for formatter in FORMATTERS.iter().filter(|one| (one.marked)(folder)) {
+    for folder in &survey.dirs {
+        for formatter in FORMATTERS.iter().filter(|one| (one.is_configured)(folder)) {
             chosen.extend(take(formatter, "configured", &mut served));
         }
     }
-    let ways: [Way; 3] = [
+    let ways: [SelectionRule; 3] = [
         ("usual for these files", |survey, one| {
-            one.usual == Usual::Expected && survey.program(one.program).is_some()
+            one.default_use == FormatterDefault::Expected && survey.program(one.program).is_some()
         }),
         ("installed", |survey, one| {
             let is_fit =
-                one.usual == Usual::IfThere || (survey.is_file && one.usual == Usual::Never);
+                one.default_use == FormatterDefault::IfInstalled || (survey.is_file && one.default_use == FormatterDefault::OnRequest);
             is_fit && survey.program(one.program).is_some()
         }),
-        ("usual for these files", |_, one| one.usual == Usual::Expected),
+        ("usual for these files", |_, one| one.default_use == FormatterDefault::Expected),
     ];
     for (why, is_fit) in ways {
         for formatter in FORMATTERS.iter().filter(|one| is_fit(survey, one)) {
@@ -201,35 +201,35 @@ fn choose_alone(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<
     Ok(chosen)
 }
 
-fn choice(
-    survey: &Survey,
-    formatter: &'static Formatter,
+fn make_choice(
+    survey: &ProjectSurvey,
+    formatter: &'static CodeFormatter,
     why: &'static str,
     endings: &[&str],
-) -> Choice {
-    let folder = survey.nearest(formatter.roots).map_or(survey.here(), |folder| &folder.path);
+) -> ChosenFormatter {
+    let folder = survey.nearest(formatter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
     // A file that is asked for by name is meant, whatever it is called.
     let is_asked = survey.is_file && why == "asked for";
     let files = match is_asked {
         true => vec![survey.path.clone()],
-        false => survey.of(endings).map(Path::to_owned).collect(),
+        false => survey.files_matching(endings).map(Path::to_owned).collect(),
     };
-    Choice {
+    ChosenFormatter {
         formatter,
-        why,
+        reason: why,
         program: survey.program(formatter.program),
-        folder: folder.to_owned(),
+        dir: folder.to_owned(),
         files,
-        install: install(survey, formatter.home, formatter.package),
-        target: below(&survey.path, folder),
-        style: Style { edition: edition(survey) },
-        outside: Vec::new(),
+        install: install_command(survey, formatter.source, formatter.package),
+        target: relative_arg(&survey.path, folder),
+        style: FormatStyle { edition: rust_edition(survey) },
+        excluded_dirs: Vec::new(),
     }
 }
 
 /// The edition that the nearest `Cargo.toml` says, or the workspace's.
-fn edition(survey: &Survey) -> Option<String> {
-    survey.folders.iter().find_map(|folder| {
+fn rust_edition(survey: &ProjectSurvey) -> Option<String> {
+    survey.dirs.iter().find_map(|folder| {
         let manifest = folder.toml("Cargo.toml")?;
         let said = |table: &[&str]| {
             let mut item = manifest.as_item();

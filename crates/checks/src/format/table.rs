@@ -1,226 +1,226 @@
 //! All formatters.
 
-use super::{Formatter, Listed, Listing, Style, Usual};
-use crate::Said;
-use crate::install::Home;
-use crate::lines::placed;
+use super::{CodeFormatter, UnformattedFiles, CheckCommand, FormatStyle, FormatterDefault};
+use crate::CheckOutput;
+use crate::install::PackageSource;
+use crate::lines::parse_located;
 
-const PYTHON: &[&str] = &["py", "pyi"];
+const PYTHON_PATTERNS: &[&str] = &["py", "pyi"];
 const PYTHON_ROOTS: &[&str] = &["pyproject.toml", "setup.cfg", "ruff.toml", ".ruff.toml"];
-const WEB: &[&str] = &[
+const WEB_PATTERNS: &[&str] = &[
     "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "css", "scss", "less", "json", "jsonc",
     "html", "vue", "md", "yaml", "yml", "graphql",
 ];
 
-fn words(fixed: &[&str]) -> Vec<String> {
+fn to_args(fixed: &[&str]) -> Vec<String> {
     fixed.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn and(fixed: &[&str], last: &str) -> Vec<String> {
-    let mut all = words(fixed);
+fn args_with(fixed: &[&str], last: &str) -> Vec<String> {
+    let mut all = to_args(fixed);
     all.push(last.to_owned());
     all
 }
 
-fn edition(style: &Style) -> Vec<String> {
+fn edition_args(style: &FormatStyle) -> Vec<String> {
     vec!["--edition".to_owned(), style.edition.clone().unwrap_or_else(|| "2021".to_owned())]
 }
 
 /// All formatters, those for the same files in the order in which one would be
 /// taken.
-pub static FORMATTERS: &[Formatter] = &[
-    Formatter {
+pub static FORMATTERS: &[CodeFormatter] = &[
+    CodeFormatter {
         name: "black",
         program: "black",
-        endings: PYTHON,
-        marked: |folder| {
+        file_patterns: PYTHON_PATTERNS,
+        is_configured: |folder| {
             folder.has_table("pyproject.toml", &["tool", "black"]) || folder.requires("black")
         },
-        roots: PYTHON_ROOTS,
-        listing: Some(Listing {
-            words: |_, target, _| and(&["--check", "--no-color"], target),
-            write: &["--quiet"],
-            read: black,
+        root_markers: PYTHON_ROOTS,
+        check: Some(CheckCommand {
+            args: |_, target, _| args_with(&["--check", "--no-color"], target),
+            write_args: &["--quiet"],
+            parse: parse_black,
         }),
-        filter: |_, file| {
+        filter_args: |_, file| {
             vec!["--quiet".into(), "--stdin-filename".into(), file.into(), "-".into()]
         },
-        usual: Usual::IfThere,
-        home: Home::Python,
+        default_use: FormatterDefault::IfInstalled,
+        source: PackageSource::Python,
         package: "black",
     },
-    Formatter {
+    CodeFormatter {
         name: "ruff",
         program: "ruff",
-        endings: PYTHON,
-        marked: |folder| {
+        file_patterns: PYTHON_PATTERNS,
+        is_configured: |folder| {
             folder.has_table("pyproject.toml", &["tool", "ruff"])
                 || folder.names.contains("ruff.toml")
                 || folder.names.contains(".ruff.toml")
         },
-        roots: PYTHON_ROOTS,
-        listing: Some(Listing {
-            words: |_, target, _| and(&["format", "--check", "--no-cache"], target),
-            write: &["format", "--quiet", "--no-cache"],
-            read: ruff,
+        root_markers: PYTHON_ROOTS,
+        check: Some(CheckCommand {
+            args: |_, target, _| args_with(&["format", "--check", "--no-cache"], target),
+            write_args: &["format", "--quiet", "--no-cache"],
+            parse: parse_ruff,
         }),
-        filter: |_, file| {
+        filter_args: |_, file| {
             let fixed = ["format", "--quiet", "--no-cache", "--stdin-filename"];
-            let mut all = and(&fixed, file);
+            let mut all = args_with(&fixed, file);
             all.push("-".to_owned());
             all
         },
-        usual: Usual::Expected,
-        home: Home::Python,
+        default_use: FormatterDefault::Expected,
+        source: PackageSource::Python,
         package: "ruff",
     },
-    Formatter {
+    CodeFormatter {
         name: "biome",
         program: "biome",
-        endings: &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "json", "jsonc", "css"],
-        marked: |folder| {
+        file_patterns: &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "json", "jsonc", "css"],
+        is_configured: |folder| {
             folder.names.contains("biome.json") || folder.names.contains("biome.jsonc")
         },
-        roots: &["biome.json", "biome.jsonc"],
-        listing: None,
-        filter: |_, file| vec!["format".into(), format!("--stdin-file-path={file}")],
-        usual: Usual::Never,
-        home: Home::Node,
+        root_markers: &["biome.json", "biome.jsonc"],
+        check: None,
+        filter_args: |_, file| vec!["format".into(), format!("--stdin-file-path={file}")],
+        default_use: FormatterDefault::OnRequest,
+        source: PackageSource::Node,
         package: "@biomejs/biome",
     },
-    Formatter {
+    CodeFormatter {
         name: "prettier",
         program: "prettier",
-        endings: WEB,
-        marked: |folder| {
+        file_patterns: WEB_PATTERNS,
+        is_configured: |folder| {
             folder.has_prefix(".prettierrc")
                 || folder.has_prefix("prettier.config.")
                 || folder.depends_on("prettier")
-                || folder.package().is_some_and(|manifest| manifest.get("prettier").is_some())
+                || folder.package_json().is_some_and(|manifest| manifest.get("prettier").is_some())
         },
-        roots: &["package.json"],
-        listing: Some(Listing {
-            words: |_, target, _| {
+        root_markers: &["package.json"],
+        check: Some(CheckCommand {
+            args: |_, target, _| {
                 let fixed = [
                     "--list-different",
                     "--ignore-unknown",
                     "--no-error-on-unmatched-pattern",
                     "--no-color",
                 ];
-                and(&fixed, target)
+                args_with(&fixed, target)
             },
-            write: &["--write", "--log-level=warn", "--no-color"],
-            read: prettier,
+            write_args: &["--write", "--log-level=warn", "--no-color"],
+            parse: parse_prettier,
         }),
-        filter: |_, file| vec!["--stdin-filepath".into(), file.into()],
-        usual: Usual::Never,
-        home: Home::Node,
+        filter_args: |_, file| vec!["--stdin-filepath".into(), file.into()],
+        default_use: FormatterDefault::OnRequest,
+        source: PackageSource::Node,
         package: "prettier",
     },
-    Formatter {
+    CodeFormatter {
         name: "rustfmt",
         program: "rustfmt",
-        endings: &["rs"],
-        marked: |folder| {
+        file_patterns: &["rs"],
+        is_configured: |folder| {
             ["Cargo.toml", "rustfmt.toml", ".rustfmt.toml"]
                 .iter()
                 .any(|name| folder.names.contains(*name))
         },
-        roots: &["rustfmt.toml", ".rustfmt.toml", "Cargo.toml"],
-        listing: Some(Listing {
-            words: |style, _, files| {
-                let mut all = edition(style);
-                all.extend(words(&["--check", "-l", "--color=never"]));
+        root_markers: &["rustfmt.toml", ".rustfmt.toml", "Cargo.toml"],
+        check: Some(CheckCommand {
+            args: |style, _, files| {
+                let mut all = edition_args(style);
+                all.extend(to_args(&["--check", "-l", "--color=never"]));
                 all.extend_from_slice(files);
                 all
             },
             // It would follow the modules of a file to others.
-            write: &[],
-            read: rustfmt,
+            write_args: &[],
+            parse: parse_rustfmt,
         }),
-        filter: |style, _| {
-            let mut all = edition(style);
+        filter_args: |style, _| {
+            let mut all = edition_args(style);
             all.push("--quiet".to_owned());
             all
         },
-        usual: Usual::Expected,
-        home: Home::Rustup,
+        default_use: FormatterDefault::Expected,
+        source: PackageSource::Rustup,
         package: "rustfmt",
     },
-    Formatter {
+    CodeFormatter {
         name: "gofmt",
         program: "gofmt",
-        endings: &["go"],
-        marked: |folder| folder.names.contains("go.mod"),
-        roots: &["go.mod"],
-        listing: Some(Listing {
-            words: |_, target, _| and(&["-l"], target),
-            write: &["-w"],
-            read: plain,
+        file_patterns: &["go"],
+        is_configured: |folder| folder.names.contains("go.mod"),
+        root_markers: &["go.mod"],
+        check: Some(CheckCommand {
+            args: |_, target, _| args_with(&["-l"], target),
+            write_args: &["-w"],
+            parse: parse_file_list,
         }),
-        filter: |_, _| Vec::new(),
-        usual: Usual::Expected,
-        home: Home::System,
+        filter_args: |_, _| Vec::new(),
+        default_use: FormatterDefault::Expected,
+        source: PackageSource::System,
         package: "golang-go",
     },
-    Formatter {
+    CodeFormatter {
         name: "shfmt",
         program: "shfmt",
-        endings: &["sh", "bash"],
-        marked: |_| false,
-        roots: &[],
-        listing: Some(Listing {
-            words: |_, target, _| and(&["-l"], target),
-            write: &["-w"],
-            read: plain,
+        file_patterns: &["sh", "bash"],
+        is_configured: |_| false,
+        root_markers: &[],
+        check: Some(CheckCommand {
+            args: |_, target, _| args_with(&["-l"], target),
+            write_args: &["-w"],
+            parse: parse_file_list,
         }),
-        filter: |_, file| vec!["-filename".into(), file.into(), "-".into()],
-        usual: Usual::IfThere,
-        home: Home::System,
+        filter_args: |_, file| vec!["-filename".into(), file.into(), "-".into()],
+        default_use: FormatterDefault::IfInstalled,
+        source: PackageSource::System,
         package: "shfmt",
     },
-    Formatter {
+    CodeFormatter {
         name: "clang-format",
         program: "clang-format",
-        endings: &["c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm", "proto", "java"],
-        marked: |folder| {
+        file_patterns: &["c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm", "proto", "java"],
+        is_configured: |folder| {
             folder.names.contains(".clang-format") || folder.names.contains("_clang-format")
         },
-        roots: &[".clang-format", "_clang-format"],
-        listing: None,
-        filter: |_, file| vec![format!("--assume-filename={file}")],
-        usual: Usual::Never,
-        home: Home::System,
+        root_markers: &[".clang-format", "_clang-format"],
+        check: None,
+        filter_args: |_, file| vec![format!("--assume-filename={file}")],
+        default_use: FormatterDefault::OnRequest,
+        source: PackageSource::System,
         package: "clang-format",
     },
-    Formatter {
+    CodeFormatter {
         name: "taplo",
         program: "taplo",
-        endings: &["toml"],
-        marked: |folder| {
+        file_patterns: &["toml"],
+        is_configured: |folder| {
             folder.names.contains("taplo.toml") || folder.names.contains(".taplo.toml")
         },
-        roots: &["taplo.toml", ".taplo.toml"],
-        listing: None,
-        filter: |_, file| vec!["fmt".into(), format!("--stdin-filepath={file}"), "-".into()],
-        usual: Usual::Never,
-        home: Home::Cargo,
+        root_markers: &["taplo.toml", ".taplo.toml"],
+        check: None,
+        filter_args: |_, file| vec!["fmt".into(), format!("--stdin-filepath={file}"), "-".into()],
+        default_use: FormatterDefault::OnRequest,
+        source: PackageSource::Cargo,
         package: "taplo-cli",
     },
 ];
 
-fn black(said: &Said<'_>) -> Listed {
-    let mut listed = Listed::default();
+fn parse_black(said: &CheckOutput<'_>) -> UnformattedFiles {
+    let mut listed = UnformattedFiles::default();
     for line in said.stderr.lines() {
         if let Some(file) = line.strip_prefix("would reformat ") {
             listed.files.push(file.to_owned());
         } else if let Some((file, why)) =
             line.strip_prefix("error: cannot format ").and_then(|line| line.split_once(": "))
         {
-            listed.broken.push((file.to_owned(), why.to_owned()));
-        } else if let Some(place) = line.strip_prefix("error: cannot parse: ").and_then(placed) {
+            listed.unparsable.push((file.to_owned(), why.to_owned()));
+        } else if let Some(place) = line.strip_prefix("error: cannot parse: ").and_then(parse_located) {
             let at = place.numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(":");
-            listed.broken.push((place.file.to_owned(), format!("cannot parse: {at}")));
+            listed.unparsable.push((place.file.to_owned(), format!("cannot parse: {at}")));
         }
     }
     listed
@@ -228,8 +228,8 @@ fn black(said: &Said<'_>) -> Listed {
 
 /// Older ones print a line for each file; newer ones show the change, and
 /// the file above it behind an arrow.
-fn ruff(said: &Said<'_>) -> Listed {
-    let mut listed = Listed::default();
+fn parse_ruff(said: &CheckOutput<'_>) -> UnformattedFiles {
+    let mut listed = UnformattedFiles::default();
     let mut is_next = None;
     for line in said.stdout.lines() {
         if let Some(file) = line.strip_prefix("Would reformat: ") {
@@ -241,41 +241,41 @@ fn ruff(said: &Said<'_>) -> Listed {
         } else if let Some((_, place)) =
             line.split_once("--> ").filter(|(before, _)| before.trim().is_empty())
         {
-            let file = placed(place).map_or(place, |place| place.file).to_owned();
+            let file = parse_located(place).map_or(place, |place| place.file).to_owned();
             match is_next.take() {
                 Some(None) => listed.files.push(file),
-                Some(Some(why)) => listed.broken.push((file, why)),
+                Some(Some(why)) => listed.unparsable.push((file, why)),
                 None => {}
             }
         }
     }
     for line in said.stderr.lines() {
         let Some(rest) = line.strip_prefix("error: Failed to parse ") else { continue };
-        if let Some(place) = placed(rest) {
-            listed.broken.push((place.file.to_owned(), place.rest.to_owned()));
+        if let Some(place) = parse_located(rest) {
+            listed.unparsable.push((place.file.to_owned(), place.rest.to_owned()));
         }
     }
     listed
 }
 
-fn prettier(said: &Said<'_>) -> Listed {
+fn parse_prettier(said: &CheckOutput<'_>) -> UnformattedFiles {
     let files = said.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let broken = said.stderr.lines().filter_map(|line| {
         let (file, why) = line.strip_prefix("[error] ")?.split_once(": ")?;
         why.contains("Error").then(|| (file.to_owned(), why.to_owned()))
     });
-    Listed { files, broken: broken.collect() }
+    UnformattedFiles { files, unparsable: broken.collect() }
 }
 
 /// A name in each line; on the error output, what cannot be parsed.
-fn plain(said: &Said<'_>) -> Listed {
+fn parse_file_list(said: &CheckOutput<'_>) -> UnformattedFiles {
     let files = said.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    let broken = said.stderr.lines().filter_map(placed);
+    let broken = said.stderr.lines().filter_map(parse_located);
     let broken = broken.map(|place| (place.file.to_owned(), place.rest.to_owned())).collect();
-    Listed { files, broken }
+    UnformattedFiles { files, unparsable: broken }
 }
 
-fn rustfmt(said: &Said<'_>) -> Listed {
+fn parse_rustfmt(said: &CheckOutput<'_>) -> UnformattedFiles {
     let files = said.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let mut broken = Vec::new();
     let mut why = "";
@@ -283,10 +283,10 @@ fn rustfmt(said: &Said<'_>) -> Listed {
         if let Some(message) = line.strip_prefix("error: ") {
             why = message;
         } else if let Some(place) = line.trim_start().strip_prefix("--> ") {
-            let file = placed(place).map_or(place, |place| place.file).to_owned();
+            let file = parse_located(place).map_or(place, |place| place.file).to_owned();
             broken.push((file, why.to_owned()));
         }
     }
     broken.dedup();
-    Listed { files, broken }
+    UnformattedFiles { files, unparsable: broken }
 }

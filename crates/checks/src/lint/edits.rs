@@ -3,72 +3,72 @@
 
 use serde_json::Value;
 
-use super::json::{list, text, whole};
-use crate::Said;
+use super::json::{as_list, str_at, absolute_path};
+use crate::CheckOutput;
 
 /// A piece of a file that is to become another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct LintEdit {
     /// The file, as the linter names it.
     pub file: String,
     /// Its first byte.
-    pub from: usize,
+    pub start: usize,
     /// The byte after it.
-    pub to: usize,
+    pub end: usize,
     /// What is to be there.
-    pub text: String,
+    pub replacement: String,
 }
 
 /// Those that the compiler is sure of; the edits of each go together.
-pub(super) fn cargo(said: &Said<'_>) -> Vec<Vec<Edit>> {
-    let mut all: Vec<Vec<Edit>> = Vec::new();
+pub(super) fn parse_cargo_edits(said: &CheckOutput<'_>) -> Vec<Vec<LintEdit>> {
+    let mut all: Vec<Vec<LintEdit>> = Vec::new();
     for line in said.stdout.lines().filter(|line| line.starts_with('{')) {
         let Ok(one) = serde_json::from_str::<Value>(line) else { continue };
-        let notes = one.pointer("/message/children").map(list).unwrap_or_default();
-        let manifest = text(&one, "/manifest_path");
-        let sure = notes.iter().find_map(|note| edits(note, manifest));
+        let notes = one.pointer("/message/children").map(as_list).unwrap_or_default();
+        let manifest = str_at(&one, "/manifest_path");
+        let sure = notes.iter().find_map(|note| note_edits(note, manifest));
         // Each target of a package tells of the same.
         all.extend(sure.filter(|group| !all.contains(group)));
     }
     all
 }
 
-fn edits(note: &Value, manifest: &str) -> Option<Vec<Edit>> {
-    let spans = note.get("spans").map(list).unwrap_or_default();
-    let edits: Option<Vec<Edit>> = spans.iter().map(|span| edit(span, manifest)).collect();
+fn note_edits(note: &Value, manifest: &str) -> Option<Vec<LintEdit>> {
+    let spans = note.get("spans").map(as_list).unwrap_or_default();
+    let edits: Option<Vec<LintEdit>> = spans.iter().map(|span| span_edit(span, manifest)).collect();
     edits.filter(|edits| !edits.is_empty())
 }
 
-fn edit(span: &Value, manifest: &str) -> Option<Edit> {
+fn span_edit(span: &Value, manifest: &str) -> Option<LintEdit> {
     let place = |name: &str| usize::try_from(span.get(name)?.as_u64()?).ok();
-    let is_sure = text(span, "/suggestion_applicability") == "MachineApplicable";
+    let is_sure = str_at(span, "/suggestion_applicability") == "MachineApplicable";
     let is_written = span.get("expansion").is_none_or(Value::is_null);
     let new = span.get("suggested_replacement")?.as_str()?;
-    (is_sure && is_written).then_some(Edit {
-        file: whole(text(span, "/file_name"), manifest),
-        from: place("byte_start")?,
-        to: place("byte_end")?,
-        text: new.to_owned(),
+    (is_sure && is_written).then_some(LintEdit {
+        file: absolute_path(str_at(span, "/file_name"), manifest),
+        start: place("byte_start")?,
+        end: place("byte_end")?,
+        replacement: new.to_owned(),
     })
 }
 
 /// A file after these edits; none if one of them does not fit. They must not
 /// touch one another.
-pub fn apply(bytes: &[u8], edits: &[Edit]) -> Option<Vec<u8>> {
-    let mut edits: Vec<&Edit> = edits.iter().collect();
-    edits.sort_by_key(|edit| edit.from);
+pub fn apply_edits(bytes: &[u8], edits: &[LintEdit]) -> Option<Vec<u8>> {
+    let mut edits: Vec<&LintEdit> = edits.iter().collect();
+    edits.sort_by_key(|edit| edit.start);
     let mut new = Vec::with_capacity(bytes.len());
     let mut at = 0;
     for edit in edits {
-        new.extend_from_slice(bytes.get(at..edit.from)?);
-        new.extend_from_slice(edit.text.as_bytes());
-        at = edit.to;
+        new.extend_from_slice(bytes.get(at..edit.start)?);
+        new.extend_from_slice(edit.replacement.as_bytes());
+        at = edit.end;
     }
     new.extend_from_slice(bytes.get(at..)?);
     Some(new)
 }
 
 /// Whether two edits cannot both be made.
-pub fn clash(one: &Edit, other: &Edit) -> bool {
-    one.file == other.file && one.from <= other.to && other.from <= one.to
+pub fn edits_overlap(one: &LintEdit, other: &LintEdit) -> bool {
+    one.file == other.file && one.start <= other.end && other.start <= one.end
 }

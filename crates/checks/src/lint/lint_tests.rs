@@ -1,18 +1,18 @@
 use super::*;
-use crate::finding::Severity;
+use crate::finding::LintSeverity;
 use crate::fixture::{project, with_parts};
 
-fn read(name: &str, said: Said<'_>) -> Vec<Finding> {
+fn read(name: &str, said: CheckOutput<'_>) -> Vec<LintFinding> {
     let linter = LINTERS.iter().find(|linter| linter.name == name).unwrap();
-    (linter.read)(&said).unwrap()
+    (linter.parse)(&said).unwrap()
 }
 
-fn out(text: &str) -> Said<'_> {
-    Said { stdout: text, ..Said::default() }
+fn out(text: &str) -> CheckOutput<'_> {
+    CheckOutput { stdout: text, ..CheckOutput::default() }
 }
 
 /// file:line:column-end rule severity message
-fn brief(findings: &[Finding]) -> Vec<String> {
+fn brief(findings: &[LintFinding]) -> Vec<String> {
     let number = |number: Option<u64>| number.map_or("-".to_owned(), |n| n.to_string());
     findings
         .iter()
@@ -66,7 +66,7 @@ fn those_that_print_lines() {
         ),
         (
             "go-vet",
-            Said { stderr: "# pkg\nvet: ./main.go:6:2: unreachable code\n", ..Said::default() },
+            CheckOutput { stderr: "# pkg\nvet: ./main.go:6:2: unreachable code\n", ..CheckOutput::default() },
             "./main.go:6:2 Error - | unreachable code",
         ),
         (
@@ -76,9 +76,9 @@ fn those_that_print_lines() {
         ),
         (
             "markdownlint",
-            Said {
+            CheckOutput {
                 stderr: "a.md:3:81 error MD013/line-length Line length [Expected: 80]\n",
-                ..Said::default()
+                ..CheckOutput::default()
             },
             "a.md:3:81 Warning MD013 | Line length [Expected: 80]",
         ),
@@ -154,13 +154,13 @@ fn cargo_names_files_from_the_workspace_on() {
 #[test]
 fn what_makes_no_sense_is_no_answer() {
     for linter in LINTERS {
-        let read = (linter.read)(&out("Segmentation fault\n"));
+        let read = (linter.parse)(&out("Segmentation fault\n"));
         assert!(read.is_none_or(|found| found.is_empty()), "{}", linter.name);
     }
 }
 
-fn chosen(survey: &Survey) -> Vec<(&'static str, bool)> {
-    let chosen = choose(survey, None).unwrap();
+fn chosen(survey: &ProjectSurvey) -> Vec<(&'static str, bool)> {
+    let chosen = choose_linters(survey, None).unwrap();
     chosen.iter().map(|choice| (choice.linter.name, choice.program.is_some())).collect()
 }
 
@@ -186,19 +186,19 @@ fn the_projects_own_linters_are_chosen() {
     assert_eq!(chosen(&modern), [("eslint", false)]);
     let rust = project(&[("Cargo.toml", "")], &["src/lib.rs"], &["cargo", "cargo-clippy"]);
     assert_eq!(chosen(&rust), [("clippy", true)]);
-    assert_eq!(choose(&rust, Some("Ruff")).unwrap()[0].why, "asked for");
-    assert!(choose(&rust, Some("x")).unwrap_err().contains(&"eslint"));
+    assert_eq!(choose_linters(&rust, Some("Ruff")).unwrap()[0].reason, "asked for");
+    assert!(choose_linters(&rust, Some("x")).unwrap_err().contains(&"eslint"));
 }
 
 #[test]
 fn a_path_is_never_taken_for_an_option() {
-    assert_eq!(below(Path::new("/w/-x.py"), Path::new("/w")), "./-x.py");
-    assert_eq!(below(Path::new("/w"), Path::new("/w")), ".");
+    assert_eq!(relative_arg(Path::new("/w/-x.py"), Path::new("/w")), "./-x.py");
+    assert_eq!(relative_arg(Path::new("/w"), Path::new("/w")), ".");
     let said = out("");
-    let choice = &choose(&project(&[(".flake8", "")], &["a.py"], &["flake8"]), None).unwrap()[0];
-    assert_eq!(choice.read(&said, 0), Some(vec![]));
-    assert_eq!(choice.read(&said, 2), None, "it ended badly and said nothing");
-    assert_eq!(choice.read(&out("a.py:1:1: F401 x"), 1).unwrap()[0].severity, Severity::Error);
+    let choice = &choose_linters(&project(&[(".flake8", "")], &["a.py"], &["flake8"]), None).unwrap()[0];
+    assert_eq!(choice.parse(&said, 0), Some(vec![]));
+    assert_eq!(choice.parse(&said, 2), None, "it ended badly and said nothing");
+    assert_eq!(choice.parse(&out("a.py:1:1: F401 x"), 1).unwrap()[0].severity, LintSeverity::Error);
 }
 
 #[test]
@@ -214,18 +214,18 @@ fn each_part_of_a_project_has_its_own_linters() {
             ("web", &[("eslint.config.mjs", ""), ("package.json", "{}")]),
         ],
     );
-    let told = |choices: Vec<Choice>| -> Vec<String> {
-        let line = |it: &Choice| {
-            format!("{} {} {}", it.linter.name, it.folder.display(), it.task.targets.join(" "))
+    let told = |choices: Vec<ChosenLinter>| -> Vec<String> {
+        let line = |it: &ChosenLinter| {
+            format!("{} {} {}", it.linter.name, it.dir.display(), it.task.targets.join(" "))
         };
         choices.iter().map(line).collect()
     };
     assert_eq!(
-        told(choose(&survey, None).unwrap()),
+        told(choose_linters(&survey, None).unwrap()),
         ["mypy /w/back .", "eslint /w/web .", "clippy /w/core .", "ruff /w ./tools/c.py"]
     );
-    assert_eq!(told(choose(&survey, Some("clippy")).unwrap()), ["clippy /w/core ."]);
-    assert_eq!(told(choose(&survey, Some("ruff")).unwrap()), ["ruff /w ."]);
+    assert_eq!(told(choose_linters(&survey, Some("clippy")).unwrap()), ["clippy /w/core ."]);
+    assert_eq!(told(choose_linters(&survey, Some("ruff")).unwrap()), ["ruff /w ."]);
 }
 
 #[test]
@@ -245,18 +245,18 @@ fn edits_that_the_compiler_is_sure_of() {
     let twice = line(vec![span(0, 7, "", sure), span(8, 9, "", sure)]);
     let unsure = line(vec![span(0, 1, "x", "MaybeIncorrect")]);
     let printed = format!("{twice}{unsure}{twice}no JSON\n");
-    let found = edits::cargo(&out(&printed));
+    let found = edits::parse_cargo_edits(&out(&printed));
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0][0].file, "/w/src/lib.rs");
-    assert_eq!(edits::apply(b"return 1; }", &found[0]), Some(b"1 }".to_vec()));
-    assert_eq!(edits::apply(b"short", &found[0]), None);
-    assert!(edits::clash(&found[0][0], &found[0][0]) && !edits::clash(&found[0][0], &found[0][1]));
+    assert_eq!(edits::apply_edits(b"return 1; }", &found[0]), Some(b"1 }".to_vec()));
+    assert_eq!(edits::apply_edits(b"short", &found[0]), None);
+    assert!(edits::edits_overlap(&found[0][0], &found[0][0]) && !edits::edits_overlap(&found[0][0], &found[0][1]));
 }
 
 #[test]
 fn a_linter_that_gave_up_has_not_looked_at_all() {
     let survey = project(&[("mypy.ini", "")], &["a.py"], &["mypy", "ruff"]);
-    let choice = |name| choose(&survey, Some(name)).unwrap().remove(0);
+    let choice = |name| choose_linters(&survey, Some(name)).unwrap().remove(0);
     assert!(choice("mypy").is_partial(2) && !choice("mypy").is_partial(1));
     assert!(!choice("ruff").is_partial(2));
 }

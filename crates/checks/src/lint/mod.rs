@@ -7,12 +7,12 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use crate::Said;
-use crate::finding::Finding;
-use crate::install::{Home, install};
-use crate::survey::{Folder, Survey};
+use crate::CheckOutput;
+use crate::finding::LintFinding;
+use crate::install::{PackageSource, install_command};
+use crate::survey::{ProjectDir, ProjectSurvey};
 
-pub use edits::Edit;
+pub use edits::LintEdit;
 pub use table::LINTERS;
 
 /// A linter.
@@ -23,51 +23,51 @@ pub struct Linter {
     /// Its program.
     pub program: &'static str,
     /// The files that it looks at: endings, or `=Name`.
-    pub endings: &'static [&'static str],
+    pub file_patterns: &'static [&'static str],
     /// Whether a folder says that it is used.
-    marked: fn(&Folder) -> bool,
+    is_configured: fn(&ProjectDir) -> bool,
     /// Files of which the nearest tells where it is to run; none for the
     /// folder of the path.
-    roots: &'static [&'static str],
+    root_markers: &'static [&'static str],
     /// The words of its command, without the program.
-    words: fn(&Task) -> Vec<String>,
+    args: fn(&LintTask) -> Vec<String>,
     /// How what can be mended is.
-    fixes: Option<Fixes>,
+    fix_method: Option<FixMethod>,
     /// Reads what it has printed; none if that makes no sense.
-    read: fn(&Said<'_>) -> Option<Vec<Finding>>,
+    parse: fn(&CheckOutput<'_>) -> Option<Vec<LintFinding>>,
     /// Whether it looks at whole projects only.
-    is_whole: bool,
+    is_whole_project: bool,
     /// How it is used when no file says so.
-    usual: Usual,
+    default_use: LinterDefault,
     /// Where it comes from.
-    home: Home,
+    source: PackageSource,
     /// As what.
     package: &'static str,
 }
 
 /// Whether a linter is used although no file of the project says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Usual {
+enum LinterDefault {
     /// It is the one for its files: used, and missed if it is not there.
     Expected,
     /// Used if it is there and no other is for these files.
-    IfThere,
+    IfInstalled,
     /// Only if it is asked for by name.
-    Never,
+    OnRequest,
 }
 
 /// How what a linter finds is mended.
 #[derive(Debug, Clone, Copy)]
-enum Fixes {
+enum FixMethod {
     /// It does that, called with these words.
-    Words(fn(&Task) -> Vec<String>),
+    Command(fn(&LintTask) -> Vec<String>),
     /// It tells what to write instead.
-    Edits(fn(&Said<'_>) -> Vec<Vec<Edit>>),
+    Edits(fn(&CheckOutput<'_>) -> Vec<Vec<LintEdit>>),
 }
 
 /// What a linter is to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Task {
+pub struct LintTask {
     /// The path, from the folder that it runs in; or the files, if others look
     /// at some of those that are there. None if the project names them itself.
     pub targets: Vec<String>,
@@ -77,56 +77,56 @@ pub struct Task {
 
 /// A linter that is to run.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct ChosenLinter {
     /// Which.
     pub linter: &'static Linter,
     /// Why it was chosen, in words.
-    pub why: &'static str,
+    pub reason: &'static str,
     /// Its program; none if it is missing.
     pub program: Option<PathBuf>,
     /// Where it runs.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// What it looks at.
-    pub task: Task,
+    pub task: LintTask,
     /// All files there are its.
-    scope: PathBuf,
+    covered_dir: PathBuf,
     /// The command that installs it.
     pub install: String,
 }
 
 /// Files whose names are given to one command.
-const NAMES: usize = 400;
+const MAX_FILE_ARGS: usize = 400;
 
-impl Choice {
+impl ChosenLinter {
     /// The words of its command, without the program.
-    pub fn words(&self) -> Vec<String> {
-        (self.linter.words)(&self.task)
+    pub fn args(&self) -> Vec<String> {
+        (self.linter.args)(&self.task)
     }
 
     /// Whether something can be mended.
-    pub fn can_mend(&self) -> bool {
-        self.linter.fixes.is_some()
+    pub fn can_fix(&self) -> bool {
+        self.linter.fix_method.is_some()
     }
 
     /// The words that have it mend what it can; none if it does not.
-    pub fn fixes(&self) -> Option<Vec<String>> {
-        match self.linter.fixes {
-            Some(Fixes::Words(words)) => Some(words(&self.task)),
+    pub fn fix_args(&self) -> Option<Vec<String>> {
+        match self.linter.fix_method {
+            Some(FixMethod::Command(words)) => Some(words(&self.task)),
             _ => None,
         }
     }
 
     /// What is to be written instead, in groups that go together.
-    pub fn edits(&self, said: &Said<'_>) -> Vec<Vec<Edit>> {
-        match self.linter.fixes {
-            Some(Fixes::Edits(read)) => read(said),
+    pub fn edits(&self, said: &CheckOutput<'_>) -> Vec<Vec<LintEdit>> {
+        match self.linter.fix_method {
+            Some(FixMethod::Edits(read)) => read(said),
             _ => Vec::new(),
         }
     }
 
     /// Reads what it has printed. None if it has failed.
-    pub fn read(&self, said: &Said<'_>, code: i32) -> Option<Vec<Finding>> {
-        let found = (self.linter.read)(said)?;
+    pub fn parse(&self, said: &CheckOutput<'_>, code: i32) -> Option<Vec<LintFinding>> {
+        let found = (self.linter.parse)(said)?;
         // Where nothing is found, the code tells whether it has looked.
         let is_well = code == 0 || !found.is_empty();
         is_well.then_some(found)
@@ -139,55 +139,55 @@ impl Choice {
     }
 
     /// The same for the files that it was chosen for, and no others beside them.
-    fn by_name(mut self) -> Self {
+    fn by_file(mut self) -> Self {
         self.task.targets = self.task.files.clone();
         self
     }
 
     /// Whether it may tell of more than was asked for.
-    pub fn is_whole(&self) -> bool {
-        self.linter.is_whole
+    pub fn is_whole_project(&self) -> bool {
+        self.linter.is_whole_project
     }
 }
 
 /// The linters for what was asked: the one of this name, or those that the
 /// project uses. Where only folders below the path say that they use one, it
 /// looks at each of these by itself. An unknown name is an error with all names.
-pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'static str>> {
+pub fn choose_linters(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<ChosenLinter>, Vec<&'static str>> {
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
         let found = LINTERS.iter().find(|linter| linter.name == wanted || linter.program == wanted);
         let linter =
             found.ok_or_else(|| LINTERS.iter().map(|linter| linter.name).collect::<Vec<_>>())?;
-        let parts = parts(survey, linter, "asked for");
+        let parts = choose_in_subdirs(survey, linter, "asked for");
         return Ok(if parts.is_empty() {
-            vec![choice(survey, linter, "asked for")]
+            vec![make_choice(survey, linter, "asked for")]
         } else {
             parts
         });
     }
-    let here: Vec<_> = LINTERS.iter().filter(|linter| survey.has(linter.endings)).collect();
-    let mut chosen: Vec<Choice> = Vec::new();
+    let here: Vec<_> = LINTERS.iter().filter(|linter| survey.has_files(linter.file_patterns)).collect();
+    let mut chosen: Vec<ChosenLinter> = Vec::new();
     for linter in &here {
-        match is_marked(survey, linter) {
-            true => chosen.push(choice(survey, linter, "configured")),
-            false => chosen.extend(parts(survey, linter, "configured")),
+        match is_configured(survey, linter) {
+            true => chosen.push(make_choice(survey, linter, "configured")),
+            false => chosen.extend(choose_in_subdirs(survey, linter, "configured")),
         }
     }
-    for linter in here.into_iter().filter(|linter| linter.usual != Usual::Never) {
-        let Some(rest) = unserved(survey, linter, &chosen) else { continue };
+    for linter in here.into_iter().filter(|linter| linter.default_use != LinterDefault::OnRequest) {
+        let Some(rest) = uncovered_files(survey, linter, &chosen) else { continue };
         let is_rest = rest.files.len() < survey.files.len();
         let choice = |linter, why| match is_rest {
-            true => choice(&rest, linter, why).by_name(),
-            false => choice(&rest, linter, why),
+            true => make_choice(&rest, linter, why).by_file(),
+            false => make_choice(&rest, linter, why),
         };
         let usual = choice(linter, "usual for these files");
         if usual.program.is_some() {
             chosen.push(usual);
-        } else if linter.usual == Usual::Expected {
+        } else if linter.default_use == LinterDefault::Expected {
             // One that is there is better than one that is not.
             let other = LINTERS.iter().find(|other| {
-                other.usual == Usual::IfThere && shares(other, linter) && finds(survey, other)
+                other.default_use == LinterDefault::IfInstalled && shares_files(other, linter) && is_installed(survey, other)
             });
             chosen.push(other.map_or(usual, |other| choice(other, "installed")));
         }
@@ -196,47 +196,47 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'
 }
 
 /// Whether the folder of the path, or one above it, says that it is used.
-fn is_marked(survey: &Survey, linter: &Linter) -> bool {
-    survey.folders.iter().any(|folder| (linter.marked)(folder))
+fn is_configured(survey: &ProjectSurvey, linter: &Linter) -> bool {
+    survey.dirs.iter().any(|folder| (linter.is_configured)(folder))
 }
 
 /// The linter in each of the folders below that say that they use it; none if
 /// the whole says so.
-fn parts(survey: &Survey, linter: &'static Linter, why: &'static str) -> Vec<Choice> {
-    if is_marked(survey, linter) {
+fn choose_in_subdirs(survey: &ProjectSurvey, linter: &'static Linter, why: &'static str) -> Vec<ChosenLinter> {
+    if is_configured(survey, linter) {
         return Vec::new();
     }
-    let parts = survey.parts(linter.marked).into_iter().map(|folder| survey.part(folder));
-    let parts = parts.filter(|part| part.has(linter.endings));
-    parts.map(|part| choice(&part, linter, why)).collect()
+    let parts = survey.outermost_subdirs(linter.is_configured).into_iter().map(|folder| survey.narrowed_to(folder));
+    let parts = parts.filter(|part| part.has_files(linter.file_patterns));
+    parts.map(|part| make_choice(&part, linter, why)).collect()
 }
 
 /// The files of a linter that none of those for the same files looks at; none
 /// if there are no such files.
-fn unserved(survey: &Survey, linter: &Linter, chosen: &[Choice]) -> Option<Survey> {
-    let serving = || chosen.iter().filter(|choice| shares(choice.linter, linter));
+fn uncovered_files(survey: &ProjectSurvey, linter: &Linter, chosen: &[ChosenLinter]) -> Option<ProjectSurvey> {
+    let serving = || chosen.iter().filter(|choice| shares_files(choice.linter, linter));
     // One that looks at whole projects needs one around the files.
-    let is_lost = linter.is_whole && survey.nearest(linter.roots).is_none();
+    let is_lost = linter.is_whole_project && survey.nearest(linter.root_markers).is_none();
     if is_lost && serving().next().is_some() {
         return None;
     }
     let mut rest = survey.clone();
     rest.files.retain(|file| {
-        !survey.is_one(file, linter.endings)
-            || !serving().any(|other| file.starts_with(&other.scope))
+        !survey.matches_file(file, linter.file_patterns)
+            || !serving().any(|other| file.starts_with(&other.covered_dir))
     });
-    rest.has(linter.endings).then_some(rest)
+    rest.has_files(linter.file_patterns).then_some(rest)
 }
 
-fn shares(one: &Linter, other: &Linter) -> bool {
-    one.endings.iter().any(|ending| other.endings.contains(ending))
+fn shares_files(one: &Linter, other: &Linter) -> bool {
+    one.file_patterns.iter().any(|ending| other.file_patterns.contains(ending))
 }
 
-fn finds(survey: &Survey, linter: &Linter) -> bool {
-    find(survey, linter).is_some()
+fn is_installed(survey: &ProjectSurvey, linter: &Linter) -> bool {
+    find_program(survey, linter).is_some()
 }
 
-fn find(survey: &Survey, linter: &Linter) -> Option<PathBuf> {
+fn find_program(survey: &ProjectSurvey, linter: &Linter) -> Option<PathBuf> {
     // Clippy is a program that only cargo can start.
     if linter.name == "clippy" {
         return survey.program("cargo-clippy").and(survey.program("cargo"));
@@ -245,27 +245,27 @@ fn find(survey: &Survey, linter: &Linter) -> Option<PathBuf> {
     survey.program(linter.program).or_else(|| other.and_then(|name| survey.program(name)))
 }
 
-fn choice(survey: &Survey, linter: &'static Linter, why: &'static str) -> Choice {
-    let folder = survey.nearest(linter.roots).map_or(survey.here(), |folder| &folder.path);
-    let target = below(&survey.path, folder);
+fn make_choice(survey: &ProjectSurvey, linter: &'static Linter, why: &'static str) -> ChosenLinter {
+    let folder = survey.nearest(linter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
+    let target = relative_arg(&survey.path, folder);
     // What a project says itself is lost if a path is given.
-    let root = survey.folders.iter().find(|root| root.path == folder);
-    let is_told = target == "." && root.is_some_and(|root| table::names_files(linter.name, root));
+    let root = survey.dirs.iter().find(|root| root.path == folder);
+    let is_told = target == "." && root.is_some_and(|root| table::configures_files(linter.name, root));
     let targets = if is_told { Vec::new() } else { vec![target] };
-    let files = survey.of(linter.endings).take(NAMES).map(|file| below(file, folder)).collect();
-    Choice {
+    let files = survey.files_matching(linter.file_patterns).take(MAX_FILE_ARGS).map(|file| relative_arg(file, folder)).collect();
+    ChosenLinter {
         linter,
-        why,
-        program: find(survey, linter),
-        folder: folder.to_owned(),
-        task: Task { targets, files },
-        scope: survey.path.clone(),
-        install: install(survey, linter.home, linter.package),
+        reason: why,
+        program: find_program(survey, linter),
+        dir: folder.to_owned(),
+        task: LintTask { targets, files },
+        covered_dir: survey.path.clone(),
+        install: install_command(survey, linter.source, linter.package),
     }
 }
 
 /// A path from a folder on, in a form that no program takes for an option.
-pub(crate) fn below(path: &Path, folder: &Path) -> String {
+pub(crate) fn relative_arg(path: &Path, folder: &Path) -> String {
     match path.strip_prefix(folder) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
         Ok(rest) => format!("./{}", rest.display()),

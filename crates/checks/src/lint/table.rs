@@ -1,10 +1,10 @@
 //! All linters.
 
-use super::{Fixes, Linter, Task, Usual, edits, json, text};
-use crate::install::Home;
-use crate::survey::Folder;
+use super::{FixMethod, Linter, LintTask, LinterDefault, edits, json, text};
+use crate::install::PackageSource;
+use crate::survey::ProjectDir;
 
-const PYTHON: &[&str] = &["py", "pyi"];
+const PYTHON_PATTERNS: &[&str] = &["py", "pyi"];
 const PYTHON_ROOTS: &[&str] = &[
     "pyproject.toml",
     "setup.cfg",
@@ -19,31 +19,31 @@ const PYTHON_ROOTS: &[&str] = &[
     ".pylintrc",
     "pylintrc",
 ];
-const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte"];
-const TYPED: &[&str] = &["ts", "tsx", "mts", "cts"];
+const JS_PATTERNS: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte"];
+const TS_PATTERNS: &[&str] = &["ts", "tsx", "mts", "cts"];
 
-fn words(fixed: &[&str], task: &Task) -> Vec<String> {
+fn with_targets(fixed: &[&str], task: &LintTask) -> Vec<String> {
     fixed.iter().map(|word| (*word).to_owned()).chain(task.targets.iter().cloned()).collect()
 }
 
-fn alone(fixed: &[&str]) -> Vec<String> {
+fn to_args(fixed: &[&str]) -> Vec<String> {
     fixed.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn named(fixed: &[&str], task: &Task) -> Vec<String> {
+fn with_files(fixed: &[&str], task: &LintTask) -> Vec<String> {
     fixed.iter().map(|word| (*word).to_owned()).chain(task.files.iter().cloned()).collect()
 }
 
-fn has_any(folder: &Folder, names: &[&str]) -> bool {
+fn has_any(folder: &ProjectDir, names: &[&str]) -> bool {
     names.iter().any(|name| folder.names.contains(*name))
 }
 
-fn python_tool(folder: &Folder, tool: &str) -> bool {
+fn has_pyproject_tool(folder: &ProjectDir, tool: &str) -> bool {
     folder.has_table("pyproject.toml", &["tool", tool])
 }
 
 /// Whether the settings of a project say which files a linter is to look at.
-pub(super) fn names_files(linter: &str, folder: &Folder) -> bool {
+pub(super) fn configures_files(linter: &str, folder: &ProjectDir) -> bool {
     match linter {
         "mypy" => {
             let names = ["files", "packages", "modules"];
@@ -52,14 +52,14 @@ pub(super) fn names_files(linter: &str, folder: &Folder) -> bool {
             names.iter().any(table)
                 || files.iter().any(|file| folder.has_setting(file, "mypy", &names))
         }
-        "pyright" => has_any(folder, &["pyrightconfig.json"]) || python_tool(folder, "pyright"),
+        "pyright" => has_any(folder, &["pyrightconfig.json"]) || has_pyproject_tool(folder, "pyright"),
         _ => false,
     }
 }
 
 /// `package.json` has such a key.
-fn has_key(folder: &Folder, key: &str) -> bool {
-    folder.package().is_some_and(|manifest| manifest.get(key).is_some())
+fn has_package_key(folder: &ProjectDir, key: &str) -> bool {
+    folder.package_json().is_some_and(|manifest| manifest.get(key).is_some())
 }
 
 /// All linters, those for the same files in the order in which one would be
@@ -68,68 +68,68 @@ pub static LINTERS: &[Linter] = &[
     Linter {
         name: "ruff",
         program: "ruff",
-        endings: PYTHON,
-        marked: |folder| {
-            python_tool(folder, "ruff")
+        file_patterns: PYTHON_PATTERNS,
+        is_configured: |folder| {
+            has_pyproject_tool(folder, "ruff")
                 || has_any(folder, &["ruff.toml", ".ruff.toml"])
                 || folder.requires("ruff")
         },
-        roots: PYTHON_ROOTS,
-        words: |task| words(&["check", "--output-format=json", "--no-cache", "--quiet"], task),
-        fixes: Some(Fixes::Words(|task| {
-            words(&["check", "--fix", "--no-cache", "--quiet", "--exit-zero"], task)
+        root_markers: PYTHON_ROOTS,
+        args: |task| with_targets(&["check", "--output-format=json", "--no-cache", "--quiet"], task),
+        fix_method: Some(FixMethod::Command(|task| {
+            with_targets(&["check", "--fix", "--no-cache", "--quiet", "--exit-zero"], task)
         })),
-        read: json::ruff,
-        is_whole: false,
-        usual: Usual::Expected,
-        home: Home::Python,
+        parse: json::ruff,
+        is_whole_project: false,
+        default_use: LinterDefault::Expected,
+        source: PackageSource::Python,
         package: "ruff",
     },
     Linter {
         name: "flake8",
         program: "flake8",
-        endings: PYTHON,
-        marked: |folder| {
+        file_patterns: PYTHON_PATTERNS,
+        is_configured: |folder| {
             has_any(folder, &[".flake8"])
                 || folder.has_section("setup.cfg", "flake8")
                 || folder.has_section("tox.ini", "flake8")
         },
-        roots: PYTHON_ROOTS,
-        words: |task| words(&["--color=never", "--format=default"], task),
-        fixes: None,
-        read: text::flake8,
-        is_whole: false,
-        usual: Usual::IfThere,
-        home: Home::Python,
+        root_markers: PYTHON_ROOTS,
+        args: |task| with_targets(&["--color=never", "--format=default"], task),
+        fix_method: None,
+        parse: text::flake8,
+        is_whole_project: false,
+        default_use: LinterDefault::IfInstalled,
+        source: PackageSource::Python,
         package: "flake8",
     },
     Linter {
         name: "pylint",
         program: "pylint",
-        endings: PYTHON,
-        marked: |folder| {
-            has_any(folder, &[".pylintrc", "pylintrc"]) || python_tool(folder, "pylint")
+        file_patterns: PYTHON_PATTERNS,
+        is_configured: |folder| {
+            has_any(folder, &[".pylintrc", "pylintrc"]) || has_pyproject_tool(folder, "pylint")
         },
-        roots: PYTHON_ROOTS,
-        words: |task| words(&["--output-format=json", "--recursive=y", "--score=n"], task),
-        fixes: None,
-        read: json::pylint,
-        is_whole: false,
-        usual: Usual::IfThere,
-        home: Home::Python,
+        root_markers: PYTHON_ROOTS,
+        args: |task| with_targets(&["--output-format=json", "--recursive=y", "--score=n"], task),
+        fix_method: None,
+        parse: json::pylint,
+        is_whole_project: false,
+        default_use: LinterDefault::IfInstalled,
+        source: PackageSource::Python,
         package: "pylint",
     },
     Linter {
         name: "mypy",
         program: "mypy",
-        endings: PYTHON,
-        marked: |folder| {
+        file_patterns: PYTHON_PATTERNS,
+        is_configured: |folder| {
             has_any(folder, &["mypy.ini", ".mypy.ini"])
-                || python_tool(folder, "mypy")
+                || has_pyproject_tool(folder, "mypy")
                 || folder.has_section("setup.cfg", "mypy")
         },
-        roots: PYTHON_ROOTS,
-        words: |task| {
+        root_markers: PYTHON_ROOTS,
+        args: |task| {
             let fixed = [
                 "--show-column-numbers",
                 "--show-error-end",
@@ -138,193 +138,193 @@ pub static LINTERS: &[Linter] = &[
                 "--no-color-output",
                 "--no-pretty",
             ];
-            words(&fixed, task)
+            with_targets(&fixed, task)
         },
-        fixes: None,
-        read: text::mypy,
-        is_whole: true,
-        usual: Usual::Never,
-        home: Home::Python,
+        fix_method: None,
+        parse: text::mypy,
+        is_whole_project: true,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Python,
         package: "mypy",
     },
     Linter {
         name: "pyright",
         program: "pyright",
-        endings: PYTHON,
-        marked: |folder| has_any(folder, &["pyrightconfig.json"]) || python_tool(folder, "pyright"),
-        roots: PYTHON_ROOTS,
-        words: |task| words(&["--outputjson"], task),
-        fixes: None,
-        read: json::pyright,
-        is_whole: false,
-        usual: Usual::Never,
-        home: Home::Python,
+        file_patterns: PYTHON_PATTERNS,
+        is_configured: |folder| has_any(folder, &["pyrightconfig.json"]) || has_pyproject_tool(folder, "pyright"),
+        root_markers: PYTHON_ROOTS,
+        args: |task| with_targets(&["--outputjson"], task),
+        fix_method: None,
+        parse: json::pyright,
+        is_whole_project: false,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Python,
         package: "pyright",
     },
     Linter {
         name: "biome",
         program: "biome",
-        endings: SCRIPT,
-        marked: |folder| has_any(folder, &["biome.json", "biome.jsonc"]),
-        roots: &["biome.json", "biome.jsonc", "package.json"],
-        words: |task| {
-            words(&["lint", "--reporter=github", "--colors=off", "--max-diagnostics=1000"], task)
+        file_patterns: JS_PATTERNS,
+        is_configured: |folder| has_any(folder, &["biome.json", "biome.jsonc"]),
+        root_markers: &["biome.json", "biome.jsonc", "package.json"],
+        args: |task| {
+            with_targets(&["lint", "--reporter=github", "--colors=off", "--max-diagnostics=1000"], task)
         },
-        fixes: Some(Fixes::Words(|task| words(&["lint", "--write", "--colors=off"], task))),
-        read: text::biome,
-        is_whole: false,
-        usual: Usual::Never,
-        home: Home::Node,
+        fix_method: Some(FixMethod::Command(|task| with_targets(&["lint", "--write", "--colors=off"], task))),
+        parse: text::biome,
+        is_whole_project: false,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Node,
         package: "@biomejs/biome",
     },
     Linter {
         name: "eslint",
         program: "eslint",
-        endings: SCRIPT,
-        marked: |folder| {
+        file_patterns: JS_PATTERNS,
+        is_configured: |folder| {
             folder.has_prefix("eslint.config.")
                 || folder.has_prefix(".eslintrc")
-                || has_key(folder, "eslintConfig")
+                || has_package_key(folder, "eslintConfig")
         },
-        roots: &["package.json"],
-        words: |task| words(&["--format=json", "--no-error-on-unmatched-pattern"], task),
-        fixes: Some(Fixes::Words(|task| {
-            words(&["--fix", "--format=json", "--no-error-on-unmatched-pattern"], task)
+        root_markers: &["package.json"],
+        args: |task| with_targets(&["--format=json", "--no-error-on-unmatched-pattern"], task),
+        fix_method: Some(FixMethod::Command(|task| {
+            with_targets(&["--fix", "--format=json", "--no-error-on-unmatched-pattern"], task)
         })),
-        read: json::eslint,
-        is_whole: false,
-        usual: Usual::Never,
-        home: Home::Node,
+        parse: json::eslint,
+        is_whole_project: false,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Node,
         package: "eslint",
     },
     Linter {
         name: "tsc",
         program: "tsc",
-        endings: TYPED,
-        marked: |folder| has_any(folder, &["tsconfig.json"]),
-        roots: &["tsconfig.json"],
-        words: |_| alone(&["--noEmit", "--pretty", "false"]),
-        fixes: None,
-        read: text::tsc,
-        is_whole: true,
-        usual: Usual::Never,
-        home: Home::Node,
+        file_patterns: TS_PATTERNS,
+        is_configured: |folder| has_any(folder, &["tsconfig.json"]),
+        root_markers: &["tsconfig.json"],
+        args: |_| to_args(&["--noEmit", "--pretty", "false"]),
+        fix_method: None,
+        parse: text::tsc,
+        is_whole_project: true,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Node,
         package: "typescript",
     },
     Linter {
         name: "stylelint",
         program: "stylelint",
-        endings: &["css", "scss", "sass", "less"],
-        marked: |folder| {
+        file_patterns: &["css", "scss", "sass", "less"],
+        is_configured: |folder| {
             folder.has_prefix(".stylelintrc")
                 || folder.has_prefix("stylelint.config.")
-                || has_key(folder, "stylelint")
+                || has_package_key(folder, "stylelint")
         },
-        roots: &["package.json"],
-        words: |task| named(&["--formatter=json"], task),
-        fixes: Some(Fixes::Words(|task| named(&["--fix", "--formatter=json"], task))),
-        read: json::stylelint,
-        is_whole: false,
-        usual: Usual::Never,
-        home: Home::Node,
+        root_markers: &["package.json"],
+        args: |task| with_files(&["--formatter=json"], task),
+        fix_method: Some(FixMethod::Command(|task| with_files(&["--fix", "--formatter=json"], task))),
+        parse: json::stylelint,
+        is_whole_project: false,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Node,
         package: "stylelint",
     },
     Linter {
         name: "clippy",
         program: "cargo",
-        endings: &["rs"],
-        marked: |folder| has_any(folder, &["Cargo.toml"]),
-        roots: &["Cargo.toml"],
-        words: |_| alone(&["clippy", "--all-targets", "--quiet", "--message-format=json"]),
-        fixes: Some(Fixes::Edits(edits::cargo)),
-        read: json::cargo,
-        is_whole: true,
-        usual: Usual::Expected,
-        home: Home::Rustup,
+        file_patterns: &["rs"],
+        is_configured: |folder| has_any(folder, &["Cargo.toml"]),
+        root_markers: &["Cargo.toml"],
+        args: |_| to_args(&["clippy", "--all-targets", "--quiet", "--message-format=json"]),
+        fix_method: Some(FixMethod::Edits(edits::parse_cargo_edits)),
+        parse: json::cargo,
+        is_whole_project: true,
+        default_use: LinterDefault::Expected,
+        source: PackageSource::Rustup,
         package: "clippy",
     },
     Linter {
         name: "golangci-lint",
         program: "golangci-lint",
-        endings: &["go"],
-        marked: |folder| folder.has_prefix(".golangci."),
-        roots: &["go.mod"],
-        words: |_| alone(&["run", "./..."]),
-        fixes: Some(Fixes::Words(|_| alone(&["run", "--fix", "./..."]))),
-        read: text::golangci,
-        is_whole: true,
-        usual: Usual::Never,
-        home: Home::Go,
+        file_patterns: &["go"],
+        is_configured: |folder| folder.has_prefix(".golangci."),
+        root_markers: &["go.mod"],
+        args: |_| to_args(&["run", "./..."]),
+        fix_method: Some(FixMethod::Command(|_| to_args(&["run", "--fix", "./..."]))),
+        parse: text::golangci,
+        is_whole_project: true,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Go,
         package: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
     },
     Linter {
         name: "go-vet",
         program: "go",
-        endings: &["go"],
-        marked: |folder| has_any(folder, &["go.mod"]),
-        roots: &["go.mod"],
-        words: |_| alone(&["vet", "./..."]),
-        fixes: None,
-        read: text::go_vet,
-        is_whole: true,
-        usual: Usual::Expected,
-        home: Home::System,
+        file_patterns: &["go"],
+        is_configured: |folder| has_any(folder, &["go.mod"]),
+        root_markers: &["go.mod"],
+        args: |_| to_args(&["vet", "./..."]),
+        fix_method: None,
+        parse: text::go_vet,
+        is_whole_project: true,
+        default_use: LinterDefault::Expected,
+        source: PackageSource::System,
         package: "golang-go",
     },
     Linter {
         name: "shellcheck",
         program: "shellcheck",
-        endings: &["sh", "bash", "ksh", "bats"],
-        marked: |folder| has_any(folder, &[".shellcheckrc"]),
-        roots: &[],
-        words: |task| named(&["--format=json1", "--"], task),
-        fixes: None,
-        read: json::shellcheck,
-        is_whole: false,
-        usual: Usual::Expected,
-        home: Home::System,
+        file_patterns: &["sh", "bash", "ksh", "bats"],
+        is_configured: |folder| has_any(folder, &[".shellcheckrc"]),
+        root_markers: &[],
+        args: |task| with_files(&["--format=json1", "--"], task),
+        fix_method: None,
+        parse: json::shellcheck,
+        is_whole_project: false,
+        default_use: LinterDefault::Expected,
+        source: PackageSource::System,
         package: "shellcheck",
     },
     Linter {
         name: "hadolint",
         program: "hadolint",
-        endings: &["=Dockerfile", "=Containerfile", "dockerfile"],
-        marked: |folder| has_any(folder, &[".hadolint.yaml", ".hadolint.yml"]),
-        roots: &[],
-        words: |task| named(&["--format", "json", "--no-fail"], task),
-        fixes: None,
-        read: json::hadolint,
-        is_whole: false,
-        usual: Usual::IfThere,
-        home: Home::System,
+        file_patterns: &["=Dockerfile", "=Containerfile", "dockerfile"],
+        is_configured: |folder| has_any(folder, &[".hadolint.yaml", ".hadolint.yml"]),
+        root_markers: &[],
+        args: |task| with_files(&["--format", "json", "--no-fail"], task),
+        fix_method: None,
+        parse: json::hadolint,
+        is_whole_project: false,
+        default_use: LinterDefault::IfInstalled,
+        source: PackageSource::System,
         package: "hadolint",
     },
     Linter {
         name: "yamllint",
         program: "yamllint",
-        endings: &["yaml", "yml"],
-        marked: |folder| has_any(folder, &[".yamllint", ".yamllint.yaml", ".yamllint.yml"]),
-        roots: &[".yamllint", ".yamllint.yaml", ".yamllint.yml"],
-        words: |task| words(&["--format=parsable"], task),
-        fixes: None,
-        read: text::yamllint,
-        is_whole: false,
-        usual: Usual::Never,
-        home: Home::Python,
+        file_patterns: &["yaml", "yml"],
+        is_configured: |folder| has_any(folder, &[".yamllint", ".yamllint.yaml", ".yamllint.yml"]),
+        root_markers: &[".yamllint", ".yamllint.yaml", ".yamllint.yml"],
+        args: |task| with_targets(&["--format=parsable"], task),
+        fix_method: None,
+        parse: text::yamllint,
+        is_whole_project: false,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Python,
         package: "yamllint",
     },
     Linter {
         name: "markdownlint",
         program: "markdownlint-cli2",
-        endings: &["md", "markdown"],
-        marked: |folder| folder.has_prefix(".markdownlint"),
-        roots: &[],
-        words: |task| named(&[], task),
-        fixes: Some(Fixes::Words(|task| named(&["--fix"], task))),
-        read: text::markdownlint,
-        is_whole: false,
-        usual: Usual::Never,
-        home: Home::Node,
+        file_patterns: &["md", "markdown"],
+        is_configured: |folder| folder.has_prefix(".markdownlint"),
+        root_markers: &[],
+        args: |task| with_files(&[], task),
+        fix_method: Some(FixMethod::Command(|task| with_files(&["--fix"], task))),
+        parse: text::markdownlint,
+        is_whole_project: false,
+        default_use: LinterDefault::OnRequest,
+        source: PackageSource::Node,
         package: "markdownlint-cli2",
     },
 ];

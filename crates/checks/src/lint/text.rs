@@ -1,54 +1,54 @@
 //! Linters that print a line for each finding.
 
-use crate::Said;
-use crate::finding::{Finding, Severity};
-use crate::lines::{Placed, placed, tail};
+use crate::CheckOutput;
+use crate::finding::{LintFinding, LintSeverity};
+use crate::lines::{LocatedLine, parse_located, split_trailing_code};
 
-fn at(numbers: &[u64], which: usize) -> Option<u64> {
+fn nth_number(numbers: &[u64], which: usize) -> Option<u64> {
     numbers.get(which).copied()
 }
 
-fn each<'a>(text: &'a str, make: impl FnMut(Placed<'a>) -> Option<Finding>) -> Vec<Finding> {
-    text.lines().filter_map(placed).filter_map(make).collect()
+fn parse_lines<'a>(text: &'a str, make: impl FnMut(LocatedLine<'a>) -> Option<LintFinding>) -> Vec<LintFinding> {
+    text.lines().filter_map(parse_located).filter_map(make).collect()
 }
 
-pub(super) fn flake8(said: &Said<'_>) -> Option<Vec<Finding>> {
-    Some(each(said.stdout, |line| {
+pub(super) fn flake8(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
+    Some(parse_lines(said.stdout, |line| {
         let (rule, message) = line.rest.split_once(' ')?;
         let is_error = rule.starts_with('F') || rule.starts_with("E9");
-        let severity = if is_error { Severity::Error } else { Severity::Warning };
+        let severity = if is_error { LintSeverity::Error } else { LintSeverity::Warning };
         Some(
-            Finding::new("flake8", line.file, severity)
-                .at(at(&line.numbers, 0), at(&line.numbers, 1))
-                .rule(Some(rule))
-                .says(message),
+            LintFinding::new("flake8", line.file, severity)
+                .with_start(nth_number(&line.numbers, 0), nth_number(&line.numbers, 1))
+                .with_rule(Some(rule))
+                .with_message(message),
         )
     }))
 }
 
-pub(super) fn mypy(said: &Said<'_>) -> Option<Vec<Finding>> {
-    Some(each(said.stdout, |line| {
+pub(super) fn mypy(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
+    Some(parse_lines(said.stdout, |line| {
         let (level, message) = line.rest.split_once(": ")?;
         // Notes belong to the error before them.
         let severity = match level.trim() {
-            "error" => Severity::Error,
-            "warning" => Severity::Warning,
+            "error" => LintSeverity::Error,
+            "warning" => LintSeverity::Warning,
             _ => return None,
         };
-        let (message, rule) = tail(message, "[", ']');
+        let (message, rule) = split_trailing_code(message, "[", ']');
         Some(
-            Finding::new("mypy", line.file, severity)
-                .at(at(&line.numbers, 0), at(&line.numbers, 1))
-                .to(at(&line.numbers, 2), at(&line.numbers, 3))
-                .rule(rule)
-                .says(message),
+            LintFinding::new("mypy", line.file, severity)
+                .with_start(nth_number(&line.numbers, 0), nth_number(&line.numbers, 1))
+                .with_end(nth_number(&line.numbers, 2), nth_number(&line.numbers, 3))
+                .with_rule(rule)
+                .with_message(message),
         )
     }))
 }
 
 /// `file(1,2): error TS1234: message`
-pub(super) fn tsc(said: &Said<'_>) -> Option<Vec<Finding>> {
-    let mut findings: Vec<Finding> = Vec::new();
+pub(super) fn tsc(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
+    let mut findings: Vec<LintFinding> = Vec::new();
     for line in said.stdout.lines() {
         let Some(finding) = tsc_line(line) else {
             // A message goes on in lines that are moved to the right.
@@ -62,24 +62,24 @@ pub(super) fn tsc(said: &Said<'_>) -> Option<Vec<Finding>> {
     Some(findings)
 }
 
-fn tsc_line(line: &str) -> Option<Finding> {
+fn tsc_line(line: &str) -> Option<LintFinding> {
     let (place, rest) = line.split_once("): ")?;
     let (file, numbers) = place.rsplit_once('(')?;
     let (row, column) = numbers.split_once(',')?;
     let (level, rest) = rest.split_once(' ')?;
     let (rule, message) = rest.split_once(": ")?;
-    let severity = if level == "error" { Severity::Error } else { Severity::Warning };
+    let severity = if level == "error" { LintSeverity::Error } else { LintSeverity::Warning };
     Some(
-        Finding::new("tsc", file, severity)
-            .at(row.parse().ok(), column.parse().ok())
-            .rule(Some(rule))
-            .says(message),
+        LintFinding::new("tsc", file, severity)
+            .with_start(row.parse().ok(), column.parse().ok())
+            .with_rule(Some(rule))
+            .with_message(message),
     )
 }
 
 /// The notes that a forge shows beside code:
 /// `::error title=rule,file=a.js,line=1,endLine=1,col=2,endColumn=3::message`
-pub(super) fn biome(said: &Said<'_>) -> Option<Vec<Finding>> {
+pub(super) fn biome(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     let notes = said.stdout.lines().filter_map(|line| {
         let (level, rest) = line.strip_prefix("::")?.split_once(' ')?;
         let (fields, message) = rest.split_once("::")?;
@@ -89,79 +89,79 @@ pub(super) fn biome(said: &Said<'_>) -> Option<Vec<Finding>> {
         };
         let number = |name| field(name).and_then(|value| value.parse().ok());
         let severity = match level {
-            "error" => Severity::Error,
-            "warning" => Severity::Warning,
-            _ => Severity::Info,
+            "error" => LintSeverity::Error,
+            "warning" => LintSeverity::Warning,
+            _ => LintSeverity::Info,
         };
         Some(
-            Finding::new("biome", decoded(field("file")?), severity)
-                .at(number("line"), number("col"))
-                .to(number("endLine"), number("endColumn"))
-                .rule(field("title"))
-                .says(decoded(message)),
+            LintFinding::new("biome", decode_escapes(field("file")?), severity)
+                .with_start(number("line"), number("col"))
+                .with_end(number("endLine"), number("endColumn"))
+                .with_rule(field("title"))
+                .with_message(decode_escapes(message)),
         )
     });
     Some(notes.collect())
 }
 
 /// What a forge wants to have in place of characters that mean something.
-fn decoded(text: &str) -> String {
+fn decode_escapes(text: &str) -> String {
     let codes = [("%0A", "\n"), ("%0D", ""), ("%2C", ","), ("%3A", ":"), ("%25", "%")];
     codes.iter().fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain))
 }
 
-pub(super) fn go_vet(said: &Said<'_>) -> Option<Vec<Finding>> {
-    Some(each(said.stderr, |line| {
+pub(super) fn go_vet(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
+    Some(parse_lines(said.stderr, |line| {
         let file = line.file.strip_prefix("vet: ").unwrap_or(line.file);
         let is_go = file.ends_with(".go");
         is_go.then(|| {
-            Finding::new("go-vet", file, Severity::Error)
-                .at(at(&line.numbers, 0), at(&line.numbers, 1))
-                .says(line.rest)
+            LintFinding::new("go-vet", file, LintSeverity::Error)
+                .with_start(nth_number(&line.numbers, 0), nth_number(&line.numbers, 1))
+                .with_message(line.rest)
         })
     }))
 }
 
-pub(super) fn golangci(said: &Said<'_>) -> Option<Vec<Finding>> {
-    Some(each(said.stdout, |line| {
-        let (message, rule) = tail(line.rest, "(", ')');
+pub(super) fn golangci(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
+    Some(parse_lines(said.stdout, |line| {
+        let (message, rule) = split_trailing_code(line.rest, "(", ')');
         line.file.ends_with(".go").then(|| {
-            Finding::new("golangci-lint", line.file, Severity::Warning)
-                .at(at(&line.numbers, 0), at(&line.numbers, 1))
-                .rule(rule)
-                .says(message)
+            LintFinding::new("golangci-lint", line.file, LintSeverity::Warning)
+                .with_start(nth_number(&line.numbers, 0), nth_number(&line.numbers, 1))
+                .with_rule(rule)
+                .with_message(message)
         })
     }))
 }
 
-pub(super) fn yamllint(said: &Said<'_>) -> Option<Vec<Finding>> {
-    Some(each(said.stdout, |line| {
+pub(super) fn yamllint(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
+    Some(parse_lines(said.stdout, |line| {
         let (level, message) = line.rest.strip_prefix('[')?.split_once("] ")?;
-        let (message, rule) = tail(message, "(", ')');
-        let severity = if level == "error" { Severity::Error } else { Severity::Warning };
+        let (message, rule) = split_trailing_code(message, "(", ')');
+        let severity = if level == "error" { LintSeverity::Error } else { LintSeverity::Warning };
         Some(
-            Finding::new("yamllint", line.file, severity)
-                .at(at(&line.numbers, 0), at(&line.numbers, 1))
-                .rule(rule)
-                .says(message),
+            LintFinding::new("yamllint", line.file, severity)
+                .with_start(nth_number(&line.numbers, 0), nth_number(&line.numbers, 1))
+                .with_rule(rule)
+                .with_message(message),
         )
     }))
 }
 
 /// `file:1:2 error MD001/rule message`, on either output.
-pub(super) fn markdownlint(said: &Said<'_>) -> Option<Vec<Finding>> {
-    let make = |line: Placed<'_>| {
+pub(super) fn markdownlint(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
+    let make = |line: LocatedLine<'_>| {
         let rest = line.rest.strip_prefix("error ").unwrap_or(line.rest);
         let rest = rest.strip_prefix("warning ").unwrap_or(rest);
         let (rule, message) = rest.split_once(' ')?;
         rule.starts_with("MD").then(|| {
-            Finding::new("markdownlint", line.file, Severity::Warning)
-                .at(at(&line.numbers, 0), at(&line.numbers, 1))
-                .rule(rule.split('/').next())
-                .says(message)
+            LintFinding::new("markdownlint", line.file, LintSeverity::Warning)
+                .with_start(nth_number(&line.numbers, 0), nth_number(&line.numbers, 1))
+                .with_rule(rule.split('/').next())
+                .with_message(message)
         })
     };
-    let mut findings = each(said.stdout, make);
-    findings.extend(each(said.stderr, make));
+    let mut findings = parse_lines(said.stdout, make);
+    findings.extend(parse_lines(said.stderr, make));
     Some(findings)
 }

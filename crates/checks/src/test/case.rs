@@ -5,7 +5,7 @@ use serde::Serialize;
 /// What became of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum TestOutcome {
     /// It is as it should be.
     Passed,
     /// It found a fault.
@@ -18,11 +18,11 @@ pub enum Outcome {
 
 /// One test that was run, or should have been.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Case {
+pub struct TestCase {
     /// Its name, as people know it.
     pub name: String,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// Where it failed, or where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -46,9 +46,9 @@ pub struct Case {
     pub id: String,
 }
 
-impl Case {
+impl TestCase {
     /// A test of this name.
-    pub fn new(name: impl Into<String>, outcome: Outcome) -> Self {
+    pub fn new(name: impl Into<String>, outcome: TestOutcome) -> Self {
         let name = name.into();
         Self {
             id: name.clone(),
@@ -64,8 +64,8 @@ impl Case {
     }
 
     /// One that was running when the run was cut off, with this code.
-    pub fn cut_off(name: impl Into<String>, code: i32) -> Self {
-        let mut case = Self::new(name, Outcome::Error);
+    pub fn interrupted(name: impl Into<String>, code: i32) -> Self {
+        let mut case = Self::new(name, TestOutcome::Error);
         case.message = match code {
             // What is told of one whose time was up.
             124 => "The time was up while this test ran".to_owned(),
@@ -79,18 +79,18 @@ impl Case {
 
     /// Whether it was begun at all.
     pub fn has_run(&self) -> bool {
-        self.outcome != Outcome::Skipped
+        self.outcome != TestOutcome::Skipped
     }
 
     /// Whether somebody has to look at it.
-    pub fn is_bad(&self) -> bool {
-        matches!(self.outcome, Outcome::Failed | Outcome::Error)
+    pub fn has_failed(&self) -> bool {
+        matches!(self.outcome, TestOutcome::Failed | TestOutcome::Error)
     }
 }
 
 /// What became of all tests.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Results {
+pub struct TestResults {
     /// How many were as they should be.
     pub passed: u64,
     /// How many found a fault.
@@ -100,7 +100,7 @@ pub struct Results {
     /// How many could not be run.
     pub errors: u64,
     /// Tests one by one, as far as they are known.
-    pub cases: Vec<Case>,
+    pub cases: Vec<TestCase>,
     /// How long all of them took, if it was said.
     pub seconds: Option<f64>,
     /// What was printed, where it has to be made out of something else.
@@ -110,14 +110,14 @@ pub struct Results {
     /// Whether the numbers are only what could be made out of the output.
     pub is_guess: bool,
     /// How many ran besides those that were asked for, and are not told.
-    pub aside: u64,
+    pub unrequested: u64,
     /// Whether one of these is why the runner did not end well.
-    pub is_aside_bad: bool,
+    pub unrequested_failed: bool,
 }
 
-impl Results {
+impl TestResults {
     /// Of these tests.
-    pub fn of(cases: Vec<Case>) -> Self {
+    pub fn from_cases(cases: Vec<TestCase>) -> Self {
         let mut results = Self::default();
         for case in &cases {
             results.count(case.outcome);
@@ -127,12 +127,12 @@ impl Results {
     }
 
     /// One more.
-    pub fn count(&mut self, outcome: Outcome) {
+    pub fn count(&mut self, outcome: TestOutcome) {
         match outcome {
-            Outcome::Passed => self.passed += 1,
-            Outcome::Failed => self.failed += 1,
-            Outcome::Skipped => self.skipped += 1,
-            Outcome::Error => self.errors += 1,
+            TestOutcome::Passed => self.passed += 1,
+            TestOutcome::Failed => self.failed += 1,
+            TestOutcome::Skipped => self.skipped += 1,
+            TestOutcome::Error => self.errors += 1,
         }
     }
 
@@ -144,7 +144,7 @@ impl Results {
     /// Adds an error that belongs to no test.
     #[must_use]
     pub fn with_error(mut self, name: &str, message: &str) -> Self {
-        let mut case = Case::new(name, Outcome::Error);
+        let mut case = TestCase::new(name, TestOutcome::Error);
         message.trim().clone_into(&mut case.message);
         self.errors += 1;
         self.cases.push(case);

@@ -2,8 +2,8 @@ use std::path::Path;
 
 use super::*;
 
-fn folder(path: &str, files: &[(&str, &str)]) -> Folder {
-    let mut folder = Folder { path: path.into(), ..Folder::default() };
+fn folder(path: &str, files: &[(&str, &str)]) -> ProjectDir {
+    let mut folder = ProjectDir { path: path.into(), ..ProjectDir::default() };
     for (name, text) in files {
         folder.names.insert((*name).to_owned());
         folder.texts.insert((*name).to_owned(), (*text).to_owned());
@@ -11,22 +11,22 @@ fn folder(path: &str, files: &[(&str, &str)]) -> Folder {
     folder
 }
 
-fn survey(folders: Vec<Folder>, below: &[&str], programs: &[&str]) -> Survey {
+fn survey(folders: Vec<ProjectDir>, below: &[&str], programs: &[&str]) -> ProjectSurvey {
     let here = folders[0].path.clone();
-    Survey {
+    ProjectSurvey {
         path: here.clone(),
         files: below.iter().map(|name| here.join(name)).collect(),
-        folders,
+        dirs: folders,
         programs: programs
             .iter()
             .map(|name| ((*name).to_owned(), Path::new("/bin").join(name)))
             .collect(),
-        ..Survey::default()
+        ..ProjectSurvey::default()
     }
 }
 
 fn named(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> &'static str {
-    choose(&survey(vec![folder("/w", files)], below, programs), None).unwrap().runner.name
+    choose_runner(&survey(vec![folder("/w", files)], below, programs), None).unwrap().runner.name
 }
 
 #[test]
@@ -64,15 +64,15 @@ fn the_projects_own_runner_is_chosen() {
 #[test]
 fn a_file_is_never_given_to_a_runner_of_another_language() {
     let folders = || vec![folder("/w/js", &[]), folder("/w", &[("test_sum.py", "")])];
-    let file = |name: &str| Survey {
+    let file = |name: &str| ProjectSurvey {
         path: Path::new("/w/js").join(name),
         is_file: true,
         ..survey(folders(), &[name], &["python3", "node"])
     };
-    let choice = choose(&file("a.test.js"), None).unwrap();
+    let choice = choose_runner(&file("a.test.js"), None).unwrap();
     assert_eq!((choice.runner.name, choice.target.as_str()), ("node", "./js/a.test.js"));
-    assert_eq!(choose(&file("test_b.py"), None).unwrap().runner.name, "unittest");
-    assert_eq!(choose(&file("a.ts"), None).err(), Some(NoRunner::Unsaid));
+    assert_eq!(choose_runner(&file("test_b.py"), None).unwrap().runner.name, "unittest");
+    assert_eq!(choose_runner(&file("a.ts"), None).err(), Some(RunnerError::NotConfigured));
 }
 
 #[test]
@@ -80,28 +80,28 @@ fn the_nearest_folder_counts_and_others_are_named() {
     let inner = folder("/w/web", &[("package.json", r#"{"scripts":{"test":"jest"}}"#)]);
     let outer = folder("/w", &[("Cargo.toml", "")]);
     let survey = survey(vec![inner, outer], &["a.js"], &["cargo"]);
-    let choice = choose(&survey, None).unwrap();
-    assert_eq!((choice.runner.name, choice.folder.as_path()), ("jest", Path::new("/w/web")));
-    assert_eq!(choice.others, ["npm"]);
-    let asked = choose(&survey, Some("cargo")).unwrap();
-    assert_eq!((asked.folder.as_path(), asked.target.as_str()), (Path::new("/w"), "./web"));
-    assert!(matches!(choose(&survey, Some("x")), Err(NoRunner::Unknown(_))));
-    let empty = Survey { folders: vec![folder("/w", &[])], path: "/w".into(), ..Survey::default() };
-    assert!(matches!(choose(&empty, None), Err(NoRunner::Unsaid)));
+    let choice = choose_runner(&survey, None).unwrap();
+    assert_eq!((choice.runner.name, choice.dir.as_path()), ("jest", Path::new("/w/web")));
+    assert_eq!(choice.alternatives, ["npm"]);
+    let asked = choose_runner(&survey, Some("cargo")).unwrap();
+    assert_eq!((asked.dir.as_path(), asked.target.as_str()), (Path::new("/w"), "./web"));
+    assert!(matches!(choose_runner(&survey, Some("x")), Err(RunnerError::Unknown(_))));
+    let empty = ProjectSurvey { dirs: vec![folder("/w", &[])], path: "/w".into(), ..ProjectSurvey::default() };
+    assert!(matches!(choose_runner(&empty, None), Err(RunnerError::NotConfigured)));
 }
 
 #[test]
 fn tests_are_run_from_the_root_of_their_project() {
     let plain = |path: &str| folder(path, &[]);
-    let place = |folders: Vec<Folder>, name: &str, tool: Option<&str>| {
+    let place = |folders: Vec<ProjectDir>, name: &str, tool: Option<&str>| {
         let path = folders[0].path.join(name);
-        let survey = Survey {
+        let survey = ProjectSurvey {
             path,
             is_file: true,
             ..survey(folders, &[name], &["pytest", "python3", "node"])
         };
-        let choice = choose(&survey, tool).unwrap();
-        (choice.runner.name, choice.folder.display().to_string(), choice.target)
+        let choice = choose_runner(&survey, tool).unwrap();
+        (choice.runner.name, choice.dir.display().to_string(), choice.target)
     };
     let told = |name, folder: &str, target: &str| (name, folder.to_owned(), target.to_owned());
     let settings = "[tool.pytest.ini_options]\n";
@@ -140,9 +140,9 @@ fn a_member_of_a_workspace_is_tested_as_the_workspace_is() {
         &["a.rs"],
         &["cargo", "cargo-nextest"],
     );
-    let choice = choose(&survey, None).unwrap();
+    let choice = choose_runner(&survey, None).unwrap();
     assert_eq!(
-        (choice.runner.name, choice.folder.as_path()),
+        (choice.runner.name, choice.dir.as_path()),
         ("nextest", Path::new("/w/crates/a"))
     );
 }
@@ -151,9 +151,9 @@ fn a_member_of_a_workspace_is_tested_as_the_workspace_is() {
 fn files_are_told_from_where_the_runner_runs() {
     let mut folders = vec![folder("/w/part", &[("pyproject.toml", "")])];
     folders.push(folder("/w", &[("pytest.ini", "")]));
-    let choice = choose(&survey(folders, &["a.py"], &["pytest"]), None).unwrap();
+    let choice = choose_runner(&survey(folders, &["a.py"], &["pytest"]), None).unwrap();
     let stdout = "rootdir: /w\ncollected 1 item\n\npart/test_a.py::test_x PASSED [ 50%]\nother/b.py::y FAILED\n";
-    let results = choice.read(&Said { stdout, stderr: "", report: "" }, 124).unwrap();
+    let results = choice.parse(&CheckOutput { stdout, stderr: "", report: "" }, 124).unwrap();
     let told: Vec<_> = results.cases.iter().map(|case| case.id.as_str()).collect();
     assert_eq!(told, ["test_a.py::test_x", "/w/other/b.py::y"]);
 }
@@ -169,25 +169,25 @@ fn parts_with_tests_of_their_own_are_run_or_named() {
     ];
     let programs = ["pytest", "cargo", "node"];
     let mono = with_parts(survey(vec![folder("/w", &[])], &files, &programs), parts);
-    let told = |choice: Choice| {
+    let told = |choice: ChosenRunner| {
         let left: Vec<_> = choice
             .left_out
             .iter()
             .map(|(path, name)| format!("{name} {}", path.display()))
             .collect();
-        (choice.runner.name, choice.folder, left.join(", "))
+        (choice.runner.name, choice.dir, left.join(", "))
     };
-    let chosen = told(choose(&mono, None).unwrap());
+    let chosen = told(choose_runner(&mono, None).unwrap());
     assert_eq!(chosen, ("pytest", "/w/back".into(), "cargo /w/core, jest /w/web".to_owned()));
-    let asked = told(choose(&mono, Some("cargo")).unwrap());
+    let asked = told(choose_runner(&mono, Some("cargo")).unwrap());
     assert_eq!(asked, ("cargo", "/w/core".into(), String::new()));
     let mixed = [&files[..], &["test_b.py"]].concat();
     let mixed = with_parts(survey(vec![folder("/w", &[])], &mixed, &programs), parts);
-    let chosen = told(choose(&mixed, None).unwrap());
+    let chosen = told(choose_runner(&mixed, None).unwrap());
     assert_eq!(chosen, ("pytest", "/w".into(), "cargo /w/core, jest /w/web".to_owned()));
     let workspace = [("Cargo.toml", "[workspace]\nmembers = [\"core\"]\n")];
     let whole = with_parts(survey(vec![folder("/w", &workspace)], &files, &programs), parts);
-    let chosen = told(choose(&whole, None).unwrap());
+    let chosen = told(choose_runner(&whole, None).unwrap());
     assert_eq!(chosen, ("cargo", "/w".into(), "pytest /w/back, jest /w/web".to_owned()));
     assert_eq!(named(&[("Makefile", "check :\n\ttrue\n")], &["a.c"], &[]), "make");
     assert_eq!(named(&[("Makefile", "test := x\n")], &["x/a_test.go"], &[]), "go");

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::case::{Case, Outcome, Results};
+use super::case::{TestCase, TestOutcome, TestResults};
 use super::trace;
-use crate::Said;
+use crate::CheckOutput;
 
-pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let mut outputs: BTreeMap<(String, String), String> = BTreeMap::new();
-    let mut cases: Vec<Case> = Vec::new();
+    let mut cases: Vec<TestCase> = Vec::new();
     let mut running: Vec<(String, String)> = Vec::new();
     let mut failed = Vec::new();
     let mut is_report = false;
     let mut printed = String::new();
     for line in said.stdout.lines() {
         let Ok(event) = serde_json::from_str::<Value>(line) else {
-            failed.extend(unbuilt(line));
+            failed.extend(build_failed_package(line));
             printed.push_str(line);
             printed.push('\n');
             continue;
@@ -33,9 +33,9 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
                 outputs.entry((package, test)).or_default().push_str(text("Output"));
                 continue;
             }
-            "pass" => Outcome::Passed,
-            "fail" => Outcome::Failed,
-            "skip" => Outcome::Skipped,
+            "pass" => TestOutcome::Passed,
+            "fail" => TestOutcome::Failed,
+            "skip" => TestOutcome::Skipped,
             "run" => {
                 running.push((package, test));
                 continue;
@@ -43,61 +43,61 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
             _ => continue,
         };
         if test.is_empty() {
-            if outcome == Outcome::Failed && !failed.contains(&package) {
+            if outcome == TestOutcome::Failed && !failed.contains(&package) {
                 failed.push(package);
             }
             continue;
         }
         running.retain(|known| (&known.0, &known.1) != (&package, &test));
         let output = outputs.remove(&(package.clone(), test.clone())).unwrap_or_default();
-        cases.push(case(&package, &test, outcome, &output, &event));
+        cases.push(make_case(&package, &test, outcome, &output, &event));
     }
     for (package, test) in running {
-        let mut case = Case::cut_off(format!("{package}.{test}"), code);
+        let mut case = TestCase::interrupted(format!("{package}.{test}"), code);
         case.id = test;
         cases.push(case);
     }
     for package in failed {
         let has_failed =
-            |case: &Case| case.is_bad() && case.name.starts_with(&format!("{package}."));
+            |case: &TestCase| case.has_failed() && case.name.starts_with(&format!("{package}."));
         if !cases.iter().any(has_failed) {
             let output = outputs.remove(&(package.clone(), String::new())).unwrap_or_default();
-            cases.push(unrun(&package, &output, said.stderr));
+            cases.push(package_error(&package, &output, said.stderr));
         }
     }
     if cases.is_empty() && code != 0 && !said.stderr.trim().is_empty() {
-        let message = trace::end(said.stderr.trim(), 2_000);
-        return Some(Results::default().with_error("build", message));
+        let message = trace::tail(said.stderr.trim(), 2_000);
+        return Some(TestResults::default().with_error("build", message));
     }
     printed.push_str(said.stderr);
     let is_known = is_report || !cases.is_empty();
-    is_known.then(|| Results { printed: Some(printed), ..Results::of(cases) })
+    is_known.then(|| TestResults { printed: Some(printed), ..TestResults::from_cases(cases) })
 }
 
 /// The package that a line says could not be built: `FAIL\tm/b [build failed]`.
-fn unbuilt(line: &str) -> Option<String> {
+fn build_failed_package(line: &str) -> Option<String> {
     let (package, why) = line.strip_prefix("FAIL\t")?.split_once(" [")?;
     why.ends_with("failed]").then(|| package.to_owned())
 }
 
 /// A package of which nothing could be run, and what was said of it.
-fn unrun(package: &str, output: &str, stderr: &str) -> Case {
-    let mut case = Case::new(package, Outcome::Error);
+fn package_error(package: &str, output: &str, stderr: &str) -> TestCase {
+    let mut case = TestCase::new(package, TestOutcome::Error);
     case.id = String::new();
     let output = output.trim();
     let said = match output.is_empty() || output.starts_with("FAIL") {
-        true => about(package, stderr),
+        true => package_stderr(package, stderr),
         false => output.to_owned(),
     };
-    if let Some((file, line)) = place(said.lines()) {
+    if let Some((file, line)) = project_location(said.lines()) {
         (case.file, case.line) = (Some(file), Some(line));
     }
-    case.message = trace::end(said.trim(), 2_000).to_owned();
+    case.message = trace::tail(said.trim(), 2_000).to_owned();
     case
 }
 
 /// The part of the compiler's complaints that is about a package, or all.
-fn about(package: &str, stderr: &str) -> String {
+fn package_stderr(package: &str, stderr: &str) -> String {
     let mut is_it = false;
     let mut told = Vec::new();
     for line in stderr.lines() {
@@ -113,18 +113,18 @@ fn about(package: &str, stderr: &str) -> String {
 }
 
 /// The first place in a text that is in the project, not in Go itself.
-fn place<'a>(lines: impl Iterator<Item = &'a str>) -> Option<(String, u64)> {
-    let own = lines.filter(|line| !trace::is_foreign(line));
-    let mut places = own.filter_map(|line| crate::lines::placed(line.trim()));
+fn project_location<'a>(lines: impl Iterator<Item = &'a str>) -> Option<(String, u64)> {
+    let own = lines.filter(|line| !trace::is_library_line(line));
+    let mut places = own.filter_map(|line| crate::lines::parse_located(line.trim()));
     let found = places.find(|place| place.file.ends_with(".go"))?;
     Some((found.file.to_owned(), *found.numbers.first()?))
 }
 
-fn case(package: &str, test: &str, outcome: Outcome, output: &str, event: &Value) -> Case {
-    let mut case = Case::new(format!("{package}.{test}"), outcome);
+fn make_case(package: &str, test: &str, outcome: TestOutcome, output: &str, event: &Value) -> TestCase {
+    let mut case = TestCase::new(format!("{package}.{test}"), outcome);
     test.clone_into(&mut case.id);
     case.seconds = event.get("Elapsed").and_then(Value::as_f64);
-    if outcome == Outcome::Passed {
+    if outcome == TestOutcome::Passed {
         return case;
     }
     let told = output.lines().filter(|line| {
@@ -132,17 +132,17 @@ fn case(package: &str, test: &str, outcome: Outcome, output: &str, event: &Value
         !bare.starts_with("=== ") && !bare.starts_with("--- ")
     });
     let told = told.map(str::trim_end).collect::<Vec<_>>();
-    if let Some((file, line)) = place(told.iter().copied()) {
+    if let Some((file, line)) = project_location(told.iter().copied()) {
         (case.file, case.line) = (Some(file), Some(line));
     }
-    let (told, frames) = panic(&told);
-    case.message = trace::end(told.join("\n").trim(), 2_000).to_owned();
+    let (told, frames) = split_panic(&told);
+    case.message = trace::tail(told.join("\n").trim(), 2_000).to_owned();
     case.traceback = frames.join("\n");
     case
 }
 
 /// What was said before the frames of a panic, and those of the project.
-fn panic<'a>(told: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
+fn split_panic<'a>(told: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
     let is_panic = told.iter().any(|line| {
         let bare = line.trim_start();
         bare.starts_with("panic: ") || bare.starts_with("fatal error: ")
@@ -155,7 +155,7 @@ fn panic<'a>(told: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
     // A line for the function, and a line for its place.
     let own = frames.windows(2).filter(|pair| match pair {
         [name, place] => {
-            !name.starts_with('\t') && place.starts_with('\t') && !trace::is_foreign(place)
+            !name.starts_with('\t') && place.starts_with('\t') && !trace::is_library_line(place)
         }
         _ => false,
     });

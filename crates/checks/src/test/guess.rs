@@ -1,19 +1,19 @@
 //! What can be made out of the output of a runner that is not known: the
 //! lines in which well-known ones sum up what they did.
 
-use super::case::{Case, Outcome, Results};
-use super::{libtest, spoken, trace};
-use crate::Said;
+use super::case::{TestCase, TestOutcome, TestResults};
+use super::{libtest, console_output, trace};
+use crate::CheckOutput;
 
-pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let all = format!("{}\n{}", said.stdout, said.stderr);
     let known = libtest::read_text(&all);
-    let mut results = if known.total() > 0 { known } else { summed(&all) };
+    let mut results = if known.total() > 0 { known } else { sum_summaries(&all) };
     results.is_guess = true;
     // Whatever was made out, the code is the truth.
     if code != 0 && results.failed + results.errors == 0 {
-        let mut case = Case::new("the command", Outcome::Error);
-        let end = trace::end(all.trim(), 1_500);
+        let mut case = TestCase::new("the command", TestOutcome::Error);
+        let end = trace::tail(all.trim(), 1_500);
         case.message = format!("It ended with {code}");
         end.clone_into(&mut case.output);
         results.errors += 1;
@@ -24,38 +24,38 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
 
 /// Adds up lines such as `== 1 failed, 2 passed in 0.1s ==`, `Tests: 1 failed,
 /// 2 passed, 3 total`, `# fail 1`, `2 passing`, `--- FAIL: TestX`.
-fn summed(text: &str) -> Results {
-    let mut results = Results::default();
-    let mut marks = Results::default();
+fn sum_summaries(text: &str) -> TestResults {
+    let mut results = TestResults::default();
+    let mut marks = TestResults::default();
     let mut cases = Vec::new();
     for line in text.lines() {
         let bare = line.trim().trim_matches('=').trim();
         if let Some(rest) = bare.strip_prefix("# ") {
-            tap(rest, &mut results);
+            count_tap(rest, &mut results);
         } else if let Some(rest) = bare.strip_prefix("--- ") {
-            go(rest, &mut marks);
-        } else if let Some(case) = named(line) {
+            count_go(rest, &mut marks);
+        } else if let Some(case) = parse_case_line(line) {
             match case.outcome {
-                Outcome::Passed => marks.passed += 1,
-                Outcome::Skipped => marks.skipped += 1,
+                TestOutcome::Passed => marks.passed += 1,
+                TestOutcome::Skipped => marks.skipped += 1,
                 _ => marks.failed += 1,
             }
             cases.push(case);
         } else if is_summary(bare) {
-            words(bare.strip_prefix("Tests:").unwrap_or(bare), &mut results);
+            count_words(bare.strip_prefix("Tests:").unwrap_or(bare), &mut results);
         }
     }
     let mut told = if results.total() == 0 { marks } else { results };
     // Some name a test twice.
     cases.dedup_by(|one, other| one.name == other.name);
-    told.cases.extend(spoken::tap(text).unwrap_or(cases));
-    told.cases.extend(spoken::jest(text));
+    told.cases.extend(console_output::parse_tap(text).unwrap_or(cases));
+    told.cases.extend(console_output::parse_jest_failures(text));
     told
 }
 
 /// A test in a line of its own: `FAILED a.py::test_x - why` of pytest, `not ok 1
 /// - name # SKIP` of TAP.
-fn named(line: &str) -> Option<Case> {
+fn parse_case_line(line: &str) -> Option<TestCase> {
     if let Some(rest) = line.strip_prefix("FAILED ").filter(|rest| rest.contains("::")) {
         // An id in brackets may have anything in it.
         let (name, why) = match rest.split_once("] - ") {
@@ -64,24 +64,24 @@ fn named(line: &str) -> Option<Case> {
                 .split_once(" - ")
                 .map_or((rest.to_owned(), ""), |(name, why)| (name.to_owned(), why)),
         };
-        let mut case = Case::new(&name, Outcome::Failed);
+        let mut case = TestCase::new(&name, TestOutcome::Failed);
         case.file = name.split_once("::").map(|(file, _)| file.to_owned());
         why.clone_into(&mut case.message);
         return Some(case);
     }
-    spoken::result(line)
+    console_output::parse_tap_line(line)
 }
 
 /// Whether a line says nothing but how many.
 fn is_summary(line: &str) -> bool {
-    const WORDS: &[&str] =
+    const SUMMARY_WORDS: &[&str] =
         &["passed", "failed", "passing", "failing", "pending", "error", "errors"];
     let mut parts = line.split([' ', ',']).filter(|part| !part.is_empty());
     let starts = line.starts_with("Tests:") || line.starts_with(|c: char| c.is_ascii_digit());
-    starts && parts.any(|part| WORDS.contains(&part))
+    starts && parts.any(|part| SUMMARY_WORDS.contains(&part))
 }
 
-fn words(line: &str, results: &mut Results) {
+fn count_words(line: &str, results: &mut TestResults) {
     let mut number = None;
     for part in line.split([' ', ',', ':']).filter(|part| !part.is_empty()) {
         if let Ok(found) = part.parse::<u64>() {
@@ -99,7 +99,7 @@ fn words(line: &str, results: &mut Results) {
     }
 }
 
-fn tap(rest: &str, results: &mut Results) {
+fn count_tap(rest: &str, results: &mut TestResults) {
     let Some((word, count)) = rest.split_once(' ') else { return };
     let Ok(count) = count.trim().parse::<u64>() else { return };
     match word {
@@ -110,18 +110,18 @@ fn tap(rest: &str, results: &mut Results) {
     }
 }
 
-fn go(rest: &str, results: &mut Results) {
+fn count_go(rest: &str, results: &mut TestResults) {
     let Some((word, name)) = rest.split_once(": ") else { return };
     let outcome = match word {
-        "PASS" => Outcome::Passed,
-        "FAIL" => Outcome::Failed,
-        "SKIP" => Outcome::Skipped,
+        "PASS" => TestOutcome::Passed,
+        "FAIL" => TestOutcome::Failed,
+        "SKIP" => TestOutcome::Skipped,
         _ => return,
     };
     results.count(outcome);
-    if outcome == Outcome::Failed {
+    if outcome == TestOutcome::Failed {
         let name = name.split(" (").next().unwrap_or(name);
-        results.cases.push(Case::new(name, outcome));
+        results.cases.push(TestCase::new(name, outcome));
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 
 fn counts(stdout: &str, code: i32) -> [u64; 4] {
-    let results = read(&Said { stdout, ..Said::default() }, code).unwrap();
+    let results = read(&CheckOutput { stdout, ..CheckOutput::default() }, code).unwrap();
     assert!(results.is_guess);
     [results.passed, results.failed, results.skipped, results.errors]
 }
@@ -30,12 +30,12 @@ fn well_known_lines_are_added_up() {
 fn tests_that_failed_are_named() {
     let pytest =
         "FAILED t/test_a.py::test_x[a - b] - assert 1 == 2\n== 1 failed, 2 passed in 0.1s ==\n";
-    let results = read(&Said { stdout: pytest, ..Said::default() }, 1).unwrap();
+    let results = read(&CheckOutput { stdout: pytest, ..CheckOutput::default() }, 1).unwrap();
     assert_eq!((results.passed, results.failed, results.cases.len()), (2, 1, 1));
     assert_eq!(results.cases[0].file.as_deref(), Some("t/test_a.py"));
     assert_eq!(results.cases[0].message, "assert 1 == 2");
     assert_eq!(results.cases[0].name, "t/test_a.py::test_x[a - b]");
     let tap = "not ok 2 - second thing\n# pass 1\n# fail 1\n";
-    let results = read(&Said { stdout: tap, ..Said::default() }, 1).unwrap();
+    let results = read(&CheckOutput { stdout: tap, ..CheckOutput::default() }, 1).unwrap();
     assert_eq!((results.failed, results.cases[0].name.as_str()), (1, "second thing"));
 }

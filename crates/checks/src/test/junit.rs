@@ -3,22 +3,22 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::case::{Case, Outcome, Results};
-use super::{printed, trace};
-use crate::Said;
+use super::case::{TestCase, TestOutcome, TestResults};
+use super::{pytest_output, trace};
+use crate::CheckOutput;
 
 /// The most tests that are told one by one.
-const CASES: usize = 100_000;
+const MAX_CASES: usize = 100_000;
 
 /// A test that is being read.
 #[derive(Default)]
-struct Open {
+struct OpenTestCase {
     class: String,
     name: String,
     file: Option<String>,
     line: Option<u64>,
     seconds: Option<f64>,
-    outcome: Option<Outcome>,
+    outcome: Option<TestOutcome>,
     message: String,
     text: String,
     output: String,
@@ -26,15 +26,15 @@ struct Open {
 
 /// What text belongs to at the moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Belongs {
-    Nothing,
-    Fault,
+enum TextTarget {
+    Ignored,
+    Failure,
     Output,
 }
 
-pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
-    let read = read(said.report, |open| {
-        let module = open.file.as_deref().map(module).unwrap_or_default();
+pub(super) fn pytest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
+    let read = parse_report(said.report, |open| {
+        let module = open.file.as_deref().map(module_name).unwrap_or_default();
         let classes = open.class.strip_prefix(&module).unwrap_or_default().trim_matches('.');
         let file = open.file.clone().unwrap_or_else(|| open.class.replace('.', "/") + ".py");
         let classes = classes.split('.').filter(|class| !class.is_empty());
@@ -45,12 +45,12 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
         let id = parts.join("::");
         (id.clone(), id)
     });
-    let Some(mut results) = read else { return printed::read(said, code) };
-    results.root = printed::root(said);
-    for case in results.cases.iter_mut().filter(|case| case.is_bad()) {
+    let Some(mut results) = read else { return pytest_output::read(said, code) };
+    results.root = pytest_output::rootdir(said);
+    for case in results.cases.iter_mut().filter(|case| case.has_failed()) {
         // The first line counts from nought, and is that of the test.
         case.line = case.line.map(|line| line + 1);
-        if let Some((file, line)) = trace::blame(&case.traceback, true) {
+        if let Some((file, line)) = trace::failure_location(&case.traceback, true) {
             (case.file, case.line) = (Some(file), Some(line));
         }
         let told = case.traceback.lines().rev().find_map(|line| line.strip_prefix("E   "));
@@ -59,7 +59,7 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
         }
         // A file that cannot be read has no frame, but a place.
         if case.line.is_none()
-            && let Some((file, line)) = unread(&case.traceback)
+            && let Some((file, line)) = syntax_error_location(&case.traceback)
         {
             (case.file, case.line) = (Some(file), Some(line));
         }
@@ -75,56 +75,56 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
         });
         return is_unknown.then_some(results);
     }
-    results.cases.retain(|case| case.is_bad() || !case.name.is_empty());
+    results.cases.retain(|case| case.has_failed() || !case.name.is_empty());
     Some(results)
 }
 
 /// `E     File "/w/test_a.py", line 3`
-fn unread(traceback: &str) -> Option<(String, u64)> {
+fn syntax_error_location(traceback: &str) -> Option<(String, u64)> {
     let told = traceback.lines().filter_map(|line| line.strip_prefix("E ")).map(str::trim);
-    let mut places = told.filter(|line| line.starts_with("File \"")).filter_map(trace::place);
+    let mut places = told.filter(|line| line.starts_with("File \"")).filter_map(trace::parse_location);
     places.next_back()
 }
 
 /// `tests/test_a.py` as Python names it.
-fn module(file: &str) -> String {
+fn module_name(file: &str) -> String {
     file.strip_suffix(".py").unwrap_or(file).replace(['/', '\\'], ".")
 }
 
 /// Reads a report; `name` gives a test its name and its id.
-fn read(xml: &str, name: impl Fn(&Open) -> (String, String)) -> Option<Results> {
+fn parse_report(xml: &str, name: impl Fn(&OpenTestCase) -> (String, String)) -> Option<TestResults> {
     let mut reader = Reader::from_str(xml);
     reader.config_mut().check_end_names = false;
     let mut cases = Vec::new();
-    let mut open: Option<Open> = None;
-    let mut into = Belongs::Nothing;
+    let mut open: Option<OpenTestCase> = None;
+    let mut into = TextTarget::Ignored;
     let mut is_report = false;
     let mut seconds = None;
     loop {
         match reader.read_event() {
-            Ok(Event::Start(tag)) => match &*local(&tag) {
+            Ok(Event::Start(tag)) => match &*tag_name(&tag) {
                 "testsuites" => is_report = true,
                 "testsuite" => {
                     is_report = true;
                     seconds = seconds.or_else(|| attribute(&tag, "time")?.parse::<f64>().ok());
                 }
-                "testcase" => open = Some(begin(&tag)),
-                other => into = mark(other, &tag, open.as_mut()),
+                "testcase" => open = Some(open_case(&tag)),
+                other => into = note_element(other, &tag, open.as_mut()),
             },
-            Ok(Event::Empty(tag)) => match &*local(&tag) {
-                "testcase" => cases.push(finish(begin(&tag), &name)),
+            Ok(Event::Empty(tag)) => match &*tag_name(&tag) {
+                "testcase" => cases.push(close_case(open_case(&tag), &name)),
                 "testsuites" => is_report = true,
                 "testsuite" => is_report = true,
                 other => {
-                    mark(other, &tag, open.as_mut());
+                    note_element(other, &tag, open.as_mut());
                 }
             },
             Ok(Event::End(tag)) => match local_name(tag.name().as_ref()) {
-                "testcase" => cases.extend(open.take().map(|open| finish(open, &name))),
-                _ => into = Belongs::Nothing,
+                "testcase" => cases.extend(open.take().map(|open| close_case(open, &name))),
+                _ => into = TextTarget::Ignored,
             },
-            Ok(Event::Text(text)) => add(open.as_mut(), into, &text),
-            Ok(Event::CData(text)) => add(open.as_mut(), into, &text),
+            Ok(Event::Text(text)) => append_text(open.as_mut(), into, &text),
+            Ok(Event::CData(text)) => append_text(open.as_mut(), into, &text),
             Ok(Event::GeneralRef(name)) => {
                 let mut room = [0; 4];
                 let text = match &*name.clone().into_inner() {
@@ -138,20 +138,20 @@ fn read(xml: &str, name: impl Fn(&Open) -> (String, String)) -> Option<Results> 
                         _ => "?",
                     },
                 };
-                add(open.as_mut(), into, text);
+                append_text(open.as_mut(), into, text);
             }
             // One that was cut off is good up to there.
             Ok(Event::Eof) | Err(_) => break,
             Ok(_) => {}
         }
-        if cases.len() >= CASES {
+        if cases.len() >= MAX_CASES {
             break;
         }
     }
-    is_report.then(|| Results { seconds, ..Results::of(cases) })
+    is_report.then(|| TestResults { seconds, ..TestResults::from_cases(cases) })
 }
 
-fn local<'a>(tag: &'a BytesStart<'_>) -> std::borrow::Cow<'a, str> {
+fn tag_name<'a>(tag: &'a BytesStart<'_>) -> std::borrow::Cow<'a, str> {
     std::borrow::Cow::Owned(local_name(tag.name().as_ref()).to_owned())
 }
 
@@ -166,26 +166,26 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     Some(value.map_or_else(|_| found.value.to_string(), std::borrow::Cow::into_owned))
 }
 
-fn begin(tag: &BytesStart<'_>) -> Open {
-    Open {
+fn open_case(tag: &BytesStart<'_>) -> OpenTestCase {
+    OpenTestCase {
         class: attribute(tag, "classname").unwrap_or_default(),
         name: attribute(tag, "name").unwrap_or_default(),
         file: attribute(tag, "file").filter(|file| !file.is_empty()),
         line: attribute(tag, "line").and_then(|line| line.parse().ok()),
         seconds: attribute(tag, "time").and_then(|time| time.parse().ok()),
-        ..Open::default()
+        ..OpenTestCase::default()
     }
 }
 
 /// Notes what an element says of a test, and where its text belongs.
-fn mark(name: &str, tag: &BytesStart<'_>, open: Option<&mut Open>) -> Belongs {
-    let Some(open) = open else { return Belongs::Nothing };
+fn note_element(name: &str, tag: &BytesStart<'_>, open: Option<&mut OpenTestCase>) -> TextTarget {
+    let Some(open) = open else { return TextTarget::Ignored };
     let outcome = match name {
-        "failure" => Outcome::Failed,
-        "error" => Outcome::Error,
-        "skipped" => Outcome::Skipped,
-        "system-out" | "system-err" => return Belongs::Output,
-        _ => return Belongs::Nothing,
+        "failure" => TestOutcome::Failed,
+        "error" => TestOutcome::Error,
+        "skipped" => TestOutcome::Skipped,
+        "system-out" | "system-err" => return TextTarget::Output,
+        _ => return TextTarget::Ignored,
     };
     // A test may fail and then, when it is cleaned up, be an error as well.
     if open.outcome.is_none() {
@@ -196,34 +196,34 @@ fn mark(name: &str, tag: &BytesStart<'_>, open: Option<&mut Open>) -> Belongs {
             open.message = format!("expected to fail{why}{}", open.message);
         }
     }
-    Belongs::Fault
+    TextTarget::Failure
 }
 
-fn add(open: Option<&mut Open>, into: Belongs, text: &str) {
+fn append_text(open: Option<&mut OpenTestCase>, into: TextTarget, text: &str) {
     match (open, into) {
-        (Some(open), Belongs::Fault) => open.text.push_str(text),
-        (Some(open), Belongs::Output) => open.output.push_str(text),
+        (Some(open), TextTarget::Failure) => open.text.push_str(text),
+        (Some(open), TextTarget::Output) => open.output.push_str(text),
         _ => {}
     }
 }
 
-fn finish(open: Open, name: &impl Fn(&Open) -> (String, String)) -> Case {
+fn close_case(open: OpenTestCase, name: &impl Fn(&OpenTestCase) -> (String, String)) -> TestCase {
     let (name, id) = name(&open);
-    let outcome = open.outcome.unwrap_or(Outcome::Passed);
-    let is_bad = matches!(outcome, Outcome::Failed | Outcome::Error);
-    Case {
+    let outcome = open.outcome.unwrap_or(TestOutcome::Passed);
+    let is_bad = matches!(outcome, TestOutcome::Failed | TestOutcome::Error);
+    TestCase {
         id,
         seconds: open.seconds,
         file: open.file,
         line: open.line,
         message: open.message,
-        traceback: if is_bad { trace::trim(&open.text) } else { String::new() },
+        traceback: if is_bad { trace::trim_traceback(&open.text) } else { String::new() },
         output: if is_bad {
-            trace::end(open.output.trim(), 2_000).to_owned()
+            trace::tail(open.output.trim(), 2_000).to_owned()
         } else {
             String::new()
         },
-        ..Case::new(name, outcome)
+        ..TestCase::new(name, outcome)
     }
 }
 

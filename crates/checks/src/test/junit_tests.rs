@@ -1,7 +1,7 @@
 use super::*;
 
-fn report(text: &str) -> Said<'_> {
-    Said { report: text, ..Said::default() }
+fn report(text: &str) -> CheckOutput<'_> {
+    CheckOutput { report: text, ..CheckOutput::default() }
 }
 
 #[test]

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{Case, Outcome, Results};
-use crate::Said;
+use super::case::{TestCase, TestOutcome, TestResults};
+use crate::CheckOutput;
 
-pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let mut results = read_text(said.stdout);
-    for name in unended(said.stdout, &results) {
-        results.count(Outcome::Error);
-        results.cases.push(Case::cut_off(name, code));
+    for name in unfinished_tests(said.stdout, &results) {
+        results.count(TestOutcome::Error);
+        results.cases.push(TestCase::interrupted(name, code));
     }
-    if let Some(crash) = crash(said.stderr) {
+    if let Some(crash) = find_crash(said.stderr) {
         return Some(results.with_error("a test program", &crash));
     }
     // Nothing was run, as nothing could be built.
@@ -25,7 +25,7 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
 }
 
 /// The tests that have taken long, and have not ended.
-fn unended<'a>(text: &'a str, results: &Results) -> Vec<&'a str> {
+fn unfinished_tests<'a>(text: &'a str, results: &TestResults) -> Vec<&'a str> {
     let long = text.lines().filter_map(|line| {
         let (name, _) = line.strip_prefix("test ")?.split_once(" has been running for over ")?;
         Some(name)
@@ -34,14 +34,14 @@ fn unended<'a>(text: &'a str, results: &Results) -> Vec<&'a str> {
 }
 
 /// What cargo says of a test program that a signal has ended.
-fn crash(stderr: &str) -> Option<String> {
+fn find_crash(stderr: &str) -> Option<String> {
     let line = stderr.lines().map(str::trim).find(|line| line.contains("(signal: "))?;
     Some(line.to_owned())
 }
 
 /// The tests that a text tells of.
-pub(super) fn read_text(text: &str) -> Results {
-    let mut cases: Vec<Case> = Vec::new();
+pub(super) fn read_text(text: &str) -> TestResults {
+    let mut cases: Vec<TestCase> = Vec::new();
     let mut faults: BTreeMap<String, String> = BTreeMap::new();
     let mut open: Option<String> = None;
     let mut seconds = 0.0;
@@ -51,56 +51,56 @@ pub(super) fn read_text(text: &str) -> Results {
         {
             open = Some(name.to_owned());
         } else if line == "failures:" || line.starts_with("test result: ") {
-            attach(&mut cases, std::mem::take(&mut faults));
+            attach_failures(&mut cases, std::mem::take(&mut faults));
             open = None;
-            seconds += finished(line).unwrap_or_default();
+            seconds += finish_time(line).unwrap_or_default();
         } else if let Some(name) = &open {
             let fault = faults.entry(name.clone()).or_default();
             fault.push_str(line);
             fault.push('\n');
-        } else if let Some(case) = case(line) {
+        } else if let Some(case) = parse_case(line) {
             cases.push(case);
         }
     }
-    attach(&mut cases, faults);
-    Results { seconds: Some(seconds), ..Results::of(cases) }
+    attach_failures(&mut cases, faults);
+    TestResults { seconds: Some(seconds), ..TestResults::from_cases(cases) }
 }
 
-fn finished(line: &str) -> Option<f64> {
+fn finish_time(line: &str) -> Option<f64> {
     let (_, time) = line.rsplit_once("finished in ")?;
     time.trim().strip_suffix('s')?.parse().ok()
 }
 
 /// `test a::b ... ok`
-fn case(line: &str) -> Option<Case> {
+fn parse_case(line: &str) -> Option<TestCase> {
     let (name, said) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let name = name.strip_suffix(" - should panic").unwrap_or(name);
     let (word, why) = said.split_once(", ").unwrap_or((said, ""));
     // A time may stand behind it.
     let outcome = match word.split(' ').next()? {
-        "ok" => Outcome::Passed,
-        "FAILED" => Outcome::Failed,
-        "ignored" => Outcome::Skipped,
+        "ok" => TestOutcome::Passed,
+        "FAILED" => TestOutcome::Failed,
+        "ignored" => TestOutcome::Skipped,
         _ => return None,
     };
-    let mut case = Case::new(name, outcome);
+    let mut case = TestCase::new(name, outcome);
     why.clone_into(&mut case.message);
     Some(case)
 }
 
-fn attach(cases: &mut [Case], faults: BTreeMap<String, String>) {
+fn attach_failures(cases: &mut [TestCase], faults: BTreeMap<String, String>) {
     for (name, fault) in faults {
         let name = name.strip_suffix(" - should panic").unwrap_or(&name);
         // The same name may be in several programs; this is of the last.
-        let found = cases.iter_mut().rev().find(|case| case.name == name && case.is_bad());
+        let found = cases.iter_mut().rev().find(|case| case.name == name && case.has_failed());
         if let Some(case) = found {
-            blame(case, &fault);
+            apply_failure(case, &fault);
         }
     }
 }
 
 /// Reads the fault of a test from what it printed.
-pub(super) fn blame(case: &mut Case, text: &str) {
+pub(super) fn apply_failure(case: &mut TestCase, text: &str) {
     let mut output = Vec::new();
     let mut message = Vec::new();
     let mut frames = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn blame(case: &mut Case, text: &str) {
             let place = bare.rsplit_once(" panicked at ").map_or("", |(_, place)| place);
             // Older compilers put the message in front of the place.
             let (told, place) = place.rsplit_once(", ").unwrap_or(("", place));
-            if let Some(place) = crate::lines::placed(place.trim_end_matches(':')) {
+            if let Some(place) = crate::lines::parse_located(place.trim_end_matches(':')) {
                 case.file = Some(place.file.to_owned());
                 case.line = place.numbers.first().copied();
             }
@@ -127,7 +127,7 @@ pub(super) fn blame(case: &mut Case, text: &str) {
             is_panic = false;
         } else if let Some(place) = bare.strip_prefix("note: test did not panic as expected at ") {
             message.push("the test did not panic, although it should");
-            if let Some(place) = crate::lines::placed(place) {
+            if let Some(place) = crate::lines::parse_located(place) {
                 case.file = Some(place.file.to_owned());
                 case.line = place.numbers.first().copied();
             }
@@ -139,9 +139,9 @@ pub(super) fn blame(case: &mut Case, text: &str) {
             output.push(line);
         }
     }
-    case.message = super::trace::end(message.join("\n").trim_end(), 2_000).to_owned();
+    case.message = super::trace::tail(message.join("\n").trim_end(), 2_000).to_owned();
     case.traceback = frames.join("\n");
-    case.output = super::trace::end(output.join("\n").trim(), 2_000).to_owned();
+    case.output = super::trace::tail(output.join("\n").trim(), 2_000).to_owned();
 }
 
 /// The frames that are the project's own.

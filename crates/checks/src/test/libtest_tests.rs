@@ -4,7 +4,7 @@ const OUTPUT: &str = "\nrunning 5 tests\ntest tests::calm - should panic ... FAI
 
 #[test]
 fn each_failure_has_its_place_and_assertion() {
-    let results = read(&Said { stdout: OUTPUT, ..Said::default() }, 101).unwrap();
+    let results = read(&CheckOutput { stdout: OUTPUT, ..CheckOutput::default() }, 101).unwrap();
     assert_eq!([results.passed, results.failed, results.skipped, results.errors], [1, 3, 1, 0]);
     assert_eq!(results.seconds, Some(0.24));
     let case = |name: &str| results.cases.iter().find(|case| case.name == name).unwrap();
@@ -21,7 +21,7 @@ fn each_failure_has_its_place_and_assertion() {
 #[test]
 fn what_cannot_be_built_is_an_error() {
     let stderr = "   Compiling x v0.1.0\nwarning: unused\n --> src/lib.rs:1:1\n\nerror[E0308]: mismatched types\n --> src/lib.rs:2:5\n  |\n2 |     \"x\"\n\nerror: could not compile `x`\n";
-    let results = read(&Said { stderr, ..Said::default() }, 101).unwrap();
+    let results = read(&CheckOutput { stderr, ..CheckOutput::default() }, 101).unwrap();
     assert_eq!((results.errors, results.total()), (1, 1));
     let message = &results.cases[0].message;
     assert!(
@@ -29,14 +29,14 @@ fn what_cannot_be_built_is_an_error() {
         "{message}"
     );
     assert!(!message.contains("unused"));
-    assert_eq!(read(&Said::default(), 101), None, "nothing is known of what happened");
-    assert_eq!(read(&Said::default(), 0).unwrap().total(), 0);
+    assert_eq!(read(&CheckOutput::default(), 101), None, "nothing is known of what happened");
+    assert_eq!(read(&CheckOutput::default(), 0).unwrap().total(), 0);
 }
 
 #[test]
 fn an_older_compiler_puts_the_message_first() {
-    let mut case = Case::new("a", Outcome::Failed);
-    blame(
+    let mut case = TestCase::new("a", TestOutcome::Failed);
+    apply_failure(
         &mut case,
         "thread 'a' panicked at 'oh, no', src/main.rs:4:5\nnote: run with `RUST_BACKTRACE=1`\n",
     );
@@ -49,7 +49,7 @@ fn an_older_compiler_puts_the_message_first() {
 #[test]
 fn a_test_program_that_a_signal_ends_is_no_fault_of_the_build() {
     let stderr = "error: test failed, to rerun pass `--lib`\n\nCaused by:\n  process didn't exit successfully: `/w/t` (signal: 6, SIGABRT: process abort signal)\n";
-    let results = read(&Said { stdout: "running 1 test\n", stderr, report: "" }, 101).unwrap();
+    let results = read(&CheckOutput { stdout: "running 1 test\n", stderr, report: "" }, 101).unwrap();
     assert_eq!((results.errors, results.cases[0].name.as_str()), (1, "a test program"));
     assert!(results.cases[0].message.contains("SIGABRT"), "{}", results.cases[0].message);
 }

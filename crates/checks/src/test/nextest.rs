@@ -1,18 +1,18 @@
 //! What `cargo nextest` prints.
 
-use super::case::{Case, Outcome, Results};
+use super::case::{TestCase, TestOutcome, TestResults};
 use super::libtest;
-use crate::Said;
+use crate::CheckOutput;
 
-pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
-    let mut cases: Vec<Case> = Vec::new();
+pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
+    let mut cases: Vec<TestCase> = Vec::new();
     let mut fault = String::new();
     let mut seconds = None;
     for line in said.stderr.lines() {
-        let next = case(line);
+        let next = parse_case(line);
         let summary = line.trim().strip_prefix("Summary [");
         if next.is_some() || summary.is_some() {
-            attach(cases.last_mut(), &std::mem::take(&mut fault));
+            attach_failure(cases.last_mut(), &std::mem::take(&mut fault));
         } else {
             fault.push_str(line.strip_prefix("    ").unwrap_or(line));
             fault.push('\n');
@@ -27,9 +27,9 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
     }
     // One that was ended before it could sum up.
     if !fault.is_empty() {
-        attach(cases.last_mut(), &fault);
+        attach_failure(cases.last_mut(), &fault);
     }
-    let results = Results { seconds, ..Results::of(cases) };
+    let results = TestResults { seconds, ..TestResults::from_cases(cases) };
     // 4: there was nothing to run.
     if code != 0 && code != 4 && results.failed == 0 {
         let message = libtest::build_error(said.stderr)?;
@@ -38,9 +38,9 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
     Some(results)
 }
 
-fn attach(case: Option<&mut Case>, fault: &str) {
-    let Some(case) = case.filter(|case| case.is_bad()) else { return };
-    libtest::blame(case, fault);
+fn attach_failure(case: Option<&mut TestCase>, fault: &str) {
+    let Some(case) = case.filter(|case| case.has_failed()) else { return };
+    libtest::apply_failure(case, fault);
     // The frame that it puts around each test says nothing.
     let own = case.output.lines().filter(|line| {
         let bare = line.trim();
@@ -58,12 +58,12 @@ fn attach(case: Option<&mut Case>, fault: &str) {
 }
 
 /// `FAIL [   0.032s] (1/4) crate tests::name`
-fn case(line: &str) -> Option<Case> {
+fn parse_case(line: &str) -> Option<TestCase> {
     let (word, rest) = line.trim_start().split_once(" [")?;
     let outcome = match word {
-        "PASS" | "LEAK" | "SLOW" if word != "SLOW" => Outcome::Passed,
-        "FAIL" | "ABORT" | "SIGABRT" | "SIGSEGV" | "SIGKILL" | "TIMEOUT" => Outcome::Failed,
-        "SKIP" => Outcome::Skipped,
+        "PASS" | "LEAK" | "SLOW" if word != "SLOW" => TestOutcome::Passed,
+        "FAIL" | "ABORT" | "SIGABRT" | "SIGSEGV" | "SIGKILL" | "TIMEOUT" => TestOutcome::Failed,
+        "SKIP" => TestOutcome::Skipped,
         _ => return None,
     };
     let (time, rest) = rest.split_once(']')?;
@@ -73,7 +73,7 @@ fn case(line: &str) -> Option<Case> {
         None => rest,
     };
     let (program, name) = rest.split_once(' ')?;
-    let mut case = Case::new(format!("{program} {name}"), outcome);
+    let mut case = TestCase::new(format!("{program} {name}"), outcome);
     name.clone_into(&mut case.id);
     case.seconds = time.trim().strip_suffix('s').and_then(|time| time.parse().ok());
     Some(case)

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::case::{Case, Outcome, Results};
+use super::case::{TestCase, TestOutcome, TestResults};
 use super::trace;
-use crate::Said;
+use crate::CheckOutput;
 
 /// The module that reports.
-const REPORTER: &str = include_str!("assets/reporter.mjs");
+const REPORTER_MODULE: &str = include_str!("assets/reporter.mjs");
 /// What is between the names of a test and those around it in an id.
-pub(super) const BETWEEN: char = '\u{1f}';
+pub(super) const ID_SEPARATOR: char = '\u{1f}';
 
 /// The words of a run that reports, from those that somebody would type.
-pub(super) fn reporting(words: Vec<String>, report: &str) -> Vec<String> {
+pub(super) fn report_args(words: Vec<String>, report: &str) -> Vec<String> {
     let mut words = words.into_iter();
     let mut all: Vec<String> = words.by_ref().take(1).collect();
-    all.push(format!("--test-reporter=data:text/javascript,{}", encoded(REPORTER)));
+    all.push(format!("--test-reporter=data:text/javascript,{}", percent_encode(REPORTER_MODULE)));
     all.push(format!("--test-reporter-destination={report}"));
     all.extend(["--test-reporter=spec", "--test-reporter-destination=stdout"].map(str::to_owned));
     all.extend(words);
@@ -26,7 +26,7 @@ pub(super) fn reporting(words: Vec<String>, report: &str) -> Vec<String> {
 }
 
 /// A text as part of a URL.
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut all = String::with_capacity(text.len() * 2);
     for byte in text.bytes() {
         match byte {
@@ -41,36 +41,36 @@ fn encoded(text: &str) -> String {
 
 /// What has been told so far.
 #[derive(Default)]
-struct Reading {
+struct ReportReader {
     /// The names of the tests that are open, from the outermost.
     open: Vec<(String, bool)>,
     /// What each file has complained of.
-    complaints: BTreeMap<String, String>,
-    cases: Vec<Case>,
+    stderr_by_file: BTreeMap<String, String>,
+    cases: Vec<TestCase>,
 }
 
-pub(super) fn read(said: &Said<'_>, _: i32) -> Option<Results> {
-    let mut reading = Reading::default();
+pub(super) fn read(said: &CheckOutput<'_>, _: i32) -> Option<TestResults> {
+    let mut reading = ReportReader::default();
     let mut is_report = false;
     for line in said.report.lines() {
         let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
         is_report = true;
-        reading.hear(&event);
+        reading.handle_event(&event);
     }
-    is_report.then(|| Results::of(reading.cases))
+    is_report.then(|| TestResults::from_cases(reading.cases))
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-impl Reading {
-    fn hear(&mut self, event: &Value) {
+impl ReportReader {
+    fn handle_event(&mut self, event: &Value) {
         let nesting = event.get("nesting").and_then(Value::as_u64).unwrap_or_default();
         let nesting = usize::try_from(nesting).unwrap_or_default();
         match text(event, "what") {
             "stderr" => {
-                let said = self.complaints.entry(text(event, "file").to_owned()).or_default();
+                let said = self.stderr_by_file.entry(text(event, "file").to_owned()).or_default();
                 said.push_str(text(event, "message"));
             }
             "start" => {
@@ -83,7 +83,7 @@ impl Reading {
             what @ ("pass" | "fail") => {
                 self.open.truncate(nesting + 1);
                 let has_inner = self.open.last().is_some_and(|(_, has_inner)| *has_inner);
-                let case = self.case(event, what == "pass", has_inner);
+                let case = self.finish_case(event, what == "pass", has_inner);
                 self.cases.extend(case);
             }
             _ => {}
@@ -92,7 +92,7 @@ impl Reading {
 
     /// A test that has ended; none for what only holds others, or was not
     /// asked for.
-    fn case(&self, event: &Value, passed: bool, has_inner: bool) -> Option<Case> {
+    fn finish_case(&self, event: &Value, passed: bool, has_inner: bool) -> Option<TestCase> {
         let skipped = event.get("skip").filter(|why| **why != Value::Bool(false) && !why.is_null());
         let todo = event.get("todo").filter(|why| **why != Value::Bool(false) && !why.is_null());
         let why = skipped.or(todo);
@@ -105,32 +105,32 @@ impl Reading {
         }
         let names: Vec<&str> = self.open.iter().map(|(name, _)| name.as_str()).collect();
         let outcome = match (why, kind) {
-            (Some(_), _) => Outcome::Skipped,
-            _ if passed => Outcome::Passed,
-            (_, "hookFailed" | "cancelledByParent") => Outcome::Error,
-            _ => Outcome::Failed,
+            (Some(_), _) => TestOutcome::Skipped,
+            _ if passed => TestOutcome::Passed,
+            (_, "hookFailed" | "cancelledByParent") => TestOutcome::Error,
+            _ => TestOutcome::Failed,
         };
-        let mut case = Case::new(names.join(" > "), outcome);
-        case.id = names.join(&BETWEEN.to_string());
+        let mut case = TestCase::new(names.join(" > "), outcome);
+        case.id = names.join(&ID_SEPARATOR.to_string());
         case.seconds = event.get("ms").and_then(Value::as_f64).map(|time| time / 1_000.0);
         case.file = Some(text(event, "file")).filter(|file| !file.is_empty()).map(str::to_owned);
         case.line = event.get("line").and_then(Value::as_u64);
-        match error.filter(|_| case.is_bad()) {
-            Some(error) if names == [text(event, "file")] => self.blame_file(&mut case, error),
-            Some(error) => blame(&mut case, error, kind),
+        match error.filter(|_| case.has_failed()) {
+            Some(error) if names == [text(event, "file")] => self.explain_file_error(&mut case, error),
+            Some(error) => explain_failure(&mut case, error, kind),
             None => case.message = why.and_then(Value::as_str).unwrap_or_default().to_owned(),
         }
         Some(case)
     }
 
     /// A file that could not be run to its end has said why.
-    fn blame_file(&self, case: &mut Case, error: &Value) {
-        case.outcome = Outcome::Error;
+    fn explain_file_error(&self, case: &mut TestCase, error: &Value) {
+        case.outcome = TestOutcome::Error;
         case.id = String::new();
         case.line = None;
-        let said = self.complaints.get(&case.name).map_or("", |said| said.trim());
+        let said = self.stderr_by_file.get(&case.name).map_or("", |said| said.trim());
         let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("Node.js v")).collect();
-        let begin = lines.iter().rposition(|line| is_error(line));
+        let begin = lines.iter().rposition(|line| is_error_line(line));
         let message = lines.get(begin.unwrap_or(lines.len())..).unwrap_or_default();
         let message = message.iter().take_while(|line| !line.trim_start().starts_with("at "));
         case.message = message.copied().collect::<Vec<_>>().join("\n").trim().to_owned();
@@ -142,22 +142,22 @@ impl Reading {
                 _ => text(error, "message").to_owned(),
             };
         }
-        case.traceback = trace::trim(&lines.join("\n"));
-        let place = lines.iter().find_map(|line| trace::place(line));
+        case.traceback = trace::trim_traceback(&lines.join("\n"));
+        let place = lines.iter().find_map(|line| trace::parse_location(line));
         let place = place.filter(|(file, _)| !file.starts_with("node:"));
-        if let Some((file, line)) = trace::blame(said, false).or(place) {
+        if let Some((file, line)) = trace::failure_location(said, false).or(place) {
             (case.file, case.line) = (Some(file), Some(line));
         }
     }
 }
 
 /// `SyntaxError: …`
-fn is_error(line: &str) -> bool {
+fn is_error_line(line: &str) -> bool {
     let word = line.split([':', ' ']).next().unwrap_or_default();
     word.ends_with("Error") || word.ends_with("Exception")
 }
 
-fn blame(case: &mut Case, error: &Value, kind: &str) {
+fn explain_failure(case: &mut TestCase, error: &Value, kind: &str) {
     let (message, stack) = (text(error, "message"), text(error, "stack"));
     let told = stack.lines().take_while(|line| !line.trim_start().starts_with("at "));
     let told = told.filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
@@ -166,8 +166,8 @@ fn blame(case: &mut Case, error: &Value, kind: &str) {
         (_, false) => told,
         (_, true) => message.trim().to_owned(),
     };
-    case.traceback = trace::trim(stack);
-    if let Some((file, line)) = trace::blame(stack, false) {
+    case.traceback = trace::trim_traceback(stack);
+    if let Some((file, line)) = trace::failure_location(stack, false) {
         (case.file, case.line) = (Some(file), Some(line));
     }
 }

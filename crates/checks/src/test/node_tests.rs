@@ -1,7 +1,7 @@
 use super::*;
 
-fn results(lines: &[&str]) -> Results {
-    read(&Said { report: &lines.join("\n"), ..Said::default() }, 1).unwrap()
+fn results(lines: &[&str]) -> TestResults {
+    read(&CheckOutput { report: &lines.join("\n"), ..CheckOutput::default() }, 1).unwrap()
 }
 
 #[test]
@@ -52,15 +52,15 @@ fn a_file_that_does_not_parse_has_its_place() {
     assert_eq!(case.message, "SyntaxError: Unexpected token ';'");
     assert_eq!(
         (case.file.as_deref(), case.line, case.outcome),
-        (Some("/w/a.js"), Some(2), Outcome::Error)
+        (Some("/w/a.js"), Some(2), TestOutcome::Error)
     );
 }
 
 #[test]
 fn what_is_no_report() {
-    assert_eq!(read(&Said::default(), 1), None);
+    assert_eq!(read(&CheckOutput::default(), 1), None);
     assert!(
-        reporting(vec!["--test".to_owned(), "a.js".to_owned()], "R")
+        report_args(vec!["--test".to_owned(), "a.js".to_owned()], "R")
             .iter()
             .all(|word| !word.contains(' '))
     );

@@ -1,251 +1,251 @@
 //! All test runners.
 
-use super::{Runner, go, guess, junit, libtest, nextest, node, script, unittest, words};
-use crate::install::Home;
-use crate::survey::{Folder, Survey};
+use super::{TestRunner, go, guess, junit, libtest, nextest, node, js_reports, unittest, command_args};
+use crate::install::PackageSource;
+use crate::survey::{ProjectDir, ProjectSurvey};
 
 /// A sign that says only which language it is.
-pub(super) const WEAK: u8 = 1;
+pub(super) const CONFIDENCE_LANGUAGE: u8 = 1;
 /// A sign that there is some way to test.
-const SOME: u8 = 2;
+const CONFIDENCE_GENERIC: u8 = 2;
 /// A sign that it is this runner.
-pub(super) const SURE: u8 = 3;
+pub(super) const CONFIDENCE_SURE: u8 = 3;
 /// A sign that it is this one and not the usual one.
-const SPECIAL: u8 = 4;
+const CONFIDENCE_EXPLICIT: u8 = 4;
 
-const PYTHON: &[&str] = &["py"];
-pub(super) const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"];
+const PYTHON_PATTERNS: &[&str] = &["py"];
+pub(super) const JS_PATTERNS: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"];
 
 /// All runners; of two that are as likely, the first is taken.
-pub static RUNNERS: &[Runner] = &[
-    Runner {
+pub static RUNNERS: &[TestRunner] = &[
+    TestRunner {
         name: "pytest",
         program: "pytest",
-        endings: PYTHON,
-        sign: |folder| {
+        file_patterns: PYTHON_PATTERNS,
+        confidence: |folder| {
             let names = ["pytest.ini", ".pytest.ini", "conftest.py"];
             let is_sure = names.iter().any(|name| folder.names.contains(*name))
                 || folder.has_table("pyproject.toml", &["tool", "pytest"])
                 || folder.has_section("setup.cfg", "tool:pytest")
                 || folder.has_section("tox.ini", "pytest")
                 || folder.requires("pytest");
-            if is_sure { SURE } else { python(folder) }
+            if is_sure { CONFIDENCE_SURE } else { python_confidence(folder) }
         },
-        words: words::pytest,
-        reporting: as_typed,
-        reports: true,
-        filters: true,
-        read: junit::pytest,
-        home: Home::Python,
+        args: command_args::pytest,
+        report_args: unchanged_args,
+        writes_report: true,
+        can_filter: true,
+        parse: junit::pytest,
+        source: PackageSource::Python,
         package: "pytest",
     },
-    Runner {
+    TestRunner {
         name: "unittest",
         program: "python3",
-        endings: PYTHON,
-        sign: python,
-        words: words::unittest,
-        reporting: unittest::reporting,
-        reports: true,
-        filters: true,
-        read: unittest::read,
-        home: Home::System,
+        file_patterns: PYTHON_PATTERNS,
+        confidence: python_confidence,
+        args: command_args::unittest,
+        report_args: unittest::report_args,
+        writes_report: true,
+        can_filter: true,
+        parse: unittest::read,
+        source: PackageSource::System,
         package: "python3",
     },
-    Runner {
+    TestRunner {
         name: "tox",
         program: "tox",
-        endings: PYTHON,
-        sign: |folder| {
-            is(
+        file_patterns: PYTHON_PATTERNS,
+        confidence: |folder| {
+            confidence_if(
                 folder.has_section("tox.ini", "tox") || folder.has_section("tox.ini", "testenv"),
-                SOME,
+                CONFIDENCE_GENERIC,
             )
         },
-        words: |_| vec!["-q".to_owned()],
-        reporting: as_typed,
-        reports: false,
-        filters: false,
-        read: guess::read,
-        home: Home::Python,
+        args: |_| vec!["-q".to_owned()],
+        report_args: unchanged_args,
+        writes_report: false,
+        can_filter: false,
+        parse: guess::read,
+        source: PackageSource::Python,
         package: "tox",
     },
-    Runner {
+    TestRunner {
         name: "nox",
         program: "nox",
-        endings: PYTHON,
-        sign: |folder| is(folder.names.contains("noxfile.py"), SOME),
-        words: |_| Vec::new(),
-        reporting: as_typed,
-        reports: false,
-        filters: false,
-        read: guess::read,
-        home: Home::Python,
+        file_patterns: PYTHON_PATTERNS,
+        confidence: |folder| confidence_if(folder.names.contains("noxfile.py"), CONFIDENCE_GENERIC),
+        args: |_| Vec::new(),
+        report_args: unchanged_args,
+        writes_report: false,
+        can_filter: false,
+        parse: guess::read,
+        source: PackageSource::Python,
         package: "nox",
     },
-    Runner {
+    TestRunner {
         name: "nextest",
         program: "cargo",
-        endings: &["rs"],
+        file_patterns: &["rs"],
         // Where its settings are.
-        sign: |folder| {
-            is(folder.names.contains("Cargo.toml") && folder.names.contains(".config"), SPECIAL)
+        confidence: |folder| {
+            confidence_if(folder.names.contains("Cargo.toml") && folder.names.contains(".config"), CONFIDENCE_EXPLICIT)
         },
-        words: words::nextest,
-        reporting: as_typed,
-        reports: false,
-        filters: true,
-        read: nextest::read,
-        home: Home::Cargo,
+        args: command_args::nextest,
+        report_args: unchanged_args,
+        writes_report: false,
+        can_filter: true,
+        parse: nextest::read,
+        source: PackageSource::Cargo,
         package: "cargo-nextest",
     },
-    Runner {
+    TestRunner {
         name: "cargo",
         program: "cargo",
-        endings: &["rs"],
-        sign: |folder| is(folder.names.contains("Cargo.toml"), SURE),
-        words: words::cargo,
-        reporting: as_typed,
-        reports: false,
-        filters: true,
-        read: libtest::read,
-        home: Home::System,
+        file_patterns: &["rs"],
+        confidence: |folder| confidence_if(folder.names.contains("Cargo.toml"), CONFIDENCE_SURE),
+        args: command_args::cargo,
+        report_args: unchanged_args,
+        writes_report: false,
+        can_filter: true,
+        parse: libtest::read,
+        source: PackageSource::System,
         package: "cargo",
     },
-    Runner {
+    TestRunner {
         name: "vitest",
         program: "vitest",
-        endings: SCRIPT,
-        sign: |folder| javascript(folder, "vitest", "vitest.config."),
-        words: words::vitest,
-        reporting: as_typed,
-        reports: true,
-        filters: true,
-        read: script::vitest,
-        home: Home::Node,
+        file_patterns: JS_PATTERNS,
+        confidence: |folder| js_confidence(folder, "vitest", "vitest.config."),
+        args: command_args::vitest,
+        report_args: unchanged_args,
+        writes_report: true,
+        can_filter: true,
+        parse: js_reports::vitest,
+        source: PackageSource::Node,
         package: "vitest",
     },
-    Runner {
+    TestRunner {
         name: "jest",
         program: "jest",
-        endings: SCRIPT,
-        sign: |folder| javascript(folder, "jest", "jest.config."),
-        words: words::jest,
-        reporting: as_typed,
-        reports: true,
-        filters: true,
-        read: script::jest,
-        home: Home::Node,
+        file_patterns: JS_PATTERNS,
+        confidence: |folder| js_confidence(folder, "jest", "jest.config."),
+        args: command_args::jest,
+        report_args: unchanged_args,
+        writes_report: true,
+        can_filter: true,
+        parse: js_reports::jest,
+        source: PackageSource::Node,
         package: "jest",
     },
-    Runner {
+    TestRunner {
         name: "mocha",
         program: "mocha",
-        endings: SCRIPT,
-        sign: |folder| javascript(folder, "mocha", ".mocharc."),
-        words: words::mocha,
-        reporting: as_typed,
-        reports: true,
-        filters: true,
-        read: script::mocha,
-        home: Home::Node,
+        file_patterns: JS_PATTERNS,
+        confidence: |folder| js_confidence(folder, "mocha", ".mocharc."),
+        args: command_args::mocha,
+        report_args: unchanged_args,
+        writes_report: true,
+        can_filter: true,
+        parse: js_reports::mocha,
+        source: PackageSource::Node,
         package: "mocha",
     },
-    Runner {
+    TestRunner {
         name: "node",
         program: "node",
-        endings: SCRIPT,
-        sign: |folder| match test_script(folder) {
+        file_patterns: JS_PATTERNS,
+        confidence: |folder| match test_script(folder) {
             Some(script) if script.contains("node --test") || script.contains("node:test") => {
-                SPECIAL
+                CONFIDENCE_EXPLICIT
             }
-            None if folder.names.contains("package.json") => WEAK,
+            None if folder.names.contains("package.json") => CONFIDENCE_LANGUAGE,
             _ => 0,
         },
-        words: words::node,
-        reporting: node::reporting,
-        reports: true,
-        filters: true,
-        read: node::read,
-        home: Home::System,
+        args: command_args::node,
+        report_args: node::report_args,
+        writes_report: true,
+        can_filter: true,
+        parse: node::read,
+        source: PackageSource::System,
         package: "nodejs",
     },
-    Runner {
+    TestRunner {
         name: "go",
         program: "go",
-        endings: &["go"],
-        sign: |folder| is(folder.names.contains("go.mod"), SURE),
-        words: words::go,
-        reporting: as_typed,
-        reports: false,
-        filters: true,
-        read: go::read,
-        home: Home::System,
+        file_patterns: &["go"],
+        confidence: |folder| confidence_if(folder.names.contains("go.mod"), CONFIDENCE_SURE),
+        args: command_args::go,
+        report_args: unchanged_args,
+        writes_report: false,
+        can_filter: true,
+        parse: go::read,
+        source: PackageSource::System,
         package: "golang-go",
     },
-    Runner {
+    TestRunner {
         name: "npm",
         program: "npm",
-        endings: SCRIPT,
-        sign: |folder| is(test_script(folder).is_some(), SOME),
-        words: |_| vec!["test".to_owned()],
-        reporting: as_typed,
-        reports: false,
-        filters: false,
-        read: guess::read,
-        home: Home::System,
+        file_patterns: JS_PATTERNS,
+        confidence: |folder| confidence_if(test_script(folder).is_some(), CONFIDENCE_GENERIC),
+        args: |_| vec!["test".to_owned()],
+        report_args: unchanged_args,
+        writes_report: false,
+        can_filter: false,
+        parse: guess::read,
+        source: PackageSource::System,
         package: "npm",
     },
-    Runner {
+    TestRunner {
         name: "make",
         program: "make",
-        endings: &[],
-        sign: |folder| is(target(folder).is_some(), SOME),
-        words: |wish| vec![wish.folder.clone().unwrap_or_else(|| "test".to_owned())],
-        reporting: as_typed,
-        reports: false,
-        filters: false,
-        read: guess::read,
-        home: Home::System,
+        file_patterns: &[],
+        confidence: |folder| confidence_if(make_test_target(folder).is_some(), CONFIDENCE_GENERIC),
+        args: |wish| vec![wish.test_dir.clone().unwrap_or_else(|| "test".to_owned())],
+        report_args: unchanged_args,
+        writes_report: false,
+        can_filter: false,
+        parse: guess::read,
+        source: PackageSource::System,
         package: "make",
     },
 ];
 
-fn as_typed(words: Vec<String>, _: &str) -> Vec<String> {
+fn unchanged_args(words: Vec<String>, _: &str) -> Vec<String> {
     words
 }
 
-fn is(it: bool, sign: u8) -> u8 {
+fn confidence_if(it: bool, sign: u8) -> u8 {
     if it { sign } else { 0 }
 }
 
-fn python(folder: &Folder) -> u8 {
+fn python_confidence(folder: &ProjectDir) -> u8 {
     let marks = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"];
     let has_tests = folder.names.iter().any(|name| {
         name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"))
     });
-    is(has_tests || marks.iter().any(|name| folder.names.contains(*name)), WEAK)
+    confidence_if(has_tests || marks.iter().any(|name| folder.names.contains(*name)), CONFIDENCE_LANGUAGE)
 }
 
 /// The script that `npm test` would run; the one that `npm init` writes is
 /// none.
-fn test_script(folder: &Folder) -> Option<String> {
-    let manifest = folder.package()?;
+fn test_script(folder: &ProjectDir) -> Option<String> {
+    let manifest = folder.package_json()?;
     let script = manifest.pointer("/scripts/test")?.as_str()?;
     (!script.contains("no test specified")).then(|| script.to_owned())
 }
 
-fn javascript(folder: &Folder, runner: &str, settings: &str) -> u8 {
+fn js_confidence(folder: &ProjectDir, runner: &str, settings: &str) -> u8 {
     let script = test_script(folder).unwrap_or_default();
     if script.split([' ', '/', ';', '&']).any(|word| word == runner) {
-        return SPECIAL;
+        return CONFIDENCE_EXPLICIT;
     }
-    let has_key = folder.package().is_some_and(|manifest| manifest.get(runner).is_some());
-    is(has_key || folder.has_prefix(settings) || folder.depends_on(runner), SURE)
+    let has_key = folder.package_json().is_some_and(|manifest| manifest.get(runner).is_some());
+    confidence_if(has_key || folder.has_prefix(settings) || folder.depends_on(runner), CONFIDENCE_SURE)
 }
 
 /// The target of a Makefile that runs tests.
-pub(super) fn target(folder: &Folder) -> Option<&'static str> {
+pub(super) fn make_test_target(folder: &ProjectDir) -> Option<&'static str> {
     let files = ["GNUmakefile", "makefile", "Makefile"];
     let text = files.iter().map(|name| folder.text(name)).find(|text| !text.is_empty())?;
     let rules = text.lines().filter_map(|line| {
@@ -258,7 +258,7 @@ pub(super) fn target(folder: &Folder) -> Option<&'static str> {
 }
 
 /// The runner for files that nothing else is known of.
-pub(super) fn by_files(survey: &Survey) -> Option<&'static Runner> {
+pub(super) fn runner_by_files(survey: &ProjectSurvey) -> Option<&'static TestRunner> {
     let named = |name: &str| RUNNERS.iter().find(|runner| runner.name == name);
     let has = |is_test: fn(&str) -> bool| {
         survey

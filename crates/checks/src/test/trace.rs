@@ -1,13 +1,13 @@
 //! Tracebacks, without the frames that are not the project's.
 
 /// The most lines of a traceback that are kept, from its end.
-const LINES: usize = 40;
+const MAX_TRACE_LINES: usize = 40;
 /// The most characters of them.
-const CHARS: usize = 4_000;
+const MAX_TRACE_CHARS: usize = 4_000;
 
 /// Places whose frames nobody looks for a fault in. None of them is a name that
 /// a folder of a project may have.
-const FOREIGN: &[&str] = &[
+const LIBRARY_PATHS: &[&str] = &[
     "site-packages/",
     "dist-packages/",
     "/lib/python3",
@@ -28,18 +28,18 @@ const FOREIGN: &[&str] = &[
 ];
 
 /// Whether a line names a place that is not the project's.
-pub(super) fn is_foreign(line: &str) -> bool {
-    FOREIGN.iter().any(|mark| line.contains(mark))
+pub(super) fn is_library_line(line: &str) -> bool {
+    LIBRARY_PATHS.iter().any(|mark| line.contains(mark))
 }
 
 /// The project's own part of a traceback: frames of others are left out, and
 /// of what remains, the end is kept.
-pub(super) fn trim(text: &str) -> String {
+pub(super) fn trim_traceback(text: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut is_foreign = false;
     for line in text.lines() {
         if is_frame(line) {
-            is_foreign = self::is_foreign(line);
+            is_foreign = self::is_library_line(line);
         } else if !line.starts_with([' ', '\t']) || line.trim().is_empty() {
             is_foreign = false;
         }
@@ -48,11 +48,11 @@ pub(super) fn trim(text: &str) -> String {
         }
     }
     kept.dedup_by(|a, b| a.is_empty() && b.is_empty());
-    let text = last(&kept, LINES);
-    end(text.trim_matches('\n'), CHARS).to_owned()
+    let text = last_lines(&kept, MAX_TRACE_LINES);
+    tail(text.trim_matches('\n'), MAX_TRACE_CHARS).to_owned()
 }
 
-fn last(lines: &[&str], most: usize) -> String {
+fn last_lines(lines: &[&str], most: usize) -> String {
     match lines.len().checked_sub(most) {
         Some(cut) if cut > 0 => {
             let rest = lines.get(cut..).unwrap_or_default().join("\n");
@@ -63,7 +63,7 @@ fn last(lines: &[&str], most: usize) -> String {
 }
 
 /// The end of a text, from a whole character on.
-pub(super) fn end(text: &str, most: usize) -> &str {
+pub(super) fn tail(text: &str, most: usize) -> &str {
     let mut at = text.len().saturating_sub(most);
     while !text.is_char_boundary(at) {
         at += 1;
@@ -75,11 +75,11 @@ fn is_frame(line: &str) -> bool {
     let bare = line.trim_start();
     bare.starts_with("at ")
         || bare.starts_with("File \"")
-        || (place(line).is_some() && line.contains(": in "))
+        || (parse_location(line).is_some() && line.contains(": in "))
 }
 
 /// The place that a line names, `file:line`, if it does.
-pub(super) fn place(line: &str) -> Option<(String, u64)> {
+pub(super) fn parse_location(line: &str) -> Option<(String, u64)> {
     let bare = line.trim();
     if let Some(rest) = bare.strip_prefix("File \"") {
         let (file, rest) = rest.split_once('"')?;
@@ -93,15 +93,15 @@ pub(super) fn place(line: &str) -> Option<(String, u64)> {
         _ => bare,
     };
     let inner = inner.strip_prefix("file://").unwrap_or(inner);
-    let found = crate::lines::placed(inner)?;
+    let found = crate::lines::parse_located(inner)?;
     let is_name = !found.file.is_empty() && !found.file.contains(": ");
     is_name.then(|| Some((found.file.to_owned(), *found.numbers.first()?)))?
 }
 
 /// Where a traceback says that it went wrong, in the project itself: in the
 /// first frame, or in the last where the innermost comes last.
-pub(super) fn blame(text: &str, innermost_last: bool) -> Option<(String, u64)> {
-    let mut own = text.lines().filter(|line| is_frame(line) && !is_foreign(line)).filter_map(place);
+pub(super) fn failure_location(text: &str, innermost_last: bool) -> Option<(String, u64)> {
+    let mut own = text.lines().filter(|line| is_frame(line) && !is_library_line(line)).filter_map(parse_location);
     if innermost_last { own.next_back() } else { own.next() }
 }
 

@@ -3,20 +3,20 @@
 
 use serde_json::Value;
 
-use super::case::{Case, Outcome, Results};
+use super::case::{TestCase, TestOutcome, TestResults};
 use super::trace;
-use crate::Said;
+use crate::CheckOutput;
 
 /// The program that runs unittest and writes the report.
-const SCRIPT: &str = include_str!("assets/unittest.py");
+const RUNNER_SCRIPT: &str = include_str!("assets/unittest.py");
 
 /// The words of a run that reports, from those that somebody would type.
-pub(super) fn reporting(words: Vec<String>, report: &str) -> Vec<String> {
-    let ours = ["-c", SCRIPT, report].map(str::to_owned);
+pub(super) fn report_args(words: Vec<String>, report: &str) -> Vec<String> {
+    let ours = ["-c", RUNNER_SCRIPT, report].map(str::to_owned);
     ours.into_iter().chain(words.into_iter().skip_while(|word| word != "discover")).collect()
 }
 
-pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let mut cases = Vec::new();
     let mut running = None;
     let mut seconds = None;
@@ -26,7 +26,7 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
         if let Some(id) = line.get("begin").and_then(Value::as_str) {
             running = Some(id.to_owned());
         } else if line.get("end").is_some() {
-            cases.push(case(&line));
+            cases.push(parse_case(&line));
             running = None;
         } else if line.get("ran").is_some() {
             is_through = true;
@@ -37,33 +37,33 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
         return None;
     }
     if let Some(id) = running.filter(|_| !is_through) {
-        let mut case = Case::cut_off(name(&id), code);
-        case.id = asked(&name(&id));
+        let mut case = TestCase::interrupted(test_name(&id), code);
+        case.id = rerun_id(&test_name(&id));
         cases.push(case);
     }
-    Some(Results { seconds, ..Results::of(cases) })
+    Some(TestResults { seconds, ..TestResults::from_cases(cases) })
 }
 
-fn case(line: &Value) -> Case {
+fn parse_case(line: &Value) -> TestCase {
     let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
     let outcome = match text("outcome") {
-        "passed" => Outcome::Passed,
-        "skipped" => Outcome::Skipped,
-        "failed" => Outcome::Failed,
-        _ => Outcome::Error,
+        "passed" => TestOutcome::Passed,
+        "skipped" => TestOutcome::Skipped,
+        "failed" => TestOutcome::Failed,
+        _ => TestOutcome::Error,
     };
-    let id = name(text("end"));
+    let id = test_name(text("end"));
     let part = text("part");
     let shown = if part.is_empty() { id.clone() } else { format!("{id} {part}") };
-    let mut case = Case::new(shown, outcome);
-    case.id = asked(&id);
+    let mut case = TestCase::new(shown, outcome);
+    case.id = rerun_id(&id);
     case.seconds = line.get("seconds").and_then(Value::as_f64);
     text("why").clone_into(&mut case.message);
-    if case.is_bad() {
+    if case.has_failed() {
         let (told, output) = text("trace").split_once("\nStdout:\n").unwrap_or((text("trace"), ""));
-        case.traceback = trace::trim(told);
-        case.output = trace::end(output.trim(), 2_000).to_owned();
-        if let Some((file, line)) = trace::blame(told, true) {
+        case.traceback = trace::trim_traceback(told);
+        case.output = trace::tail(output.trim(), 2_000).to_owned();
+        if let Some((file, line)) = trace::failure_location(told, true) {
             (case.file, case.line) = (Some(file), Some(line));
         }
         // What could not be imported says so in a text of its own.
@@ -77,12 +77,12 @@ fn case(line: &Value) -> Case {
 }
 
 /// A module that could not be loaded stands for its tests.
-fn name(id: &str) -> String {
+fn test_name(id: &str) -> String {
     id.strip_prefix("unittest.loader._FailedTest.").unwrap_or(id).to_owned()
 }
 
 /// What asks for a test again; of `setUpClass (module.Class)` it is the class.
-fn asked(id: &str) -> String {
+fn rerun_id(id: &str) -> String {
     let inner = id.split_once(" (").and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(id).to_owned()
 }

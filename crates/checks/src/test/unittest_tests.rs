@@ -15,7 +15,7 @@ const REPORT: &str = r#"{"begin":"t.A.test_bad"}
 #[test]
 fn each_test_counts_once() {
     let report = format!("{REPORT}{{\"ran\":5,\"seconds\":1.5}}\n");
-    let results = read(&Said { report: &report, ..Said::default() }, 1).unwrap();
+    let results = read(&CheckOutput { report: &report, ..CheckOutput::default() }, 1).unwrap();
     assert_eq!([results.passed, results.failed, results.skipped, results.errors], [1, 2, 1, 2]);
     assert_eq!(results.seconds, Some(1.5));
     let case = |name: &str| results.cases.iter().find(|case| case.name == name).unwrap();
@@ -33,9 +33,9 @@ fn each_test_counts_once() {
 #[test]
 fn a_test_that_ends_the_interpreter_is_named() {
     let report = format!("{REPORT}{{\"begin\":\"t.A.test_exit\"}}\n");
-    let results = read(&Said { report: &report, ..Said::default() }, 7).unwrap();
+    let results = read(&CheckOutput { report: &report, ..CheckOutput::default() }, 7).unwrap();
     let last = results.cases.last().unwrap();
-    assert_eq!((last.name.as_str(), last.outcome), ("t.A.test_exit", Outcome::Error));
+    assert_eq!((last.name.as_str(), last.outcome), ("t.A.test_exit", TestOutcome::Error));
     assert!(last.message.contains('7'), "{}", last.message);
-    assert_eq!(read(&Said::default(), 1), None);
+    assert_eq!(read(&CheckOutput::default(), 1), None);
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hermes_checks::{SCRIPT, Survey, Unseen};
+use hermes_checks::{SURVEY_SCRIPT, ProjectSurvey, SurveyError};
 use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, WorkingDir};
 use hermes_exec::StdinSource;
 use hermes_files::{FileChange, ExistingFile, FileAccess};
@@ -50,7 +50,7 @@ pub(crate) fn effects(at: &WorkingDir, path: Option<&str>, writes: bool) -> Vec<
 pub(crate) struct Desk<'a> {
     pub(crate) cx: &'a ToolContext,
     pub(crate) bench: Bench<'a>,
-    pub(crate) survey: Survey,
+    pub(crate) survey: ProjectSurvey,
     pub(crate) path: PathBuf,
     /// When its time is up.
     pub(crate) until: Instant,
@@ -83,25 +83,25 @@ impl<'a> Desk<'a> {
         let until = Instant::now() + limit;
         let bench = Bench::of(cx).await?.plain();
         let marker = fresh();
-        let words = [OsString::from("-c"), SCRIPT.into(), "sh".into()];
+        let words = [OsString::from("-c"), SURVEY_SCRIPT.into(), "sh".into()];
         let ran = bench
             .run(Program {
                 name: "look around",
                 program: "sh".into(),
                 arguments: words
                     .into_iter()
-                    .chain(Survey::arguments(&marker, &top, &path))
+                    .chain(ProjectSurvey::arguments(&marker, &top, &path))
                     .collect(),
                 directory: cx.working_dir.cwd(),
                 input: StdinSource::Empty,
                 until: until.min(Instant::now() + LOOK),
             })
             .await?;
-        let survey = Survey::read(&marker, &ran.raw).map_err(|unseen| match unseen {
-            Unseen::Missing => {
+        let survey = ProjectSurvey::parse(&marker, &ran.raw).map_err(|unseen| match unseen {
+            SurveyError::Missing => {
                 ToolError::not_found(format!("There is nothing at {}", path.display()))
             }
-            Unseen::Garbled => ToolError::internal(format!(
+            SurveyError::Unparsable => ToolError::internal(format!(
                 "What is around {} could not be found out: {}",
                 path.display(),
                 ran.complaint()
@@ -164,7 +164,7 @@ impl<'a> Desk<'a> {
         let words =
             ["-c".to_owned(), format!("head -c {} -- \"$1\"", LARGEST + 1), "sh".to_owned()];
         let words: Vec<_> = words.into_iter().chain([path.display().to_string()]).collect();
-        let ran = self.run(Path::new("sh"), &words, self.survey.here(), StdinSource::Empty).await?;
+        let ran = self.run(Path::new("sh"), &words, self.survey.base_dir(), StdinSource::Empty).await?;
         Ok(Some(ran.raw).filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_small(bytes)))
     }
 
@@ -184,7 +184,7 @@ impl<'a> Desk<'a> {
             if self.read(file).await?.as_deref() != Some(old) {
                 return Err(changed());
             }
-            let here = self.survey.here();
+            let here = self.survey.base_dir();
             let input = StdinSource::Bytes(new.to_vec());
             let ran = self.run(Path::new("sh"), &words, here, input).await?;
             return match ran.code() {

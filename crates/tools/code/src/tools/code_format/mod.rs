@@ -1,6 +1,6 @@
 //! `code_format`: code in the form that the project's own formatters give it.
 
-use hermes_checks::format::{self, Choice};
+use hermes_checks::format::{self, ChosenFormatter};
 use hermes_core::{
     Effect, ErrorKind, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
@@ -116,7 +116,7 @@ impl Tool for CodeFormat {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let limit = checks::limit(args.timeout, LIMIT);
         let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
-        let choices = format::choose(&desk.survey, args.tool.as_deref())
+        let choices = format::choose_formatters(&desk.survey, args.tool.as_deref())
             .map_err(|all| checks::unknown(args.tool.as_deref().unwrap_or_default(), &all))?;
         if choices.is_empty() {
             let names = format::FORMATTERS.iter().map(|one| one.name);
@@ -148,14 +148,14 @@ impl Tool for CodeFormat {
 
 async fn run(
     shaping: &mut Shaping<'_>,
-    choice: &Choice,
+    choice: &ChosenFormatter,
     desk: &Desk<'_>,
 ) -> Result<Run, ToolError> {
-    let is_elsewhere = choice.folder != desk.cx.working_dir.cwd();
+    let is_elsewhere = choice.dir != desk.cx.working_dir.cwd();
     let mut run = Run {
         tool: choice.formatter.name,
-        why: choice.why,
-        directory: is_elsewhere.then(|| desk.show(&choice.folder)),
+        why: choice.reason,
+        directory: is_elsewhere.then(|| desk.show(&choice.dir)),
         files: 0,
         error: None,
         install: None,
@@ -180,7 +180,7 @@ async fn run(
 }
 
 /// An error if no formatter could do its work.
-fn refuse_if_nothing_ran(runs: &[Run], choices: &[Choice]) -> Result<(), ToolError> {
+fn refuse_if_nothing_ran(runs: &[Run], choices: &[ChosenFormatter]) -> Result<(), ToolError> {
     if runs.iter().any(|run| run.error.is_none()) {
         return Ok(());
     }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_checks::Said;
-use hermes_checks::format::Choice;
+use hermes_checks::CheckOutput;
+use hermes_checks::format::ChosenFormatter;
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::StdinSource;
 
@@ -40,25 +40,25 @@ impl<'a> Shaping<'a> {
     /// should be.
     pub(super) async fn shape(
         &mut self,
-        choice: &Choice,
+        choice: &ChosenFormatter,
         program: &Path,
     ) -> Result<usize, ToolError> {
-        let Some(words) = choice.listing() else {
+        let Some(words) = choice.check_args() else {
             return self.one_by_one(choice, program, &choice.files, true).await;
         };
         let ran = self.run(program, &words, choice, StdinSource::Empty).await?;
-        let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
-        let listed = choice.listed(&said);
-        if ran.code() != 0 && listed.files.is_empty() && listed.broken.is_empty() {
+        let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
+        let listed = choice.parse_check(&said);
+        if ran.code() != 0 && listed.files.is_empty() && listed.unparsable.is_empty() {
             return Err(failed(choice, &ran));
         }
-        let place = |name: &String| self.desk.survey.place(name, &choice.folder);
+        let place = |name: &String| self.desk.survey.resolve_path(name, &choice.dir);
         let mut files: Vec<PathBuf> = listed.files.iter().map(place).collect();
         // A formatter may follow a file to others.
-        files.retain(|file| file.starts_with(&self.desk.path) && choice.holds(file));
+        files.retain(|file| file.starts_with(&self.desk.path) && choice.covers_file(file));
         files.sort();
         files.dedup();
-        for (name, why) in listed.broken.iter().filter(|(name, _)| choice.holds(&place(name))) {
+        for (name, why) in listed.unparsable.iter().filter(|(name, _)| choice.covers_file(&place(name))) {
             let file = self.desk.show(&place(name));
             if !self.broken.iter().any(|broken| broken.file == file) {
                 self.broken.push(Broken { file, error: why.clone() });
@@ -69,7 +69,7 @@ impl<'a> Shaping<'a> {
             choice.files.iter().filter(|file| file.as_os_str().as_encoded_bytes().contains(&b'\n'));
         let odd: Vec<PathBuf> = odd.cloned().collect();
         let wrong = self.one_by_one(choice, program, &odd, true).await?;
-        if self.check || choice.write(&[]).is_none() {
+        if self.check || choice.write_args(&[]).is_none() {
             return Ok(wrong + self.one_by_one(choice, program, &files, false).await?);
         }
         Ok(wrong + self.in_place(choice, program, &files).await?)
@@ -78,7 +78,7 @@ impl<'a> Shaping<'a> {
     /// The formatter changes the files itself.
     async fn in_place(
         &mut self,
-        choice: &Choice,
+        choice: &ChosenFormatter,
         program: &Path,
         files: &[PathBuf],
     ) -> Result<usize, ToolError> {
@@ -87,7 +87,7 @@ impl<'a> Shaping<'a> {
             for file in some {
                 before.push((file, self.desk.read(file).await?));
             }
-            let words = choice.write(some).unwrap_or_default();
+            let words = choice.write_args(some).unwrap_or_default();
             let ran = self.run(program, &words, choice, StdinSource::Empty).await?;
             let mut is_changed = false;
             for (file, old) in before {
@@ -108,7 +108,7 @@ impl<'a> Shaping<'a> {
     /// whether that changes it.
     async fn one_by_one(
         &mut self,
-        choice: &Choice,
+        choice: &ChosenFormatter,
         program: &Path,
         files: &[PathBuf],
         all: bool,
@@ -127,7 +127,7 @@ impl<'a> Shaping<'a> {
             self.desk.cx.check_cancelled()?;
             self.desk.cx.report_progress(Some(at as f64 / files.len() as f64), self.desk.show(file));
             let Some(old) = self.desk.read(file).await? else { continue };
-            let words = choice.filter(file);
+            let words = choice.filter_args(file);
             let ran = self.run(program, &words, choice, StdinSource::Bytes(old.clone())).await?;
             let new = ran.stdout_bytes();
             // Nothing comes out of what cannot be parsed.
@@ -153,10 +153,10 @@ impl<'a> Shaping<'a> {
         &self,
         program: &Path,
         words: &[String],
-        choice: &Choice,
+        choice: &ChosenFormatter,
         input: StdinSource,
     ) -> Result<Ran, ToolError> {
-        let ran = self.desk.run(program, words, &choice.folder, input).await?;
+        let ran = self.desk.run(program, words, &choice.dir, input).await?;
         if ran.exit.is_none() {
             let name = choice.formatter.name;
             return Err(ToolError::new(ErrorKind::Timeout, format!("{name} took too long")));
@@ -168,7 +168,7 @@ impl<'a> Shaping<'a> {
     }
 }
 
-fn failed(choice: &Choice, ran: &Ran) -> ToolError {
+fn failed(choice: &ChosenFormatter, ran: &Ran) -> ToolError {
     let (name, code) = (choice.formatter.name, ran.code());
     ToolError::conflict(format!("{name} ended with {code}: {}", ran.complaint()))
 }

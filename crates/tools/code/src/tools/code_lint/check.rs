@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use hermes_checks::lint::{Choice, Edit};
-use hermes_checks::{Finding, Said};
+use hermes_checks::lint::{ChosenLinter, LintEdit};
+use hermes_checks::{LintFinding, CheckOutput};
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::StdinSource;
 
@@ -20,7 +20,7 @@ const FILES: usize = 500;
 #[derive(Debug, Default)]
 pub(super) struct Check {
     pub(super) runs: Vec<Run>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<LintFinding>,
     pub(super) fixed: usize,
     pub(super) changes: Changes,
     pub(super) notes: Vec<String>,
@@ -33,7 +33,7 @@ pub(super) struct Check {
 #[derive(Debug)]
 pub(super) enum Look {
     /// What it has found, and what could be written instead.
-    Found(Vec<Finding>, Vec<Vec<Edit>>),
+    Found(Vec<LintFinding>, Vec<Vec<LintEdit>>),
     Missing,
     Failed(String),
     TimedOut,
@@ -43,14 +43,14 @@ impl Check {
     pub(super) async fn run(
         &mut self,
         desk: &Desk<'_>,
-        choice: &Choice,
+        choice: &ChosenLinter,
         fix: bool,
     ) -> Result<(), ToolError> {
-        let is_elsewhere = choice.folder != desk.cx.working_dir.cwd();
+        let is_elsewhere = choice.dir != desk.cx.working_dir.cwd();
         let mut run = Run {
             tool: choice.linter.name,
-            why: choice.why,
-            directory: is_elsewhere.then(|| desk.show(&choice.folder)),
+            why: choice.reason,
+            directory: is_elsewhere.then(|| desk.show(&choice.dir)),
             command: String::new(),
             exit_code: None,
             seconds: None,
@@ -59,7 +59,7 @@ impl Check {
             install: None,
         };
         let mut look = look(desk, choice, &mut run).await?;
-        if let (Look::Found(before, _), true, Some(words)) = (&look, fix, choice.fixes()) {
+        if let (Look::Found(before, _), true, Some(words)) = (&look, fix, choice.fix_args()) {
             let mended = self.mend(desk, choice, before, &words).await?;
             let was = before.len();
             look = self::look(desk, choice, &mut run).await?;
@@ -103,8 +103,8 @@ impl Check {
     async fn mend(
         &mut self,
         desk: &Desk<'_>,
-        choice: &Choice,
-        found: &[Finding],
+        choice: &ChosenLinter,
+        found: &[LintFinding],
         words: &[String],
     ) -> Result<bool, ToolError> {
         let Some(program) = &choice.program else { return Ok(false) };
@@ -120,7 +120,7 @@ impl Check {
         for file in files.iter().take(FILES) {
             before.push((file, desk.read(file).await?));
         }
-        let ran = desk.run(program, words, &choice.folder, StdinSource::Empty).await?;
+        let ran = desk.run(program, words, &choice.dir, StdinSource::Empty).await?;
         if ran.exit.is_none() {
             self.timed_out = true;
         }
@@ -140,7 +140,7 @@ impl Check {
     }
 
     /// An error if no linter could do its work.
-    pub(super) fn refuse_if_nothing_ran(&self, choices: &[Choice]) -> Result<(), ToolError> {
+    pub(super) fn refuse_if_nothing_ran(&self, choices: &[ChosenLinter]) -> Result<(), ToolError> {
         if self.has_looked {
             return Ok(());
         }
@@ -166,19 +166,19 @@ impl Check {
 /// only those at the path are kept.
 pub(super) async fn look(
     desk: &Desk<'_>,
-    choice: &Choice,
+    choice: &ChosenLinter,
     run: &mut Run,
 ) -> Result<Look, ToolError> {
     let Some(program) = &choice.program else { return Ok(Look::Missing) };
-    let words = choice.words();
+    let words = choice.args();
     run.command = desk.command(program, &words);
-    let ran = desk.run(program, &words, &choice.folder, StdinSource::Empty).await?;
+    let ran = desk.run(program, &words, &choice.dir, StdinSource::Empty).await?;
     run.seconds = Some(checks::seconds(ran.after) + run.seconds.unwrap_or_default());
     run.exit_code = Some(ran.code());
     Ok(judge(desk, choice, &ran))
 }
 
-fn judge(desk: &Desk<'_>, choice: &Choice, ran: &Ran) -> Look {
+fn judge(desk: &Desk<'_>, choice: &ChosenLinter, ran: &Ran) -> Look {
     if ran.exit.is_none() {
         return Look::TimedOut;
     }
@@ -188,15 +188,15 @@ fn judge(desk: &Desk<'_>, choice: &Choice, ran: &Ran) -> Look {
     if ran.is_cut {
         return Look::Failed("it prints more than can be read; give a smaller path".to_owned());
     }
-    let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
-    let Some(mut found) = choice.read(&said, ran.code()) else {
+    let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
+    let Some(mut found) = choice.parse(&said, ran.code()) else {
         return Look::Failed(format!("exit code {}: {}", ran.code(), ran.complaint()));
     };
     found.retain_mut(|finding| {
-        let path = desk.survey.place(&finding.file, &choice.folder);
+        let path = desk.survey.resolve_path(&finding.file, &choice.dir);
         finding.file = desk.show(&path);
-        !choice.is_whole() || hermes_checks::within(&path, &desk.path)
+        !choice.is_whole_project() || hermes_checks::is_within(&path, &desk.path)
     });
-    hermes_checks::sort(&mut found);
+    hermes_checks::sort_findings(&mut found);
     Look::Found(found, choice.edits(&said))
 }

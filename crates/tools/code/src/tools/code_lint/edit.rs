@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use hermes_checks::lint::edits::{apply, clash};
-use hermes_checks::lint::{Choice, Edit};
-use hermes_checks::{Finding, Severity};
+use hermes_checks::lint::edits::{apply_edits, edits_overlap};
+use hermes_checks::lint::{ChosenLinter, LintEdit};
+use hermes_checks::{LintFinding, LintSeverity};
 use hermes_core::ToolError;
 
 use super::Run;
@@ -20,7 +20,7 @@ const ROUNDS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Editing<'a> {
     desk: &'a Desk<'a>,
-    choice: &'a Choice,
+    choice: &'a ChosenLinter,
     /// Errors that were there before.
     errors: usize,
     /// What each file was, and what it is now.
@@ -30,7 +30,7 @@ pub(super) struct Editing<'a> {
 }
 
 impl<'a> Editing<'a> {
-    pub(super) fn new(desk: &'a Desk<'a>, choice: &'a Choice, found: &[Finding]) -> Self {
+    pub(super) fn new(desk: &'a Desk<'a>, choice: &'a ChosenLinter, found: &[LintFinding]) -> Self {
         let errors = errors(found);
         Self { desk, choice, errors, files: BTreeMap::new(), fixed: 0, note: None }
     }
@@ -39,8 +39,8 @@ impl<'a> Editing<'a> {
     /// before, all of them are taken back.
     pub(super) async fn run(
         &mut self,
-        before: Vec<Finding>,
-        mut edits: Vec<Vec<Edit>>,
+        before: Vec<LintFinding>,
+        mut edits: Vec<Vec<LintEdit>>,
         run: &mut Run,
     ) -> Result<Look, ToolError> {
         let mut found = before.clone();
@@ -70,24 +70,24 @@ impl<'a> Editing<'a> {
     }
 
     /// Makes those that do not touch one another; whether there was one.
-    async fn make(&mut self, groups: &[Vec<Edit>]) -> Result<bool, ToolError> {
-        let mut chosen: Vec<&Edit> = Vec::new();
+    async fn make(&mut self, groups: &[Vec<LintEdit>]) -> Result<bool, ToolError> {
+        let mut chosen: Vec<&LintEdit> = Vec::new();
         for group in groups {
             let is_here =
-                group.iter().all(|edit| hermes_checks::within(&self.place(edit), &self.desk.path));
-            let is_free = !group.iter().any(|edit| chosen.iter().any(|other| clash(edit, other)));
+                group.iter().all(|edit| hermes_checks::is_within(&self.place(edit), &self.desk.path));
+            let is_free = !group.iter().any(|edit| chosen.iter().any(|other| edits_overlap(edit, other)));
             if is_here && is_free {
                 chosen.extend(group);
             }
         }
-        let mut by_file: BTreeMap<PathBuf, Vec<Edit>> = BTreeMap::new();
+        let mut by_file: BTreeMap<PathBuf, Vec<LintEdit>> = BTreeMap::new();
         for edit in chosen {
             by_file.entry(self.place(edit)).or_default().push(edit.clone());
         }
         let mut has_changed = false;
         for (path, edits) in by_file {
             let Some(old) = self.desk.read(&path).await? else { continue };
-            let Some(new) = apply(&old, &edits).filter(|new| *new != old) else { continue };
+            let Some(new) = apply_edits(&old, &edits).filter(|new| *new != old) else { continue };
             self.desk.write(&path, &old, &new).await?;
             has_changed = true;
             let known = self.files.entry(path).or_insert_with(|| (old, Vec::new()));
@@ -106,11 +106,11 @@ impl<'a> Editing<'a> {
         Ok(())
     }
 
-    fn place(&self, edit: &Edit) -> PathBuf {
-        self.desk.survey.place(&edit.file, &self.choice.folder)
+    fn place(&self, edit: &LintEdit) -> PathBuf {
+        self.desk.survey.resolve_path(&edit.file, &self.choice.dir)
     }
 }
 
-fn errors(found: &[Finding]) -> usize {
-    found.iter().filter(|finding| finding.severity == Severity::Error).count()
+fn errors(found: &[LintFinding]) -> usize {
+    found.iter().filter(|finding| finding.severity == LintSeverity::Error).count()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hermes_checks::{Baseline, ChangedLines, Finding};
+use hermes_checks::{LintBaseline, ChangedLines, LintFinding};
 use hermes_core::ToolError;
 use hermes_exec::StdinSource;
 
@@ -14,7 +14,7 @@ use crate::program::Ran;
 /// The session's document of known findings, by path and linter.
 const DOCUMENT: &str = "code_lint";
 
-type Known = BTreeMap<String, Baseline>;
+type Known = BTreeMap<String, LintBaseline>;
 
 fn key(args: &Args, path: &Path) -> String {
     format!("{} {}", path.display(), args.tool.as_deref().unwrap_or("*"))
@@ -22,7 +22,7 @@ fn key(args: &Args, path: &Path) -> String {
 
 /// Keeps the findings that are new; what they are new to.
 pub(super) async fn keep(
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<LintFinding>,
     args: &Args,
     desk: &Desk<'_>,
 ) -> Result<String, ToolError> {
@@ -37,7 +37,7 @@ pub(super) async fn keep(
     }
     let since = args.since.as_deref().unwrap_or("HEAD");
     let changed = changed(since, desk).await?;
-    let here = desk.survey.here();
+    let here = desk.survey.base_dir();
     let cwd = desk.cx.working_dir.cwd();
     findings.retain(|finding| {
         let path = cwd.join(&finding.file);
@@ -48,7 +48,7 @@ pub(super) async fn keep(
 
 /// Remembers all findings as known; what was done, in words.
 pub(super) fn save(
-    findings: &[Finding],
+    findings: &[LintFinding],
     left_out: Option<usize>,
     args: &Args,
     desk: &Desk<'_>,
@@ -57,7 +57,7 @@ pub(super) fn save(
         return Err(ToolError::invalid("'save_baseline' and 'only_new' exclude each other")
             .with_hint("Save the baseline of all findings first, then ask for new ones."));
     }
-    let baseline = Baseline::of(findings);
+    let baseline = LintBaseline::from_findings(findings);
     let key = key(args, &desk.path);
     desk.cx.session.update(DOCUMENT, |known: &mut Known| known.insert(key, baseline))?;
     Ok(format!("{} findings are known from now on; only_new leaves them out.", findings.len()))
@@ -81,12 +81,12 @@ async fn changed(since: &str, desk: &Desk<'_>) -> Result<ChangedLines, ToolError
     ];
     let is_kept = git(desk, &["rev-parse", "--is-inside-work-tree"]).await;
     if is_kept.is_err() {
-        let place = desk.show(desk.survey.here());
+        let place = desk.show(desk.survey.base_dir());
         return Err(ToolError::conflict(format!("{place} is in no git repository"))
             .with_hint("Save a baseline with save_baseline=true first, or leave only_new out."));
     }
     let diff = git(desk, &words).await?;
-    let mut changed = ChangedLines::of_diff(&diff.stdout);
+    let mut changed = ChangedLines::from_diff(&diff.stdout);
     let new = git(desk, &["ls-files", "--others", "--exclude-standard", "-z"]).await?;
     let names = new.raw.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     names.for_each(|name| changed.add_file(String::from_utf8_lossy(name)));
@@ -99,7 +99,7 @@ async fn git(desk: &Desk<'_>, words: &[&str]) -> Result<Ran, ToolError> {
     // It only looks; whoever works there is not to wait for it.
     let words = ["--no-optional-locks"].iter().chain(words).map(|word| (*word).to_owned());
     let words: Vec<String> = words.collect();
-    let ran = desk.run(Path::new(&program), &words, desk.survey.here(), StdinSource::Empty).await?;
+    let ran = desk.run(Path::new(&program), &words, desk.survey.base_dir(), StdinSource::Empty).await?;
     if ran.code() == 0 {
         return Ok(ran);
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use hermes_checks::lint::{self, Choice};
-use hermes_checks::{Finding, Severity};
+use hermes_checks::lint::{self, ChosenLinter};
+use hermes_checks::{LintFinding, LintSeverity};
 use hermes_core::{Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir};
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ pub(crate) struct Output {
     total: usize,
     errors: usize,
     warnings: usize,
-    findings: Vec<Finding>,
+    findings: Vec<LintFinding>,
     #[serde(skip_serializing_if = "is_false")]
     truncated: bool,
     /// By rule, if not all findings are shown.
@@ -140,7 +140,7 @@ impl Tool for CodeLint {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let limit = checks::limit(args.timeout, LIMIT);
         let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
-        let choices = lint::choose(&desk.survey, args.tool.as_deref())
+        let choices = lint::choose_linters(&desk.survey, args.tool.as_deref())
             .map_err(|all| checks::unknown(args.tool.as_deref().unwrap_or_default(), &all))?;
         if choices.is_empty() {
             let names = lint::LINTERS.iter().map(|one| one.name);
@@ -159,10 +159,10 @@ async fn answer(
     check: Check,
     args: &Args,
     desk: &Desk<'_>,
-    choices: &[Choice],
+    choices: &[ChosenLinter],
 ) -> Result<Output, ToolError> {
     let Check { runs, mut findings, fixed, changes, mut notes, .. } = check;
-    hermes_checks::sort(&mut findings);
+    hermes_checks::sort_findings(&mut findings);
     let all = findings.len();
     let mut compared_to = None;
     if args.only_new || args.since.is_some() {
@@ -173,7 +173,7 @@ async fn answer(
         notes.push(fresh::save(&findings, known, args, desk)?);
     }
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let (errors, warnings) = (count(LintSeverity::Error), count(LintSeverity::Warning));
     let total = findings.len();
     let shown = usize::try_from(args.limit.unwrap_or(FINDINGS).min(MOST)).unwrap_or(usize::MAX);
     let truncated = total > shown;
@@ -184,7 +184,7 @@ async fn answer(
         findings.truncate(shown);
         notes.push(format!("{shown} of {total} findings are shown, the worst first."));
     }
-    for choice in choices.iter().filter(|choice| args.fix && !choice.can_mend()) {
+    for choice in choices.iter().filter(|choice| args.fix && !choice.can_fix()) {
         notes.push(format!("{} cannot mend anything by itself.", choice.linter.name));
     }
     Ok(Output {
@@ -205,7 +205,7 @@ async fn answer(
 }
 
 /// The rules with the most findings.
-fn by_rule(findings: &[Finding]) -> BTreeMap<String, usize> {
+fn by_rule(findings: &[LintFinding]) -> BTreeMap<String, usize> {
     const RULES: usize = 30;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for finding in findings {

@@ -1,7 +1,7 @@
 //! Failures in as much room as an answer has, and what the walls around tests
 //! may have to do with them.
 
-use hermes_checks::test::Case;
+use hermes_checks::test::TestCase;
 
 /// Characters of a message, of a traceback, of what a test printed.
 const MESSAGE: usize = 1_500;
@@ -14,7 +14,7 @@ const MOST: usize = 50_000;
 
 /// Keeps failures within bounds: the first are told in full, the others with
 /// their place and the begin of their message. What was done, in words.
-pub(super) fn shorten(failures: &mut Vec<Case>) -> Option<String> {
+pub(super) fn shorten(failures: &mut Vec<TestCase>) -> Option<String> {
     let mut used = 0;
     let (mut full, mut fitting) = (0, 0);
     for case in failures.iter_mut() {
@@ -45,7 +45,7 @@ pub(super) fn shorten(failures: &mut Vec<Case>) -> Option<String> {
     })
 }
 
-fn size(case: &Case) -> usize {
+fn size(case: &TestCase) -> usize {
     case.name.len() + case.message.len() + case.traceback.len() + case.output.len()
 }
 

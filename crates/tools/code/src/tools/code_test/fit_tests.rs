@@ -1,12 +1,12 @@
-use hermes_checks::test::{Case, Outcome};
+use hermes_checks::test::{TestCase, TestOutcome};
 
 use super::*;
 
 #[test]
 fn many_long_failures_stay_within_bounds() {
-    let mut failures: Vec<Case> = (0..1_000)
+    let mut failures: Vec<TestCase> = (0..1_000)
         .map(|number| {
-            let mut case = Case::new(format!("test_{number}"), Outcome::Failed);
+            let mut case = TestCase::new(format!("test_{number}"), TestOutcome::Failed);
             case.message = "ü".repeat(9_000);
             case.traceback = "t".repeat(9_000);
             case
@@ -18,6 +18,6 @@ fn many_long_failures_stay_within_bounds() {
     assert!(failures.len() > 20 && note.contains("in short"), "{note}");
     assert!(failures[0].message.contains("characters") && !failures[0].traceback.is_empty());
     assert!(failures.last().unwrap().traceback.is_empty());
-    let mut few = vec![Case::new("a", Outcome::Failed)];
+    let mut few = vec![TestCase::new("a", TestOutcome::Failed)];
     assert_eq!(shorten(&mut few), None);
 }

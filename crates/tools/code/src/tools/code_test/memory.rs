@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hermes_checks::test::{Aim, Case, Choice, Outcome, Results};
+use hermes_checks::test::{TestSelection, TestCase, ChosenRunner, TestOutcome, TestResults};
 use hermes_core::ToolError;
 
 use crate::checks::Desk;
@@ -18,20 +18,20 @@ type Failed = BTreeMap<String, Vec<String>>;
 #[derive(Debug)]
 pub(super) struct Memory<'a> {
     desk: &'a Desk<'a>,
-    choice: &'a Choice,
+    choice: &'a ChosenRunner,
     key: String,
 }
 
 impl<'a> Memory<'a> {
-    pub(super) fn of(desk: &'a Desk<'a>, choice: &'a Choice) -> Self {
-        let key = format!("{} {}", choice.folder.display(), choice.runner.name);
+    pub(super) fn of(desk: &'a Desk<'a>, choice: &'a ChosenRunner) -> Self {
+        let key = format!("{} {}", choice.dir.display(), choice.runner.name);
         Self { desk, choice, key }
     }
 
     /// Those of the tests that are meant which failed when they last ran.
-    pub(super) fn known(&self, aim: &Aim) -> Result<Vec<String>, ToolError> {
+    pub(super) fn known(&self, aim: &TestSelection) -> Result<Vec<String>, ToolError> {
         let name = self.choice.runner.name;
-        if !self.choice.runner.filters {
+        if !self.choice.runner.can_filter {
             return Err(ToolError::invalid(format!("{name} cannot run some tests only"))
                 .with_hint(
                     "Leave failed_only out, or choose the runner that it starts with 'tool'.",
@@ -42,7 +42,7 @@ impl<'a> Memory<'a> {
             return Err(ToolError::conflict("These tests have not been run in this session")
                 .with_hint(self.elsewhere(&failed)));
         };
-        let meant = self.choice.within(known.clone(), &aim.targets);
+        let meant = self.choice.filter_ids(known.clone(), &aim.targets);
         // A name is only compared with names.
         let has = |id: &String, part: &str| id.to_lowercase().contains(&part.to_lowercase());
         let is_named = |id: &String| {
@@ -76,14 +76,14 @@ impl<'a> Memory<'a> {
 
     /// Keeps what became of the tests; those that did not run are as before,
     /// unless all were to run.
-    pub(super) fn remember(&self, results: &Results, is_whole: bool) -> Result<(), ToolError> {
+    pub(super) fn remember(&self, results: &TestResults, is_whole: bool) -> Result<(), ToolError> {
         let known = || results.cases.iter().filter(|case| !case.id.is_empty());
-        let ran = |case: &&Case| case.outcome != Outcome::Skipped;
+        let ran = |case: &&TestCase| case.outcome != TestOutcome::Skipped;
         if !known().any(|case| ran(&case)) && results.passed == 0 {
             return Ok(());
         }
         let ended: BTreeSet<&str> = known().filter(ran).map(|case| case.id.as_str()).collect();
-        let bad = known().filter(|case| case.is_bad()).map(|case| case.id.clone());
+        let bad = known().filter(|case| case.has_failed()).map(|case| case.id.clone());
         self.desk.cx.session.update(DOCUMENT, |failed: &mut Failed| {
             let kept = failed.entry(self.key.clone()).or_default();
             kept.retain(|id| !is_whole && !ended.contains(id.as_str()));

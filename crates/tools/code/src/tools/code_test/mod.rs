@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_checks::test::{self, Case, Choice, NoRunner, Outcome, Results, Wish};
+use hermes_checks::test::{self, TestCase, ChosenRunner, RunnerError, TestOutcome, TestResults, TestRequest};
 use hermes_core::{Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir};
 use hermes_exec::SandboxStop;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ pub(crate) struct Output {
     seconds: f64,
     /// Tests that failed, or could not be run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    failures: Vec<Case>,
+    failures: Vec<TestCase>,
     #[serde(skip_serializing_if = "checks::is_false")]
     truncated: bool,
     #[serde(flatten)]
@@ -151,21 +151,21 @@ impl Tool for CodeTest {
             return Err(checks::missing(choice.runner.name, &choice.install));
         };
         let mut notes = Vec::new();
-        let aim = choice.aim(&desk.survey, name, args.filter.as_deref());
+        let aim = choice.select_tests(&desk.survey, name, args.filter.as_deref());
         let is_some = !aim.name.is_empty() || aim.filter.is_some();
-        if is_some && !choice.runner.filters {
+        if is_some && !choice.runner.can_filter {
             notes.push(format!("{} cannot run some tests only; all were run.", choice.runner.name));
         }
         let memory = Memory::of(&desk, &choice);
         let only = if args.failed_only { memory.known(&aim)? } else { Vec::new() };
         let asked = only.clone();
         let is_whole = !is_some && aim.targets.is_empty() && only.is_empty();
-        let wish = Wish {
+        let wish = TestRequest {
             targets: aim.targets,
             name: aim.name,
             filter: aim.filter,
             only,
-            ..Wish::default()
+            ..TestRequest::default()
         };
         let run = attempt::Attempt { desk: &desk, choice: &choice, program: &program };
         let done = run.run(wish).await?;
@@ -173,17 +173,17 @@ impl Tool for CodeTest {
         let results = settle(done.results, &done.ran, &choice, &mut notes);
         // One that was cut off has not come to all of them.
         memory.remember(&results, is_whole && done.ran.exit.is_some())?;
-        let unmet = choice.unmet(&asked, &results);
+        let unmet = choice.missing_tests(&asked, &results);
         let command = desk.command(&program, &done.words);
         let told = Told { results, unmet, ran: &done.ran, args: &args, notes };
         Ok(told.answer(&choice, &desk, command))
     }
 }
 
-fn choose(args: &Args, desk: &Desk<'_>) -> Result<Choice, ToolError> {
-    test::choose(&desk.survey, args.tool.as_deref()).map_err(|none| match none {
-        NoRunner::Unknown(all) => checks::unknown(args.tool.as_deref().unwrap_or_default(), &all),
-        NoRunner::Unsaid => {
+fn choose(args: &Args, desk: &Desk<'_>) -> Result<ChosenRunner, ToolError> {
+    test::choose_runner(&desk.survey, args.tool.as_deref()).map_err(|none| match none {
+        RunnerError::Unknown(all) => checks::unknown(args.tool.as_deref().unwrap_or_default(), &all),
+        RunnerError::NotConfigured => {
             let names: Vec<_> = test::RUNNERS.iter().map(|runner| runner.name).collect();
             let place = desk.show(&desk.path);
             ToolError::not_found(format!("Nothing at {place} says how it is tested"))
@@ -194,20 +194,20 @@ fn choose(args: &Args, desk: &Desk<'_>) -> Result<Choice, ToolError> {
 
 /// What became of the tests, if that can be made out at all.
 fn settle(
-    results: Option<Results>,
+    results: Option<TestResults>,
     ran: &Ran,
-    choice: &Choice,
+    choice: &ChosenRunner,
     notes: &mut Vec<String>,
-) -> Results {
+) -> TestResults {
     let name = choice.runner.name;
     let results = match results {
         Some(results) => results,
-        None if ran.exit.is_none() => Results::default(),
+        None if ran.exit.is_none() => TestResults::default(),
         None => {
-            let mut case = Case::new(name, Outcome::Error);
+            let mut case = TestCase::new(name, TestOutcome::Error);
             case.id = String::new();
             case.message = format!("{name} ended with {}: {}", ran.code(), ran.complaint());
-            Results { errors: 1, cases: vec![case], ..Results::default() }
+            TestResults { errors: 1, cases: vec![case], ..TestResults::default() }
         }
     };
     if results.is_guess {
@@ -218,7 +218,7 @@ fn settle(
 
 /// All that is known of a run.
 struct Told<'a> {
-    results: Results,
+    results: TestResults,
     /// Tests that were asked for by their ids and did not run.
     unmet: Vec<String>,
     ran: &'a Ran,
@@ -227,18 +227,18 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn answer(mut self, choice: &Choice, desk: &Desk<'_>, command: String) -> Output {
+    fn answer(mut self, choice: &ChosenRunner, desk: &Desk<'_>, command: String) -> Output {
         const OUTPUT: usize = 2_000;
         let mut status = self.status();
         let Self { results, ran, args, mut notes, .. } = self;
-        if results.aside > 0 {
-            notes.push(format!("{} other tests had to run with them.", results.aside));
+        if results.unrequested > 0 {
+            notes.push(format!("{} other tests had to run with them.", results.unrequested));
         }
         notes.extend(parts(choice, desk));
         let (named, cut) = Named::of(&results.cases, args.list);
         notes.extend(cut);
-        let bad = results.cases.into_iter().filter(Case::is_bad);
-        let mut failures: Vec<Case> = bad.map(|case| placed(case, desk, choice)).collect();
+        let bad = results.cases.into_iter().filter(TestCase::has_failed);
+        let mut failures: Vec<TestCase> = bad.map(|case| placed(case, desk, choice)).collect();
         let shown =
             usize::try_from(args.limit.unwrap_or(FAILURES).min(1_000)).unwrap_or(usize::MAX);
         let truncated = failures.len() > shown;
@@ -263,7 +263,7 @@ impl Told<'_> {
             status,
             tool: choice.runner.name,
             command,
-            directory: desk.show(&choice.folder),
+            directory: desk.show(&choice.dir),
             passed: results.passed,
             failed: results.failed,
             skipped: results.skipped,
@@ -277,7 +277,7 @@ impl Told<'_> {
                 Status::Passed => String::new(),
                 _ => tail(printed.trim(), OUTPUT).to_owned(),
             },
-            other_tools: choice.others.clone(),
+            other_tools: choice.alternatives.clone(),
             blocked,
             note: (!notes.is_empty()).then(|| notes.join(" ")),
         }
@@ -320,7 +320,7 @@ impl Told<'_> {
                 return Status::NoTests;
             }
         }
-        if ran.code() != 0 && !results.is_aside_bad {
+        if ran.code() != 0 && !results.unrequested_failed {
             notes.push(format!("No test failed, but the runner ended with {}.", ran.code()));
             return Status::Failed;
         }
@@ -331,7 +331,7 @@ impl Told<'_> {
 
 /// The parts of the project whose tests were not run, and those of whose tests
 /// more can be known, in words.
-fn parts(choice: &Choice, desk: &Desk<'_>) -> Vec<String> {
+fn parts(choice: &ChosenRunner, desk: &Desk<'_>) -> Vec<String> {
     const MOST: usize = 8;
     let told = |all: &[(PathBuf, &str)]| {
         let named = all.iter().take(MOST);
@@ -344,16 +344,16 @@ fn parts(choice: &Choice, desk: &Desk<'_>) -> Vec<String> {
     };
     let left = told(&choice.left_out)
         .map(|told| format!("Not run: the tests of {told}; give one as 'path'."));
-    let inner = told(&choice.inner)
+    let inner = told(&choice.delegated)
         .map(|told| format!("To know more of a part, give one as 'path': {told}."));
     left.into_iter().chain(inner).collect()
 }
 
 /// A failing test with its file as the caller would name it.
-fn placed(mut case: Case, desk: &Desk<'_>, choice: &Choice) -> Case {
-    case.file = case.file.map(|file| desk.show(&desk.survey.place(&file, &choice.folder)));
+fn placed(mut case: TestCase, desk: &Desk<'_>, choice: &ChosenRunner) -> TestCase {
+    case.file = case.file.map(|file| desk.show(&desk.survey.resolve_path(&file, &choice.dir)));
     if Path::new(&case.name).is_absolute() {
-        case.name = desk.show(&desk.survey.place(&case.name, &choice.folder));
+        case.name = desk.show(&desk.survey.resolve_path(&case.name, &choice.dir));
     }
     case.seconds = case.seconds.map(named::rounded);
     case

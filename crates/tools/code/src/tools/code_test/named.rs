@@ -1,7 +1,7 @@
 //! The tests that did not fail, by their names: those that were skipped with the
 //! reason, those that passed with their time.
 
-use hermes_checks::test::{Case, Outcome};
+use hermes_checks::test::{TestCase, TestOutcome};
 use serde::Serialize;
 
 /// Tests that passed are named without being asked for up to this many.
@@ -43,9 +43,9 @@ struct Timed {
 impl Named {
     /// Those of these tests, and what was left out, in words. All that passed
     /// are named if they are few or asked for.
-    pub(super) fn of(cases: &[Case], all: bool) -> (Self, Option<String>) {
-        let are = |outcome: Outcome| cases.iter().filter(move |case| case.outcome == outcome);
-        let (skipped, passed) = (are(Outcome::Skipped), are(Outcome::Passed));
+    pub(super) fn of(cases: &[TestCase], all: bool) -> (Self, Option<String>) {
+        let are = |outcome: TestOutcome| cases.iter().filter(move |case| case.outcome == outcome);
+        let (skipped, passed) = (are(TestOutcome::Skipped), are(TestOutcome::Passed));
         let (count, few) = (skipped.clone().count(), passed.clone().count() <= FEW);
         let skipped_tests = fitting(skipped.map(|case| {
             let reason = begin(case.message.lines().next().unwrap_or_default());
@@ -65,14 +65,14 @@ impl Named {
     }
 }
 
-fn slowest(cases: &[Case]) -> Vec<Timed> {
-    let mut timed_ones: Vec<&Case> = cases.iter().filter(|case| case.seconds.is_some()).collect();
+fn slowest(cases: &[TestCase]) -> Vec<Timed> {
+    let mut timed_ones: Vec<&TestCase> = cases.iter().filter(|case| case.seconds.is_some()).collect();
     timed_ones
         .sort_by(|a, b| b.seconds.unwrap_or_default().total_cmp(&a.seconds.unwrap_or_default()));
     timed_ones.into_iter().take(SLOWEST).map(timed).collect()
 }
 
-fn timed(case: &Case) -> Timed {
+fn timed(case: &TestCase) -> Timed {
     Timed { name: begin(&case.name), seconds: case.seconds.map(rounded) }
 }
 

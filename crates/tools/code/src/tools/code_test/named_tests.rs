@@ -1,13 +1,13 @@
 use super::*;
 
-fn passed(number: usize) -> Case {
-    let mut case = Case::new(format!("test_{number}"), Outcome::Passed);
+fn passed(number: usize) -> TestCase {
+    let mut case = TestCase::new(format!("test_{number}"), TestOutcome::Passed);
     case.seconds = Some(number as f64 / 10.0);
     case
 }
 
-fn skipped(why: &str) -> Case {
-    let mut case = Case::new("later", Outcome::Skipped);
+fn skipped(why: &str) -> TestCase {
+    let mut case = TestCase::new("later", TestOutcome::Skipped);
     case.message = why.to_owned();
     case
 }
@@ -25,7 +25,7 @@ fn few_are_named_with_their_times_and_reasons() {
 
 #[test]
 fn of_many_the_slowest_are_named_unless_all_are_asked_for() {
-    let mut cases: Vec<Case> = (0..100).map(passed).collect();
+    let mut cases: Vec<TestCase> = (0..100).map(passed).collect();
     cases.push(skipped(""));
     let (named, note) = Named::of(&cases, false);
     assert_eq!((named.passed_tests.len(), named.skipped_tests.len(), note), (0, 1, None));
@@ -37,8 +37,8 @@ fn of_many_the_slowest_are_named_unless_all_are_asked_for() {
 
 #[test]
 fn names_stay_within_bounds() {
-    let long = Case::new("n".repeat(9_000), Outcome::Passed);
-    let cases: Vec<Case> = (0..5_000).map(|_| long.clone()).collect();
+    let long = TestCase::new("n".repeat(9_000), TestOutcome::Passed);
+    let cases: Vec<TestCase> = (0..5_000).map(|_| long.clone()).collect();
     let (named, note) = Named::of(&cases, true);
     let size = serde_json::to_string(&named).unwrap().len();
     assert!(size < 30_000 && named.passed_tests.len() > 10, "{size}");

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use hermes_checks::test::Choice;
+use hermes_checks::test::ChosenRunner;
 use hermes_core::ToolError;
 use hermes_exec::StdinSource;
 
@@ -34,10 +34,10 @@ impl Began<'_> {
     pub(super) async fn run(
         &self,
         desk: &Desk<'_>,
-        choice: &Choice,
+        choice: &ChosenRunner,
     ) -> Result<(Ran, String), ToolError> {
-        if !choice.runner.reports {
-            let ran = desk.run(self.program, self.words, &choice.folder, StdinSource::Empty).await?;
+        if !choice.runner.writes_report {
+            let ran = desk.run(self.program, self.words, &choice.dir, StdinSource::Empty).await?;
             return Ok((ran, String::new()));
         }
         let marker = fresh();
@@ -46,7 +46,7 @@ impl Began<'_> {
         let fixed = ["-c", SCRIPT, "sh", &marker, &file, &program];
         let words: Vec<String> =
             fixed.iter().map(|word| (*word).to_owned()).chain(self.words.iter().cloned()).collect();
-        let ran = desk.run(Path::new("sh"), &words, &choice.folder, StdinSource::Empty).await;
+        let ran = desk.run(Path::new("sh"), &words, &choice.dir, StdinSource::Empty).await;
         // One that was ended has not printed and removed it.
         let mut rest = String::new();
         if desk.bench.is_here() {

@@ -1,29 +1,29 @@
 use std::path::Path;
 
-use super::super::choose;
+use super::super::choose_runner;
 use super::*;
-use crate::survey::Folder;
+use crate::survey::ProjectDir;
 
-fn survey(path: &str, below: &[&str]) -> Survey {
+fn survey(path: &str, below: &[&str]) -> ProjectSurvey {
     let names = [".git", "pytest.ini"].iter().map(|name| (*name).to_owned()).collect();
-    let root = Folder { path: "/w".into(), real: "/w".into(), names, ..Folder::default() };
-    let inner = Folder { path: "/w/tests".into(), real: "/w/tests".into(), ..Folder::default() };
+    let root = ProjectDir { path: "/w".into(), real_path: "/w".into(), names, ..ProjectDir::default() };
+    let inner = ProjectDir { path: "/w/tests".into(), real_path: "/w/tests".into(), ..ProjectDir::default() };
     let is_file = path.ends_with(".py");
     let folders = if path == "/w" { vec![root] } else { vec![inner, root] };
     let here = folders[0].path.clone();
-    Survey {
+    ProjectSurvey {
         path: path.into(),
         is_file,
-        folders,
+        dirs: folders,
         files: below.iter().map(|name| here.join(name)).collect(),
-        ..Survey::default()
+        ..ProjectSurvey::default()
     }
 }
 
-fn told(survey: &Survey, name: Option<&str>, filter: Option<&str>) -> (String, String, String) {
-    let choice = choose(survey, Some("pytest")).unwrap();
-    assert_eq!(choice.folder, Path::new("/w"));
-    let aim = choice.aim(survey, name, filter);
+fn told(survey: &ProjectSurvey, name: Option<&str>, filter: Option<&str>) -> (String, String, String) {
+    let choice = choose_runner(survey, Some("pytest")).unwrap();
+    assert_eq!(choice.dir, Path::new("/w"));
+    let aim = choice.select_tests(survey, name, filter);
     (aim.targets.join(" "), aim.name.join(" "), aim.filter.unwrap_or_default())
 }
 
@@ -51,7 +51,7 @@ fn a_filter_is_a_file_a_test_in_one_or_a_part_of_a_name() {
 #[test]
 fn failures_elsewhere_are_not_meant() {
     let ids = || ["tests/test_a.py::x", "tests/test_ab.py::x"].map(str::to_owned).to_vec();
-    assert_eq!(within(ids(), &["./tests/test_a.py".to_owned()]), ["tests/test_a.py::x"]);
-    assert_eq!(within(ids(), &["./tests".to_owned()]).len(), 2);
-    assert_eq!(within(ids(), &[]).len(), 2);
+    assert_eq!(filter_ids(ids(), &["./tests/test_a.py".to_owned()]), ["tests/test_a.py::x"]);
+    assert_eq!(filter_ids(ids(), &["./tests".to_owned()]).len(), 2);
+    assert_eq!(filter_ids(ids(), &[]).len(), 2);
 }

@@ -1,28 +1,28 @@
-use super::super::{RUNNERS, Wish};
+use super::super::{RUNNERS, TestRequest};
 
-fn words(name: &str, wish: Wish) -> String {
+fn words(name: &str, wish: TestRequest) -> String {
     let runner = RUNNERS.iter().find(|runner| runner.name == name).unwrap();
-    (runner.words)(&Wish { report: "R".to_owned(), ..wish }).join(" ")
+    (runner.args)(&TestRequest { report: "R".to_owned(), ..wish }).join(" ")
 }
 
 fn list(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn filter(text: &str) -> Wish {
-    Wish { filter: Some(text.to_owned()), ..Wish::default() }
+fn filter(text: &str) -> TestRequest {
+    TestRequest { filter: Some(text.to_owned()), ..TestRequest::default() }
 }
 
-fn only(names: &[&str]) -> Wish {
-    Wish { only: list(names), ..Wish::default() }
+fn only(names: &[&str]) -> TestRequest {
+    TestRequest { only: list(names), ..TestRequest::default() }
 }
 
-fn named(target: &str, name: &[&str]) -> Wish {
-    Wish { targets: list(&[target]), name: list(name), ..Wish::default() }
+fn named(target: &str, name: &[&str]) -> TestRequest {
+    TestRequest { targets: list(&[target]), name: list(name), ..TestRequest::default() }
 }
 
-fn again(tries: u8, wish: Wish) -> Wish {
-    Wish { tries, ..wish }
+fn again(tries: u8, wish: TestRequest) -> TestRequest {
+    TestRequest { attempt: tries, ..wish }
 }
 
 #[test]

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use super::{Wish, node, table};
-use crate::survey::is_one_of;
+use super::{TestRequest, node, table};
+use crate::survey::matches_pattern;
 
-fn words(fixed: &[&str]) -> Vec<String> {
+fn to_args(fixed: &[&str]) -> Vec<String> {
     fixed.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn bare(target: &str) -> &str {
+fn strip_dot_slash(target: &str) -> &str {
     target.strip_prefix("./").unwrap_or(target)
 }
 
 /// An expression that matches just these names.
-fn exactly(names: &[String]) -> String {
+fn exact_pattern(names: &[String]) -> String {
     let names = names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("|");
     format!("^({names})$")
 }
@@ -31,23 +31,23 @@ fn escape(text: &str) -> String {
 }
 
 /// A name without the values that a test was given.
-fn plain(name: &str) -> &str {
+fn without_parameters(name: &str) -> &str {
     name.split('[').next().unwrap_or(name)
 }
 
-pub(super) fn pytest(wish: &Wish) -> Vec<String> {
+pub(super) fn pytest(wish: &TestRequest) -> Vec<String> {
     // One line for each test, written before it begins: if the run is cut off,
     // they say how far it came. A number also holds against the project's `-q`.
     let mut all =
-        words(&["--verbosity=1", "--color=no", "--tb=short", "-o", "junit_family=xunit1"]);
+        to_args(&["--verbosity=1", "--color=no", "--tb=short", "-o", "junit_family=xunit1"]);
     all.push(format!("--junitxml={}", wish.report));
-    let parts: Vec<&str> = match wish.is_strict() {
+    let parts: Vec<&str> = match wish.is_exact() {
         true => Vec::new(),
-        false => wish.name.iter().map(|part| plain(part)).collect(),
+        false => wish.name.iter().map(|part| without_parameters(part)).collect(),
     };
     let named = wish.filter.as_deref().map(|filter| match filter.split_once("::") {
         // Each part is looked for by itself.
-        Some(_) => filter.split("::").map(plain).collect::<Vec<_>>().join(" and "),
+        Some(_) => filter.split("::").map(without_parameters).collect::<Vec<_>>().join(" and "),
         None => filter.to_owned(),
     });
     let wanted = parts.into_iter().map(str::to_owned).chain(named).filter(|part| !part.is_empty());
@@ -61,7 +61,7 @@ pub(super) fn pytest(wish: &Wish) -> Vec<String> {
         all.extend_from_slice(&wish.only);
         return all;
     }
-    let name = if wish.is_strict() { wish.name.as_slice() } else { &[] };
+    let name = if wish.is_exact() { wish.name.as_slice() } else { &[] };
     all.extend(wish.targets.iter().map(|target| {
         let parts = [target].into_iter().chain(name);
         parts.map(String::as_str).collect::<Vec<_>>().join("::")
@@ -69,27 +69,27 @@ pub(super) fn pytest(wish: &Wish) -> Vec<String> {
     all
 }
 
-pub(super) fn unittest(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["-m", "unittest"]);
-    let target = wish.targets.first().map_or(".", |target| bare(target));
+pub(super) fn unittest(wish: &TestRequest) -> Vec<String> {
+    let mut all = to_args(&["-m", "unittest"]);
+    let target = wish.targets.first().map_or(".", |target| strip_dot_slash(target));
     if target.ends_with(".py") {
         // Its folder is searched for this name alone; several files that are
         // meant have one name, and are below what they have in common.
         let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
-        let folder = common(&wish.targets);
-        all.extend(words(&["discover", "-v", "-s", &folder, "-p", name]));
+        let folder = common_dir(&wish.targets);
+        all.extend(to_args(&["discover", "-v", "-s", &folder, "-p", name]));
     } else {
-        let folder = if target == "." { wish.folder.as_deref().unwrap_or(".") } else { target };
-        all.extend(words(&["discover", "-v", "-s", folder]));
+        let folder = if target == "." { wish.test_dir.as_deref().unwrap_or(".") } else { target };
+        all.extend(to_args(&["discover", "-v", "-s", folder]));
         // Both ways of calling a file of tests are usual.
-        all.extend(words(&["-p", "*test*.py"]));
+        all.extend(to_args(&["-p", "*test*.py"]));
     }
     let mut wanted: Vec<String> = wish.filter.iter().map(|name| name.replace("::", ".")).collect();
     // What has an asterisk is matched as a whole.
     wanted.extend(wish.only.iter().flat_map(|name| [format!("*{name}"), format!("*{name}.*")]));
-    let parts: Vec<&str> = wish.name.iter().map(|part| plain(part)).collect();
+    let parts: Vec<&str> = wish.name.iter().map(|part| without_parameters(part)).collect();
     let name = parts.join(".");
-    match (name.is_empty(), wish.is_strict()) {
+    match (name.is_empty(), wish.is_exact()) {
         (true, _) => {}
         (_, true) => wanted.extend([format!("*.{name}"), format!("*.{name}.*")]),
         (_, false) => wanted.push(name),
@@ -99,8 +99,8 @@ pub(super) fn unittest(wish: &Wish) -> Vec<String> {
 }
 
 /// The folder that all of these files are below.
-fn common(files: &[String]) -> String {
-    let mut folders = files.iter().filter_map(|file| Path::new(bare(file)).parent());
+fn common_dir(files: &[String]) -> String {
+    let mut folders = files.iter().filter_map(|file| Path::new(strip_dot_slash(file)).parent());
     let Some(mut found) = folders.next() else { return ".".to_owned() };
     for folder in folders {
         while !folder.starts_with(found) {
@@ -110,11 +110,11 @@ fn common(files: &[String]) -> String {
     if found.as_os_str().is_empty() { ".".to_owned() } else { found.display().to_string() }
 }
 
-pub(super) fn cargo(wish: &Wish) -> Vec<String> {
-    rust(&["test", "--no-fail-fast", "--color=never"], wish)
+pub(super) fn cargo(wish: &TestRequest) -> Vec<String> {
+    cargo_args(&["test", "--no-fail-fast", "--color=never"], wish)
 }
 
-pub(super) fn nextest(wish: &Wish) -> Vec<String> {
+pub(super) fn nextest(wish: &TestRequest) -> Vec<String> {
     let fixed = [
         "nextest",
         "run",
@@ -125,12 +125,12 @@ pub(super) fn nextest(wish: &Wish) -> Vec<String> {
         "--failure-output=immediate",
         "--success-output=never",
     ];
-    rust(&fixed, wish)
+    cargo_args(&fixed, wish)
 }
 
-fn rust(fixed: &[&str], wish: &Wish) -> Vec<String> {
-    let mut all = words(fixed);
-    let targets = || wish.targets.iter().map(|target| bare(target));
+fn cargo_args(fixed: &[&str], wish: &TestRequest) -> Vec<String> {
+    let mut all = to_args(fixed);
+    let targets = || wish.targets.iter().map(|target| strip_dot_slash(target));
     for target in targets() {
         // A file or a folder of `tests` is a program of its own.
         let own = [("tests/", "--test"), ("src/bin/", "--bin"), ("examples/", "--example")];
@@ -157,11 +157,11 @@ fn rust(fixed: &[&str], wish: &Wish) -> Vec<String> {
         return all;
     }
     let name = wish.name.join("::");
-    let modules: Vec<String> = targets().map(module).collect();
-    match (&wish.filter, name.is_empty(), wish.is_strict()) {
+    let modules: Vec<String> = targets().map(rust_module).collect();
+    match (&wish.filter, name.is_empty(), wish.is_exact()) {
         (Some(filter), true, _) => all.extend(["--".to_owned(), filter.clone()]),
         (_, false, true) => {
-            all.extend(words(&["--", "--exact"]));
+            all.extend(to_args(&["--", "--exact"]));
             all.extend(modules.iter().flat_map(|module| full_names(module, &name)));
         }
         (_, false, false) => all.extend(["--".to_owned(), name]),
@@ -176,7 +176,7 @@ fn rust(fixed: &[&str], wish: &Wish) -> Vec<String> {
 
 /// The module that a file is, if nothing says otherwise: empty for that of a
 /// whole program.
-fn module(target: &str) -> String {
+fn rust_module(target: &str) -> String {
     let path = target.strip_suffix(".rs").unwrap_or(target);
     let mut parts: Vec<&str> = path.split('/').collect();
     let places = ["src", "tests", "examples", "benches"];
@@ -214,63 +214,63 @@ fn full_names(module: &str, name: &str) -> Vec<String> {
     ["", "tests::", "test::"].map(|inner| format!("{module}::{inner}{name}")).to_vec()
 }
 
-pub(super) fn jest(wish: &Wish) -> Vec<String> {
+pub(super) fn jest(wish: &TestRequest) -> Vec<String> {
     let mut fixed = vec!["--ci", "--json", "--testLocationInResults", "--colors=false"];
     // Otherwise a name is an expression that others match as well.
-    let is_file = |target: &String| is_one_of(Path::new(target), table::SCRIPT);
+    let is_file = |target: &String| matches_pattern(Path::new(target), table::JS_PATTERNS);
     if !wish.targets.is_empty() && wish.targets.iter().all(is_file) {
         fixed.push("--runTestsByPath");
     }
-    javascript(&fixed, &format!("--outputFile={}", wish.report), wish)
+    js_args(&fixed, &format!("--outputFile={}", wish.report), wish)
 }
 
 /// The usual reporter as well, as the other one knows nothing of errors outside
 /// of tests.
-pub(super) fn vitest(wish: &Wish) -> Vec<String> {
+pub(super) fn vitest(wish: &TestRequest) -> Vec<String> {
     let fixed = ["run", "--reporter=default", "--reporter=json", "--no-color"];
-    javascript(&fixed, &format!("--outputFile.json={}", wish.report), wish)
+    js_args(&fixed, &format!("--outputFile.json={}", wish.report), wish)
 }
 
-fn javascript(fixed: &[&str], report: &str, wish: &Wish) -> Vec<String> {
-    let mut all = words(fixed);
+fn js_args(fixed: &[&str], report: &str, wish: &TestRequest) -> Vec<String> {
+    let mut all = to_args(fixed);
     all.push(report.to_owned());
-    all.extend(pattern(wish).into_iter().flat_map(|wanted| ["-t".to_owned(), wanted]));
-    all.extend(wish.targets.iter().map(|target| bare(target).to_owned()));
+    all.extend(name_pattern(wish).into_iter().flat_map(|wanted| ["-t".to_owned(), wanted]));
+    all.extend(wish.targets.iter().map(|target| strip_dot_slash(target).to_owned()));
     all
 }
 
-pub(super) fn mocha(wish: &Wish) -> Vec<String> {
+pub(super) fn mocha(wish: &TestRequest) -> Vec<String> {
     let mut all =
-        words(&["--reporter=json", "--reporter-option", &format!("output={}", wish.report)]);
-    all.extend(pattern(wish).into_iter().flat_map(|wanted| ["--grep".to_owned(), wanted]));
+        to_args(&["--reporter=json", "--reporter-option", &format!("output={}", wish.report)]);
+    all.extend(name_pattern(wish).into_iter().flat_map(|wanted| ["--grep".to_owned(), wanted]));
     all.extend(wish.targets.iter().cloned());
     all
 }
 
 /// What the whole name of a test has to match: that of its groups and its own,
 /// with blanks between.
-fn pattern(wish: &Wish) -> Option<String> {
+fn name_pattern(wish: &TestRequest) -> Option<String> {
     if !wish.only.is_empty() {
-        return Some(exactly(&wish.only));
+        return Some(exact_pattern(&wish.only));
     }
-    let name = joined(&wish.names());
-    match (name.is_empty(), wish.is_strict()) {
+    let name = join_names(&wish.names());
+    match (name.is_empty(), wish.is_exact()) {
         (false, true) => Some(format!("^({name})$")),
         // A group, or a test without the groups around it.
         (false, false) => Some(format!("(^| ){name}( |$)")),
         (true, _) => {
             let filter = wish.filter.as_ref()?.replace("::", " ");
-            Some(joined(&filter.split(" > ").collect::<Vec<_>>()))
+            Some(join_names(&filter.split(" > ").collect::<Vec<_>>()))
         }
     }
 }
 
-pub(super) fn node(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["--test"]);
+pub(super) fn node(wish: &TestRequest) -> Vec<String> {
+    let mut all = to_args(&["--test"]);
     let names = wish.names();
     let wanted = match (&wish.filter, wish.only.is_empty(), names.is_empty()) {
-        (_, false, _) => Some(exactly(&known_as(&wish.only, wish.tries))),
-        (_, _, false) => Some(called(&names, wish.tries)),
+        (_, false, _) => Some(exact_pattern(&node_names(&wish.only, wish.attempt))),
+        (_, _, false) => Some(node_name_pattern(&names, wish.attempt)),
         (Some(filter), ..) => Some(escape(&filter.replace(" > ", " "))),
         _ => None,
     };
@@ -282,10 +282,10 @@ pub(super) fn node(wish: &Wish) -> Vec<String> {
 /// What Node has to be asked for: newer versions know a test by its name and
 /// those around it together; before, it was known by its own, and one within
 /// another test is only reached if that runs as well, with all that is in it.
-fn known_as(ids: &[String], tries: u8) -> Vec<String> {
+fn node_names(ids: &[String], tries: u8) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for id in ids {
-        let parts: Vec<&str> = id.split(node::BETWEEN).collect();
+        let parts: Vec<&str> = id.split(node::ID_SEPARATOR).collect();
         let kept = match tries {
             0 => 0,
             1 => 1,
@@ -303,8 +303,8 @@ fn known_as(ids: &[String], tries: u8) -> Vec<String> {
 
 /// The same for a test that somebody names: what is between two of its names
 /// may also be a part of one. At last, any with the name in theirs.
-fn called(names: &[&str], tries: u8) -> String {
-    let whole = joined(names);
+fn node_name_pattern(names: &[&str], tries: u8) -> String {
+    let whole = join_names(names);
     let mut all = vec![whole.clone()];
     let kept = if tries == 0 { 0 } else { names.len() };
     for begin in (0..kept).rev() {
@@ -319,21 +319,21 @@ fn called(names: &[&str], tries: u8) -> String {
 }
 
 /// An expression for names with blanks between, or with what people put there.
-fn joined(names: &[&str]) -> String {
+fn join_names(names: &[&str]) -> String {
     names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("( >)? ")
 }
 
-pub(super) fn go(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["test", "-json"]);
+pub(super) fn go(wish: &TestRequest) -> Vec<String> {
+    let mut all = to_args(&["test", "-json"]);
     // One test within another: each level is an expression of its own.
     let levels = |name: &str| {
-        let levels = name.split('/').map(|level| exactly(&[level.to_owned()]));
+        let levels = name.split('/').map(|level| exact_pattern(&[level.to_owned()]));
         levels.collect::<Vec<_>>().join("/")
     };
     let name = wish.name.join("/");
     let wanted = match (wish.only.as_slice(), &wish.filter) {
         ([one], _) => Some(levels(one)),
-        ([], _) if !name.is_empty() && wish.is_strict() => Some(levels(&name)),
+        ([], _) if !name.is_empty() && wish.is_exact() => Some(levels(&name)),
         ([], _) if !name.is_empty() => Some(name),
         ([], filter) => filter.clone(),
         (many, _) => {
@@ -343,11 +343,11 @@ pub(super) fn go(wish: &Wish) -> Vec<String> {
                     tops.push(top.to_owned());
                 }
             }
-            Some(exactly(&tops))
+            Some(exact_pattern(&tops))
         }
     };
     all.extend(wanted.into_iter().flat_map(|wanted| ["-run".to_owned(), wanted]));
-    let mut folders: Vec<String> = wish.targets.iter().map(|target| package(target)).collect();
+    let mut folders: Vec<String> = wish.targets.iter().map(|target| go_package(target)).collect();
     folders.dedup();
     if folders.is_empty() {
         folders.push("./...".to_owned());
@@ -356,7 +356,7 @@ pub(super) fn go(wish: &Wish) -> Vec<String> {
     all
 }
 
-fn package(target: &str) -> String {
+fn go_package(target: &str) -> String {
     match target.ends_with(".go") {
         true => target.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned(),
         false => format!("{target}/..."),
@@ -364,5 +364,5 @@ fn package(target: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "words_tests.rs"]
+#[path = "command_args_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 use super::*;
 
-fn report(text: &str) -> Said<'_> {
-    Said { report: text, ..Said::default() }
+fn report(text: &str) -> CheckOutput<'_> {
+    CheckOutput { report: text, ..CheckOutput::default() }
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_report_of_jest() {
 #[test]
 fn a_report_of_mocha_behind_what_tests_print() {
     let text = "printed\n{\n\"stats\":{\"duration\":10},\"tests\":[{\"fullTitle\":\"grp bad\",\"file\":\"/w/m.js\",\"duration\":3,\"err\":{\"message\":\"1 !== 2\\n\",\"stack\":\"AssertionError: 1 !== 2\\n    at Context.<anonymous> (m.js:2:67)\"}},{\"fullTitle\":\"grp ok\",\"err\":{}},{\"fullTitle\":\"grp sk\",\"err\":{}}],\"pending\":[{\"fullTitle\":\"grp sk\"}]}";
-    let results = mocha(&Said { stdout: text, ..Said::default() }, 1).unwrap();
+    let results = mocha(&CheckOutput { stdout: text, ..CheckOutput::default() }, 1).unwrap();
     assert_eq!([results.passed, results.failed, results.skipped], [1, 1, 1]);
     let bad = &results.cases[0];
     assert_eq!(
@@ -57,7 +57,7 @@ fn a_hook_of_mocha_that_fails_is_a_failure() {
 fn an_error_outside_of_tests_is_read_from_what_vitest_prints() {
     let text = r#"{"testResults":[{"name":"/w/b.js","status":"passed","assertionResults":[{"title":"ok","fullName":"ok","status":"passed"}]}]}"#;
     let stderr = "⎯⎯⎯ Unhandled Errors ⎯⎯⎯\n\nVitest caught 1 unhandled error during the test run.\n\n⎯⎯⎯ Uncaught Exception ⎯⎯⎯\nError: unhandled\n ❯ Timeout._onTimeout b.test.js:1:117\n      1| code\n ❯ listOnTimeout node:internal/timers:581:17\n";
-    let said = Said { report: text, stderr, ..Said::default() };
+    let said = CheckOutput { report: text, stderr, ..CheckOutput::default() };
     let results = vitest(&said, 1).unwrap();
     assert_eq!([results.passed, results.errors], [1, 1]);
     let case = &results.cases[1];

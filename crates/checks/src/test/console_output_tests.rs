@@ -41,24 +41,24 @@ ok 3 - later # SKIP no network
 
 #[test]
 fn tests_within_others_are_told_with_their_names() {
-    let cases = tap(TAP).unwrap();
+    let cases = parse_tap(TAP).unwrap();
     let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["top", "grp > inner ok", "grp > inner bad", "later"]);
     let top = &cases[0];
     assert_eq!((top.file.as_deref(), top.line), (Some("/w/a.test.js"), Some(3)));
     assert_eq!(top.message, "The expression evaluated to a falsy value:\n\n  assert.ok(fixed)");
-    assert_eq!((top.seconds, top.outcome), (Some(1.5), Outcome::Failed));
+    assert_eq!((top.seconds, top.outcome), (Some(1.5), TestOutcome::Failed));
     assert!(!top.traceback.contains("node:internal"), "{}", top.traceback);
     let inner = &cases[2];
     assert_eq!((inner.message.as_str(), inner.line), ("still", Some(4)));
-    assert_eq!((cases[3].outcome, cases[3].message.as_str()), (Outcome::Skipped, "no network"));
-    assert_eq!(tap("ok 1 - a\nnot ok 2 - b\n"), None);
+    assert_eq!((cases[3].outcome, cases[3].message.as_str()), (TestOutcome::Skipped, "no network"));
+    assert_eq!(parse_tap("ok 1 - a\nnot ok 2 - b\n"), None);
 }
 
 #[test]
 fn jest_names_what_failed() {
     let text = "FAIL ./sum.test.js\n  ✕ bad (43 ms)\n\n  ● Console\n\n  ● sum > group › bad\n\n    expect(received).toBe(expected) // Object.is equality\n\n    Expected: 4\n    Received: 3\n\n      3 |   test('adds')\n    > 4 |   test('bad')\n\n      at Object.toBe (sum.test.js:4:40)\n      at run (node_modules/jest/x.js:1:1)\n\nTest Suites: 1 failed\n";
-    let cases = jest(&format!("{text}{text}"));
+    let cases = parse_jest_failures(&format!("{text}{text}"));
     assert_eq!(cases.len(), 1);
     let case = &cases[0];
     assert_eq!(case.name, "sum > group > bad");

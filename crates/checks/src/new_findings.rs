@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::Finding;
+use crate::finding::LintFinding;
 
 /// Findings that were there at some time, without their lines, since those
 /// move.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Baseline {
+pub struct LintBaseline {
     counts: BTreeMap<String, u32>,
 }
 
-impl Baseline {
+impl LintBaseline {
     /// Of these findings.
-    pub fn of(findings: &[Finding]) -> Self {
+    pub fn from_findings(findings: &[LintFinding]) -> Self {
         let mut counts = BTreeMap::new();
         for finding in findings {
-            *counts.entry(mark(finding)).or_default() += 1;
+            *counts.entry(fingerprint(finding)).or_default() += 1;
         }
         Self { counts }
     }
@@ -35,9 +35,9 @@ impl Baseline {
     }
 
     /// Keeps the findings that were not there.
-    pub fn keep_new(&self, findings: &mut Vec<Finding>) {
+    pub fn keep_new(&self, findings: &mut Vec<LintFinding>) {
         let mut left = self.counts.clone();
-        findings.retain(|finding| match left.get_mut(&mark(finding)) {
+        findings.retain(|finding| match left.get_mut(&fingerprint(finding)) {
             Some(count) if *count > 0 => {
                 *count -= 1;
                 false
@@ -48,7 +48,7 @@ impl Baseline {
 }
 
 /// A finding without its line. Numbers in a message may be lines, too.
-fn mark(finding: &Finding) -> String {
+fn fingerprint(finding: &LintFinding) -> String {
     let words = finding.message.split(|c: char| c.is_ascii_digit()).filter(|word| !word.is_empty());
     let rule = finding.rule.as_deref().unwrap_or_default();
     let parts = [finding.tool, &finding.file, rule].into_iter().chain(words);
@@ -68,7 +68,7 @@ pub struct ChangedLines {
 
 impl ChangedLines {
     /// Of a unified diff without context (`git diff -U0 --no-prefix`).
-    pub fn of_diff(diff: &str) -> Self {
+    pub fn from_diff(diff: &str) -> Self {
         let mut files: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         let mut file = None;
         let mut skip = 0;
@@ -78,7 +78,7 @@ impl ChangedLines {
                 skip -= usize::from(!line.starts_with('\\'));
             } else if let Some(name) = line.strip_prefix("+++ ") {
                 file = Some(unquote(name)).filter(|name| name != "/dev/null");
-            } else if let Some((old, new)) = hunk(line) {
+            } else if let Some((old, new)) = parse_hunk(line) {
                 skip = usize::try_from(old.1 + new.1).unwrap_or(usize::MAX);
                 if let Some(file) = file.clone() {
                     files.entry(file).or_default().push((new.0, new.0 + new.1));
@@ -110,7 +110,7 @@ impl ChangedLines {
 
     /// Whether a finding in this file is on lines that have changed. One on
     /// the whole file counts if any line has.
-    pub fn touches(&self, file: &str, finding: &Finding) -> bool {
+    pub fn touches(&self, file: &str, finding: &LintFinding) -> bool {
         let Some(ranges) = self.files.get(file) else { return false };
         let Some(first) = finding.line else { return true };
         let last = finding.end_line.unwrap_or(first).max(first);
@@ -118,10 +118,10 @@ impl ChangedLines {
     }
 }
 
-type Range = (u64, u64);
+type LineRange = (u64, u64);
 
 /// `@@ -1,2 +3,4 @@`: where the old and the new lines begin, and how many.
-fn hunk(line: &str) -> Option<(Range, Range)> {
+fn parse_hunk(line: &str) -> Option<(LineRange, LineRange)> {
     let mut words = line.strip_prefix("@@ -")?.split(' ');
     let range = |word: &str| {
         let (from, count) = word.split_once(',').unwrap_or((word, "1"));
@@ -168,5 +168,5 @@ fn unquote(name: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "changed_tests.rs"]
+#[path = "new_findings_tests.rs"]
 mod tests;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::case::{Case, Outcome, Results};
+use super::case::{TestCase, TestOutcome, TestResults};
 use super::trace;
-use crate::Said;
-use crate::lines::json;
+use crate::CheckOutput;
+use crate::lines::find_json;
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
@@ -21,13 +21,13 @@ fn seconds(value: &Value) -> Option<f64> {
 
 /// Vitest's report is that of jest; errors outside of tests are only in what it
 /// prints.
-pub(super) fn vitest(said: &Said<'_>, code: i32) -> Option<Results> {
+pub(super) fn vitest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let results = jest(said, code)?;
     if code == 0 || results.failed + results.errors > 0 {
         return Some(results);
     }
-    let printed = [said.stdout, said.stderr].map(plain);
-    let found = printed.iter().find_map(|text| unhandled(text));
+    let printed = [said.stdout, said.stderr].map(strip_ansi);
+    let found = printed.iter().find_map(|text| unhandled_error(text));
     let Some((message, place)) = found else { return Some(results) };
     let mut results = results.with_error("unhandled error", &message);
     if let (Some(case), Some((file, line))) = (results.cases.last_mut(), place) {
@@ -37,7 +37,7 @@ pub(super) fn vitest(said: &Said<'_>, code: i32) -> Option<Results> {
 }
 
 /// The first error that no test has caught, and its place.
-fn unhandled(text: &str) -> Option<(String, Option<(String, u64)>)> {
+fn unhandled_error(text: &str) -> Option<(String, Option<(String, u64)>)> {
     let (_, rest) = text.split_once(" Unhandled Error")?;
     // Each has a line with its kind between dashes.
     let mut lines = rest.lines().skip(1).skip_while(|line| !line.starts_with('⎯')).skip(1);
@@ -45,14 +45,14 @@ fn unhandled(text: &str) -> Option<(String, Option<(String, u64)>)> {
         lines.by_ref().take_while(|line| !line.trim_start().starts_with('❯')).collect();
     let frames = rest.lines().filter_map(|line| line.trim().strip_prefix("❯ "));
     let frames = frames.filter(|line| !line.contains("node:") && !line.contains("node_modules/"));
-    let place = frames.filter_map(|line| trace::place(line.rsplit(' ').next()?)).next();
+    let place = frames.filter_map(|line| trace::parse_location(line.rsplit(' ').next()?)).next();
     let message = told.join("\n").trim().to_owned();
     (!message.is_empty()).then_some((message, place))
 }
 
 /// Jest's report, which vitest writes as well.
-pub(super) fn jest(said: &Said<'_>, _: i32) -> Option<Results> {
-    let report = json(said.report)?;
+pub(super) fn jest(said: &CheckOutput<'_>, _: i32) -> Option<TestResults> {
+    let report = find_json(said.report)?;
     let mut cases = Vec::new();
     for suite in report.get("testResults")?.as_array()? {
         let file = text(suite, "name");
@@ -63,20 +63,20 @@ pub(super) fn jest(said: &Said<'_>, _: i32) -> Option<Results> {
             cases.push(jest_suite(file, text(suite, "message")));
         }
     }
-    Some(Results::of(cases))
+    Some(TestResults::from_cases(cases))
 }
 
-fn jest_case(file: &str, test: &Value) -> Case {
+fn jest_case(file: &str, test: &Value) -> TestCase {
     let outcome = match text(test, "status") {
-        "passed" => Outcome::Passed,
-        "failed" => Outcome::Failed,
-        _ => Outcome::Skipped,
+        "passed" => TestOutcome::Passed,
+        "failed" => TestOutcome::Failed,
+        _ => TestOutcome::Skipped,
     };
     let titles = list(test, "ancestorTitles").iter().filter_map(Value::as_str);
     let name = titles.chain([text(test, "title")]).collect::<Vec<_>>().join(" > ");
     let fault = list(test, "failureMessages").iter().filter_map(Value::as_str);
-    let fault = plain(&fault.collect::<Vec<_>>().join("\n\n"));
-    let mut case = faulty(Case::new(name, outcome), &fault);
+    let fault = strip_ansi(&fault.collect::<Vec<_>>().join("\n\n"));
+    let mut case = with_failure(TestCase::new(name, outcome), &fault);
     case.id = text(test, "fullName").to_owned();
     if case.file.is_none() {
         case.file = Some(file.to_owned());
@@ -87,14 +87,14 @@ fn jest_case(file: &str, test: &Value) -> Case {
 }
 
 /// A file that could not be run.
-fn jest_suite(file: &str, message: &str) -> Case {
-    let message = plain(message);
-    let mut case = faulty(Case::new(file, Outcome::Error), &message);
+fn jest_suite(file: &str, message: &str) -> TestCase {
+    let message = strip_ansi(message);
+    let mut case = with_failure(TestCase::new(file, TestOutcome::Error), &message);
     let told = message.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told = told.filter(|line| !line.starts_with('●')).take_while(|line| !is_quote(line));
+    let told = told.filter(|line| !line.starts_with('●')).take_while(|line| !is_code_line(line));
     case.message = told.take(4).collect::<Vec<_>>().join("\n");
     // Advice that fits every file comes before what is wrong with this one.
-    if let Some((wrong, place)) = unread(&message, file) {
+    if let Some((wrong, place)) = syntax_error(&message, file) {
         case.message = wrong;
         if let Some(line) = place {
             (case.file, case.line) = (Some(file.to_owned()), Some(line));
@@ -108,7 +108,7 @@ fn jest_suite(file: &str, message: &str) -> Case {
 /// What is wrong with a file that cannot be read, and in which line:
 /// `SyntaxError: /w/a.js: Unexpected token (1:10)`, or `/w/a.js:3` above the
 /// line and the error.
-fn unread(message: &str, file: &str) -> Option<(String, Option<u64>)> {
+fn syntax_error(message: &str, file: &str) -> Option<(String, Option<u64>)> {
     let lines = || message.lines().map(str::trim);
     let wrong = lines().find(|line| {
         let word = line.split(':').next().unwrap_or_default();
@@ -128,14 +128,14 @@ fn unread(message: &str, file: &str) -> Option<(String, Option<u64>)> {
 }
 
 /// A line that shows code, or a frame.
-fn is_quote(line: &str) -> bool {
+fn is_code_line(line: &str) -> bool {
     let bare = line.trim_start_matches(['>', ' ']);
     let number = bare.trim_start_matches(|c: char| c.is_ascii_digit());
     line.starts_with("at ") || (number.len() < bare.len() && number.trim_start().starts_with('|'))
 }
 
-pub(super) fn mocha(said: &Said<'_>, _: i32) -> Option<Results> {
-    let report = json(said.report).or_else(|| json(said.stdout))?;
+pub(super) fn mocha(said: &CheckOutput<'_>, _: i32) -> Option<TestResults> {
+    let report = find_json(said.report).or_else(|| find_json(said.stdout))?;
     let pending: Vec<&str> =
         list(&report, "pending").iter().map(|test| text(test, "fullTitle")).collect();
     let total = report.pointer("/stats/duration").and_then(Value::as_f64);
@@ -148,41 +148,41 @@ pub(super) fn mocha(said: &Said<'_>, _: i32) -> Option<Results> {
         let error = test.get("err").filter(|error| error.get("message").is_some());
         let title = text(test, "fullTitle");
         let outcome = match error {
-            Some(_) => Outcome::Failed,
-            None if pending.contains(&title) => Outcome::Skipped,
-            None => Outcome::Passed,
+            Some(_) => TestOutcome::Failed,
+            None if pending.contains(&title) => TestOutcome::Skipped,
+            None => TestOutcome::Passed,
         };
-        let mut case = Case::new(title, outcome);
+        let mut case = TestCase::new(title, outcome);
         if let Some(error) = error {
-            case = faulty(case, text(error, "stack"));
+            case = with_failure(case, text(error, "stack"));
             text(error, "message").trim().clone_into(&mut case.message);
         }
         case.file.get_or_insert_with(|| text(test, "file").to_owned());
         case.seconds = seconds(test);
         case
     });
-    let mut results = Results::of(tests.collect());
+    let mut results = TestResults::from_cases(tests.collect());
     results.seconds = total.map(|time| time / 1_000.0);
     Some(results)
 }
 
 /// A case with its fault: what was said before the frames, and the frames.
-fn faulty(mut case: Case, fault: &str) -> Case {
+fn with_failure(mut case: TestCase, fault: &str) -> TestCase {
     if fault.is_empty() {
         return case;
     }
     let said = fault.lines().take_while(|line| !line.trim_start().starts_with("at "));
     let said = said.filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
-    case.message = trace::end(&said, 2_000).trim().to_owned();
-    case.traceback = trace::trim(fault);
-    if let Some((file, line)) = trace::blame(fault, false) {
+    case.message = trace::tail(&said, 2_000).trim().to_owned();
+    case.traceback = trace::trim_traceback(fault);
+    if let Some((file, line)) = trace::failure_location(fault, false) {
         (case.file, case.line) = (Some(file), Some(line));
     }
     case
 }
 
 /// A text without colours.
-fn plain(text: &str) -> String {
+fn strip_ansi(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("\u{1b}[") {
@@ -195,5 +195,5 @@ fn plain(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "script_tests.rs"]
+#[path = "js_reports_tests.rs"]
 mod tests;

@@ -1,23 +1,23 @@
 //! What pytest prints while it runs, for a run that was cut off before it could
 //! write its report: a line for each test, begun before the test is.
 
-use super::case::{Case, Outcome, Results};
+use super::case::{TestCase, TestOutcome, TestResults};
 use super::trace;
-use crate::Said;
+use crate::CheckOutput;
 
 /// The most tests that may have been running at once and are told.
-const RUNNING: usize = 20;
+const MAX_RUNNING_CASES: usize = 20;
 
 /// What is known of a run without a report; none if nothing is.
-pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
-    let mut cases: Vec<Case> = Vec::new();
+pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
+    let mut cases: Vec<TestCase> = Vec::new();
     let mut running: Vec<&str> = Vec::new();
     let lines = said.stdout.lines().skip_while(|line| !line.starts_with("collect"));
     for line in lines.take_while(|line| !line.starts_with("====")) {
-        match line_of(line) {
+        match parse_line(line) {
             Some((id, Some(outcome))) => {
                 running.retain(|known| *known != id);
-                let mut case = Case::new(id, outcome);
+                let mut case = TestCase::new(id, outcome);
                 case.file = id.split("::").next().map(str::to_owned);
                 // An error may follow on what the test itself has said.
                 cases.retain(|known| known.id != case.id);
@@ -30,25 +30,25 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
     if cases.is_empty() && running.is_empty() {
         return None;
     }
-    let dump = fatal(said);
-    for id in running.into_iter().take(RUNNING) {
-        let mut case = Case::cut_off(id, code);
+    let dump = fatal_error(said);
+    for id in running.into_iter().take(MAX_RUNNING_CASES) {
+        let mut case = TestCase::interrupted(id, code);
         case.file = id.split("::").next().map(str::to_owned);
         if let Some(dump) = dump {
             let first = dump.lines().next().unwrap_or_default();
             case.message = format!("{}: {}", case.message, first.trim());
-            case.traceback = trace::trim(dump);
-            if let Some((file, line)) = trace::blame(dump, false) {
+            case.traceback = trace::trim_traceback(dump);
+            if let Some((file, line)) = trace::failure_location(dump, false) {
                 (case.file, case.line) = (Some(file), Some(line));
             }
         }
         cases.push(case);
     }
-    Some(Results { root: root(said), ..Results::of(cases) })
+    Some(TestResults { root: rootdir(said), ..TestResults::from_cases(cases) })
 }
 
 /// The folder that files are told from.
-pub(super) fn root(said: &Said<'_>) -> Option<String> {
+pub(super) fn rootdir(said: &CheckOutput<'_>) -> Option<String> {
     let begin = said.stdout.lines().take(40);
     let root = begin.filter_map(|line| line.strip_prefix("rootdir: ")).next()?;
     // Older versions put the name of a file behind it.
@@ -56,7 +56,7 @@ pub(super) fn root(said: &Said<'_>) -> Option<String> {
 }
 
 /// What Python says when it comes to its end by force.
-fn fatal<'a>(said: &Said<'a>) -> Option<&'a str> {
+fn fatal_error<'a>(said: &CheckOutput<'a>) -> Option<&'a str> {
     [said.stderr, said.stdout].into_iter().find_map(|text| {
         let at = text.find("Fatal Python error")?;
         text.get(at..)
@@ -65,16 +65,16 @@ fn fatal<'a>(said: &Said<'a>) -> Option<&'a str> {
 
 /// `tests/test_a.py::test_x PASSED [ 50%]`, and that of several at once, `[gw0]
 /// [ 50%] PASSED tests/test_a.py::test_x`: the test, and what became of it.
-fn line_of(line: &str) -> Option<(&str, Option<Outcome>)> {
-    let Some(rest) = line.strip_prefix("[gw") else { return plain(line) };
+fn parse_line(line: &str) -> Option<(&str, Option<TestOutcome>)> {
+    let Some(rest) = line.strip_prefix("[gw") else { return parse_plain_line(line) };
     // An id in brackets may have blanks in it, but no outcome.
     let rest = rest.split_once("] ").map_or(rest, |(_, rest)| rest);
     let rest = rest.split_once("%] ").map_or(rest, |(_, rest)| rest);
     let (word, id) = rest.split_once(' ')?;
-    Some((id.trim(), Some(word_of(word)?))).filter(|(id, _)| is_id(id))
+    Some((id.trim(), Some(parse_outcome(word)?))).filter(|(id, _)| is_test_id(id))
 }
 
-fn plain(line: &str) -> Option<(&str, Option<Outcome>)> {
+fn parse_plain_line(line: &str) -> Option<(&str, Option<TestOutcome>)> {
     let line = line.trim_end();
     // How far it has come stands at the end.
     let line = match line.rfind(" [") {
@@ -89,26 +89,26 @@ fn plain(line: &str) -> Option<(&str, Option<Outcome>)> {
         (rest.is_empty() || rest.starts_with(' ')).then_some((at, *word))
     });
     let (id, outcome) = match found.max_by_key(|(at, _)| *at) {
-        Some((at, word)) => (line.get(..at)?, word_of(word)),
+        Some((at, word)) => (line.get(..at)?, parse_outcome(word)),
         None => (line, None),
     };
-    Some((id.trim(), outcome)).filter(|(id, _)| is_id(id))
+    Some((id.trim(), outcome)).filter(|(id, _)| is_test_id(id))
 }
 
-fn word_of(word: &str) -> Option<Outcome> {
+fn parse_outcome(word: &str) -> Option<TestOutcome> {
     match word {
-        "PASSED" | "XPASS" => Some(Outcome::Passed),
-        "FAILED" => Some(Outcome::Failed),
-        "ERROR" => Some(Outcome::Error),
-        "SKIPPED" | "XFAIL" => Some(Outcome::Skipped),
+        "PASSED" | "XPASS" => Some(TestOutcome::Passed),
+        "FAILED" => Some(TestOutcome::Failed),
+        "ERROR" => Some(TestOutcome::Error),
+        "SKIPPED" | "XFAIL" => Some(TestOutcome::Skipped),
         _ => None,
     }
 }
 
-fn is_id(text: &str) -> bool {
+fn is_test_id(text: &str) -> bool {
     text.find(".py::").is_some_and(|at| !text.get(..at).unwrap_or_default().contains(": "))
 }
 
 #[cfg(test)]
-#[path = "printed_tests.rs"]
+#[path = "pytest_output_tests.rs"]
 mod tests;

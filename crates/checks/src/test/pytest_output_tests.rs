@@ -2,8 +2,8 @@ use super::*;
 
 const RAN: &str = "============ test session starts ============\nrootdir: /w\nconfigfile: pytest.ini\ncollecting ... collected 5 items\n\ntests/test_a.py::test_one PASSED                [ 20%]\ntests/test_a.py::A::test_p[a b-PASSED x] FAILED [ 40%]\ntests/test_a.py::test_s SKIPPED (later)         [ 60%]\n[gw0] [ 80%] PASSED tests/test_a.py::test_w[x y] \ntests/test_a.py::test_h ";
 
-fn read_of(stdout: &str, stderr: &str, code: i32) -> Option<Results> {
-    read(&Said { stdout, stderr, report: "" }, code)
+fn read_of(stdout: &str, stderr: &str, code: i32) -> Option<TestResults> {
+    read(&CheckOutput { stdout, stderr, report: "" }, code)
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn a_run_that_was_cut_off_says_how_far_it_came() {
     assert_eq!(ids[1], "tests/test_a.py::A::test_p[a b-PASSED x]");
     assert_eq!(ids[3], "tests/test_a.py::test_w[x y]");
     let hung = results.cases.last().unwrap();
-    assert_eq!((hung.id.as_str(), hung.outcome), ("tests/test_a.py::test_h", Outcome::Error));
+    assert_eq!((hung.id.as_str(), hung.outcome), ("tests/test_a.py::test_h", TestOutcome::Error));
     assert!(hung.message.starts_with("The time was up"), "{}", hung.message);
     assert_eq!(read_of("nothing of it\n", "", 1), None);
 }

@@ -1,0 +1,72 @@
+//! Folders below the path that have tests of their own.
+
+use std::path::{Path, PathBuf};
+
+use super::{ChosenRunner, RUNNERS, TestRunner, table, adjusted_confidence};
+use crate::survey::{ProjectDir, ProjectSurvey, matches_pattern};
+
+/// The runners that look for tests in the folders below on their own.
+const RECURSIVE_RUNNERS: &[&str] = &["pytest", "unittest", "node", "jest", "vitest", "mocha"];
+
+/// The folders below that say how they are tested, with their runners.
+fn test_dirs(survey: &ProjectSurvey) -> Vec<(&ProjectDir, &'static TestRunner)> {
+    let parts = survey.outermost_subdirs(|folder| best_runner(survey, folder).is_some());
+    parts.into_iter().filter_map(|folder| Some((folder, best_runner(survey, folder)?))).collect()
+}
+
+fn best_runner(survey: &ProjectSurvey, folder: &ProjectDir) -> Option<&'static TestRunner> {
+    let part = survey.narrowed_to(folder);
+    let fit = RUNNERS.iter().filter(|runner| {
+        let sign = adjusted_confidence(&part, (runner.confidence)(folder), runner);
+        // Many folders have a list of what they need, and no tests.
+        sign > table::CONFIDENCE_LANGUAGE || (sign > 0 && part.files.iter().any(|file| is_test_file(file, runner)))
+    });
+    fit.max_by_key(|runner| (runner.confidence)(folder))
+}
+
+fn is_test_file(file: &Path, runner: &TestRunner) -> bool {
+    let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_named = name.starts_with("test_") || name.ends_with("_test");
+    matches_pattern(file, runner.file_patterns)
+        && (is_named || name.ends_with(".test") || name.ends_with(".spec"))
+}
+
+/// The part whose tests are all that there are of the kind that is known from
+/// the files alone, or the first one if nothing is.
+pub(super) fn sole_subproject(survey: &ProjectSurvey) -> Option<(&ProjectDir, &'static TestRunner)> {
+    let parts = test_dirs(survey);
+    let Some(runner) = table::runner_by_files(survey) else { return parts.into_iter().next() };
+    let mut same = parts.into_iter().filter(|(_, it)| it.file_patterns == runner.file_patterns);
+    let (first, is_only) = (same.next()?, same.next().is_none());
+    let is_inside = |file: &PathBuf| file.starts_with(&first.0.path);
+    let mut tests = survey.files.iter().filter(|file| is_test_file(file, runner));
+    (is_only && tests.all(is_inside)).then_some(first)
+}
+
+/// Folders with their runners.
+type RunnerDirs = Vec<(PathBuf, &'static str)>;
+
+/// The parts that a run has within it, where its runner only starts others, and
+/// those that it leaves out.
+pub(super) fn split_subprojects(survey: &ProjectSurvey, choice: &ChosenRunner) -> (RunnerDirs, RunnerDirs) {
+    let whole = survey.dirs.iter().find(|folder| folder.path == choice.dir);
+    let is_workspace = whole.is_some_and(|folder| {
+        folder.has_table("Cargo.toml", &["workspace"])
+            || folder.package_json().is_some_and(|manifest| manifest.get("workspaces").is_some())
+    });
+    let has_run = |folder: &ProjectDir, runner: &TestRunner| {
+        let is_same = runner.file_patterns == choice.runner.file_patterns;
+        folder.path == choice.dir
+            || is_same
+                && folder.path.starts_with(&choice.dir)
+                && (is_workspace || RECURSIVE_RUNNERS.contains(&choice.runner.name))
+    };
+    let (inner, left): (Vec<_>, Vec<_>) =
+        test_dirs(survey).into_iter().partition(|(folder, runner)| has_run(folder, runner));
+    let named = |(folder, runner): (&ProjectDir, &'static TestRunner)| (folder.path.clone(), runner.name);
+    let is_told = |(folder, runner): &(&ProjectDir, &'static TestRunner)| {
+        choice.runner.name == "npm" && runner.name != "npm" && folder.path != choice.dir
+    };
+    let inner = inner.into_iter().filter(is_told).map(named).collect();
+    (inner, left.into_iter().map(named).collect())
+}
