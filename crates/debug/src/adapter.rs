@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// What debugs a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Adapter {
+pub enum DebugAdapter {
     /// debugpy, in the interpreter of the program.
     Debugpy,
     /// The inspector of Node.
@@ -21,7 +21,7 @@ pub enum Adapter {
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum DebugTarget {
     /// A file.
     Program(PathBuf),
     /// A module of Python.
@@ -35,7 +35,7 @@ pub enum Target {
     },
 }
 
-impl Target {
+impl DebugTarget {
     /// The file, if it is one.
     pub fn file(&self) -> Option<&Path> {
         match self {
@@ -45,7 +45,7 @@ impl Target {
     }
 
     /// What somebody would call it.
-    pub fn name(&self) -> String {
+    pub fn display_name(&self) -> String {
         match self {
             Self::Program(file) | Self::Test { file, name: None } => file.display().to_string(),
             Self::Module(name) => format!("-m {name}"),
@@ -56,13 +56,13 @@ impl Target {
 
 /// A program that is to be debugged.
 #[derive(Debug, Clone)]
-pub struct Launch {
+pub struct LaunchConfig {
     /// What is run.
-    pub target: Target,
+    pub target: DebugTarget,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// The working folder.
-    pub folder: PathBuf,
+    pub cwd: PathBuf,
     /// The whole environment.
     pub environment: BTreeMap<OsString, OsString>,
     /// Exceptions that it stops at: `uncaught`, `raised`, `user_uncaught`, or
@@ -73,13 +73,13 @@ pub struct Launch {
     /// Whether steps go around code that is not the project's.
     pub just_my_code: bool,
     /// A folder that it may write temporary files in.
-    pub scratch: Option<PathBuf>,
+    pub scratch_dir: Option<PathBuf>,
 }
 
 /// Functions of our own that a native program stops at.
-const PANICS: [&str; 1] = ["rust_panic"];
+const PANIC_FUNCTIONS: [&str; 1] = ["rust_panic"];
 
-impl Adapter {
+impl DebugAdapter {
     /// Whether it is a debugger for native programs, which traces another
     /// process.
     pub fn is_native(self) -> bool {
@@ -97,12 +97,12 @@ impl Adapter {
     }
 
     /// The arguments of the program that was found for it.
-    pub(crate) fn words(self, launch: &Launch) -> Vec<OsString> {
+    pub(crate) fn command_args(self, launch: &LaunchConfig) -> Vec<OsString> {
         match self {
             Self::Debugpy => {
                 let told = json!({
                     "boot": include_str!("assets/boot.py"),
-                    "what": python(launch),
+                    "what": python_bridge_config(launch),
                 });
                 ["-I".into(), "-c".into(), include_str!("assets/bridge.py").into()]
                     .into_iter()
@@ -110,7 +110,7 @@ impl Adapter {
                     .collect()
             }
             Self::Node => {
-                let told = node(launch).to_string();
+                let told = node_bridge_config(launch).to_string();
                 let words = ["-e", include_str!("assets/bridge.cjs"), "--", &told];
                 words.map(OsString::from).to_vec()
             }
@@ -120,7 +120,7 @@ impl Adapter {
     }
 
     /// The arguments of the request that starts the program.
-    pub(crate) fn launch(self, launch: &Launch) -> Value {
+    pub(crate) fn launch_arguments(self, launch: &LaunchConfig) -> Value {
         match self {
             Self::Debugpy => json!({
                 "justMyCode": launch.just_my_code,
@@ -142,7 +142,7 @@ impl Adapter {
                 let mut told = json!({
                     "program": launch.target.file(),
                     "args": launch.arguments,
-                    "cwd": launch.folder,
+                    "cwd": launch.cwd,
                     "env": environment,
                 });
                 let stop = launch.stop_on_entry;
@@ -159,7 +159,7 @@ impl Adapter {
 
     /// What it is told of itself besides: where a condition cannot be evaluated,
     /// it stops and says why.
-    pub(crate) fn properties(self) -> Option<Value> {
+    pub(crate) fn debugger_properties(self) -> Option<Value> {
         let told = json!({
             "skipSuspendOnBreakpointException": [],
             "skipPrintBreakpointException": [],
@@ -168,7 +168,7 @@ impl Adapter {
     }
 
     /// The arguments of the request that says which exceptions stop it.
-    pub(crate) fn exceptions(self, stop_on: &[String]) -> Value {
+    pub(crate) fn exception_filters(self, stop_on: &[String]) -> Value {
         let has = |name: &str| stop_on.iter().any(|one| one == name);
         let words = ["uncaught", "raised", "user_uncaught", "none"];
         let names: Vec<&String> =
@@ -222,15 +222,15 @@ impl Adapter {
     }
 
     /// Functions that it stops at because of the exceptions.
-    pub(crate) fn functions(self, stop_on: &[String]) -> &'static [&'static str] {
+    pub(crate) fn panic_functions(self, stop_on: &[String]) -> &'static [&'static str] {
         match self.is_native() && stop_on.iter().any(|one| one != "none") {
-            true => &PANICS,
+            true => &PANIC_FUNCTIONS,
             false => &[],
         }
     }
 
     /// In which context an expression is evaluated.
-    pub(crate) fn context(self, is_statement: bool) -> &'static str {
+    pub(crate) fn evaluate_context(self, is_statement: bool) -> &'static str {
         match self {
             // What it takes for a command of the debugger could do anything.
             Self::Lldb | Self::Gdb => "watch",
@@ -240,7 +240,7 @@ impl Adapter {
     }
 
     /// The command that installs a missing package.
-    pub(crate) fn install(package: &str, python: &str, lock: Option<&str>) -> String {
+    pub(crate) fn install_command(package: &str, python: &str, lock: Option<&str>) -> String {
         match lock {
             Some("uv") => format!("uv add --dev {package}"),
             Some("poetry") => format!("poetry add --group dev {package}"),
@@ -249,16 +249,16 @@ impl Adapter {
     }
 }
 
-fn python(launch: &Launch) -> Value {
+fn python_bridge_config(launch: &LaunchConfig) -> Value {
     let folder = match &launch.target {
-        Target::Program(file) => file.parent().unwrap_or(&launch.folder),
-        _ => &launch.folder,
+        DebugTarget::Program(file) => file.parent().unwrap_or(&launch.cwd),
+        _ => &launch.cwd,
     };
     let (module, arguments, need) = match &launch.target {
-        Target::Program(_) => (None, launch.arguments.clone(), None),
-        Target::Module(name) => (Some(name.as_str()), launch.arguments.clone(), None),
-        Target::Test { file, name } => {
-            let file = file.strip_prefix(&launch.folder).unwrap_or(file);
+        DebugTarget::Program(_) => (None, launch.arguments.clone(), None),
+        DebugTarget::Module(name) => (Some(name.as_str()), launch.arguments.clone(), None),
+        DebugTarget::Test { file, name } => {
+            let file = file.strip_prefix(&launch.cwd).unwrap_or(file);
             let what = match name {
                 Some(name) => format!("{}::{name}", file.display()),
                 None => file.display().to_string(),
@@ -280,7 +280,7 @@ fn python(launch: &Launch) -> Value {
 /// The expression that Node finds a test by. Of one within others, `suite > test`
 /// as `code_test` names it, the names around it are needed as well, or it is not
 /// reached; newer versions know it by all of them together.
-fn pattern(name: &str) -> String {
+fn test_name_pattern(name: &str) -> String {
     if !name.contains(" > ") {
         return name.to_owned();
     }
@@ -293,10 +293,10 @@ fn pattern(name: &str) -> String {
     format!("^({})$", names.join("|"))
 }
 
-fn node(launch: &Launch) -> Value {
+fn node_bridge_config(launch: &LaunchConfig) -> Value {
     let options: Vec<String> = match &launch.target {
-        Target::Test { name: Some(name), .. } => {
-            vec![format!("--test-name-pattern={}", pattern(name))]
+        DebugTarget::Test { name: Some(name), .. } => {
+            vec![format!("--test-name-pattern={}", test_name_pattern(name))]
         }
         _ => Vec::new(),
     };
@@ -306,6 +306,6 @@ fn node(launch: &Launch) -> Value {
         "args": launch.arguments,
         "options": options,
         "stopOnEntry": launch.stop_on_entry,
-        "scratch": launch.scratch,
+        "scratch": launch.scratch_dir,
     })
 }

@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What is said of a function that no call has met yet.
-const UNSEEN: &str = "no function of this name was called so far";
+const FUNCTION_NOT_CALLED: &str = "no function of this name was called so far";
 
 /// A place that a program is to stop at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum BreakpointRequest {
     /// A line.
     Line {
         /// The file, absolute.
@@ -20,9 +20,9 @@ pub enum Wanted {
         /// Only when this is true.
         condition: Option<String>,
         /// Only the so-manieth time.
-        hit: Option<u64>,
+        hit_count: Option<u64>,
         /// Not stopped at; this is printed. Expressions stand in braces.
-        log: Option<String>,
+        log_message: Option<String>,
     },
     /// The beginning of a function.
     Function {
@@ -56,7 +56,7 @@ pub struct Breakpoint {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(skip)]
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: BreakpointRequest,
     /// Its number with the adapter.
     #[serde(skip)]
     pub(crate) known_as: Option<i64>,
@@ -64,25 +64,25 @@ pub struct Breakpoint {
 
 /// Those of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct BreakpointTable {
     pub(crate) all: Vec<Breakpoint>,
-    last: u64,
+    last_id: u64,
 }
 
-impl Table {
+impl BreakpointTable {
     /// Adds one; the number of one that is the same is kept.
-    pub(crate) fn add(&mut self, wanted: Wanted) -> u64 {
-        if let Some(known) = self.all.iter_mut().find(|known| is_same(&known.wanted, &wanted)) {
+    pub(crate) fn add(&mut self, wanted: BreakpointRequest) -> u64 {
+        if let Some(known) = self.all.iter_mut().find(|known| is_same_location(&known.wanted, &wanted)) {
             known.wanted = wanted;
             return known.id;
         }
-        self.last += 1;
+        self.last_id += 1;
         let (file, line, function) = match &wanted {
-            Wanted::Line { file, line, .. } => (Some(file.clone()), Some(*line), None),
-            Wanted::Function { name, .. } => (None, None, Some(name.clone())),
+            BreakpointRequest::Line { file, line, .. } => (Some(file.clone()), Some(*line), None),
+            BreakpointRequest::Function { name, .. } => (None, None, Some(name.clone())),
         };
         self.all.push(Breakpoint {
-            id: self.last,
+            id: self.last_id,
             file,
             line,
             asked_line: None,
@@ -92,21 +92,21 @@ impl Table {
             wanted,
             known_as: None,
         });
-        self.last
+        self.last_id
     }
 
     /// The files with breakpoints.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = self.all.iter().filter_map(Breakpoint::own_file).collect();
+        let mut files: Vec<PathBuf> = self.all.iter().filter_map(Breakpoint::requested_file).collect();
         files.sort();
         files.dedup();
         files
     }
 
     /// What is asked of the adapter for a file.
-    pub(crate) fn of_file(&self, file: &Path) -> Value {
+    pub(crate) fn source_breakpoints(&self, file: &Path) -> Value {
         let all = self.all.iter().filter_map(|one| match &one.wanted {
-            Wanted::Line { file: own, line, condition, hit, log } if own == file => Some(json!({
+            BreakpointRequest::Line { file: own, line, condition, hit_count: hit, log_message: log } if own == file => Some(json!({
                 "line": line,
                 "condition": condition,
                 "hitCondition": hit.map(|hit| hit.to_string()),
@@ -118,20 +118,20 @@ impl Table {
     }
 
     /// What is asked of the adapter for functions; `extra` are of our own.
-    pub(crate) fn of_functions(&self, extra: &[&str]) -> Value {
+    pub(crate) fn function_breakpoints(&self, extra: &[&str]) -> Value {
         let all = self.all.iter().filter_map(|one| match &one.wanted {
-            Wanted::Function { name, condition } => {
+            BreakpointRequest::Function { name, condition } => {
                 Some(without_nulls(json!({ "name": name, "condition": condition })))
             }
-            Wanted::Line { .. } => None,
+            BreakpointRequest::Line { .. } => None,
         });
         Value::Array(all.chain(extra.iter().map(|name| json!({ "name": name }))).collect())
     }
 
     /// Takes the adapter's answer for a file, or for functions.
-    pub(crate) fn settle(&mut self, file: Option<&Path>, answer: &Value) {
+    pub(crate) fn apply_response(&mut self, file: Option<&Path>, answer: &Value) {
         let told = answer.get("breakpoints").and_then(Value::as_array);
-        let ours = self.all.iter_mut().filter(|one| one.own_file().as_deref() == file);
+        let ours = self.all.iter_mut().filter(|one| one.requested_file().as_deref() == file);
         for (one, told) in ours.zip(told.into_iter().flatten()) {
             one.known_as = told.get("id").and_then(Value::as_i64);
             one.update(told);
@@ -148,10 +148,10 @@ impl Table {
     }
 
     /// Our numbers for those of the adapter, which are met.
-    pub(crate) fn ours(&mut self, hits: &[i64]) -> Vec<u64> {
+    pub(crate) fn record_hits(&mut self, hits: &[i64]) -> Vec<u64> {
         let is_hit = |one: &&mut Breakpoint| one.known_as.is_some_and(|id| hits.contains(&id));
         let met = self.all.iter_mut().filter(is_hit).map(|one| {
-            one.message.take_if(|message| message == UNSEEN);
+            one.message.take_if(|message| message == FUNCTION_NOT_CALLED);
             // What is wrong with one is not mended by coming to it.
             one.verified |= one.message.is_none();
             one.id
@@ -161,10 +161,10 @@ impl Table {
 }
 
 impl Breakpoint {
-    fn own_file(&self) -> Option<PathBuf> {
+    fn requested_file(&self) -> Option<PathBuf> {
         match &self.wanted {
-            Wanted::Line { file, .. } => Some(file.clone()),
-            Wanted::Function { .. } => None,
+            BreakpointRequest::Line { file, .. } => Some(file.clone()),
+            BreakpointRequest::Function { .. } => None,
         }
     }
 
@@ -175,30 +175,30 @@ impl Breakpoint {
         self.message = told.get("message").and_then(Value::as_str).map(str::to_owned);
         let line = told.get("line").and_then(Value::as_u64).filter(|line| *line > 0);
         match &self.wanted {
-            Wanted::Line { line: asked, .. } => {
+            BreakpointRequest::Line { line: asked, .. } => {
                 self.line = line.or(self.line);
                 self.asked_line = Some(*asked).filter(|asked| Some(*asked) != self.line);
             }
-            Wanted::Function { .. } => {
+            BreakpointRequest::Function { .. } => {
                 let path = told.pointer("/source/path").and_then(Value::as_str);
                 self.file = path.map(PathBuf::from).or(self.file.take());
                 self.line = line.or(self.line);
                 // Some take every name, and see when it is called.
                 if self.verified && self.line.is_none() {
                     self.verified = false;
-                    self.message = Some(UNSEEN.to_owned());
+                    self.message = Some(FUNCTION_NOT_CALLED.to_owned());
                 }
             }
         }
     }
 }
 
-fn is_same(one: &Wanted, other: &Wanted) -> bool {
+fn is_same_location(one: &BreakpointRequest, other: &BreakpointRequest) -> bool {
     match (one, other) {
-        (Wanted::Line { file: a, line: x, .. }, Wanted::Line { file: b, line: y, .. }) => {
+        (BreakpointRequest::Line { file: a, line: x, .. }, BreakpointRequest::Line { file: b, line: y, .. }) => {
             a == b && x == y
         }
-        (Wanted::Function { name: a, .. }, Wanted::Function { name: b, .. }) => a == b,
+        (BreakpointRequest::Function { name: a, .. }, BreakpointRequest::Function { name: b, .. }) => a == b,
         _ => false,
     }
 }

@@ -10,73 +10,73 @@ use hermes_exec::output::OutputStream;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::state::{Phase, Shared};
-use crate::stream::Stream;
-use crate::wire::{Decoder, encode};
+use crate::state::{DebuggeePhase, SharedDebugState};
+use crate::stream::AdapterPipe;
+use crate::wire::{MessageDecoder, encode};
 
 /// Bytes that are read at a time.
-const CHUNK: usize = 64 * 1024;
+const READ_CHUNK_BYTES: usize = 64 * 1024;
 
 /// Why a request has no answer.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum DapError {
     /// The adapter says no, with this reason.
     Refused(String),
     /// It says nothing.
-    Silent,
+    TimedOut,
     /// It is not there any more.
-    Gone,
+    Disconnected,
 }
 
-impl Fault {
+impl DapError {
     /// The error for somebody who wanted this.
-    pub(crate) fn into_error(self, what: &str) -> ToolError {
+    pub(crate) fn into_tool_error(self, what: &str) -> ToolError {
         match self {
             Self::Refused(reason) => ToolError::conflict(format!("{what}: {reason}"))
                 .with_hint("Look at where the program is with action 'stack'."),
-            Self::Silent => {
+            Self::TimedOut => {
                 ToolError::new(ErrorKind::Timeout, format!("{what}: the debugger does not answer"))
                     .with_hint("End the session with action 'stop' and run the program again.")
             }
-            Self::Gone => ToolError::conflict(format!("{what}: the program has ended"))
+            Self::Disconnected => ToolError::conflict(format!("{what}: the program has ended"))
                 .with_hint("Run it again with action 'restart'."),
         }
     }
 }
 
-type Waiting = HashMap<i64, oneshot::Sender<Result<Value, String>>>;
+type PendingRequests = HashMap<i64, oneshot::Sender<Result<Value, String>>>;
 
 /// The line to an adapter.
 #[derive(Debug)]
-pub(crate) struct Client {
-    to: tokio::sync::Mutex<Option<Stream>>,
-    waiting: Mutex<Waiting>,
-    next: AtomicI64,
-    shared: Arc<Shared>,
+pub(crate) struct DapClient {
+    writer: tokio::sync::Mutex<Option<AdapterPipe>>,
+    pending: Mutex<PendingRequests>,
+    next_seq: AtomicI64,
+    state: Arc<SharedDebugState>,
 }
 
-impl Client {
+impl DapClient {
     /// Speaks to an adapter by these streams; what it tells goes to `shared`.
     pub(crate) fn new(
-        input: Stream,
-        output: Vec<(OutputStream, Stream)>,
-        shared: Arc<Shared>,
+        input: AdapterPipe,
+        output: Vec<(OutputStream, AdapterPipe)>,
+        shared: Arc<SharedDebugState>,
     ) -> Arc<Self> {
         let client = Arc::new(Self {
-            to: tokio::sync::Mutex::new(Some(input)),
-            waiting: Mutex::default(),
-            next: AtomicI64::new(1),
-            shared,
+            writer: tokio::sync::Mutex::new(Some(input)),
+            pending: Mutex::default(),
+            next_seq: AtomicI64::new(1),
+            state: shared,
         });
         for (source, stream) in output {
             match source {
                 OutputStream::Stdout => {
                     // Whoever drops the client hangs up; the listener must not
                     // keep it.
-                    tokio::spawn(listen(Arc::downgrade(&client), stream));
+                    tokio::spawn(read_messages(Arc::downgrade(&client), stream));
                 }
                 OutputStream::Stderr => {
-                    tokio::spawn(hear(Arc::clone(&client.shared), stream));
+                    tokio::spawn(read_stderr(Arc::clone(&client.state), stream));
                 }
             }
         }
@@ -84,65 +84,65 @@ impl Client {
     }
 
     /// Asks for something and waits for the answer.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         &self,
         command: &str,
         arguments: Value,
         patience: Duration,
-    ) -> Result<Value, Fault> {
-        let answer = self.begin(command, arguments).await?;
+    ) -> Result<Value, DapError> {
+        let answer = self.send_request(command, arguments).await?;
         match tokio::time::timeout(patience, answer).await {
             Ok(Ok(Ok(body))) => Ok(body),
-            Ok(Ok(Err(reason))) => Err(Fault::Refused(reason)),
-            Ok(Err(_)) => Err(Fault::Gone),
-            Err(_) => Err(Fault::Silent),
+            Ok(Ok(Err(reason))) => Err(DapError::Refused(reason)),
+            Ok(Err(_)) => Err(DapError::Disconnected),
+            Err(_) => Err(DapError::TimedOut),
         }
     }
 
     /// Asks for something; the answer comes when it comes.
-    pub(crate) async fn begin(
+    pub(crate) async fn send_request(
         &self,
         command: &str,
         arguments: Value,
-    ) -> Result<oneshot::Receiver<Result<Value, String>>, Fault> {
-        let seq = self.next.fetch_add(1, Ordering::Relaxed);
+    ) -> Result<oneshot::Receiver<Result<Value, String>>, DapError> {
+        let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
         let (tell, told) = oneshot::channel();
-        self.waiting().insert(seq, tell);
+        self.pending().insert(seq, tell);
         let request =
             json!({ "seq": seq, "type": "request", "command": command, "arguments": arguments });
-        if self.shared.look().is_gone || !self.send(&request).await {
-            self.waiting().remove(&seq);
-            return Err(Fault::Gone);
+        if self.state.lock().is_disconnected || !self.send(&request).await {
+            self.pending().remove(&seq);
+            return Err(DapError::Disconnected);
         }
         Ok(told)
     }
 
     /// Hangs up.
     pub(crate) async fn close(&self) {
-        self.to.lock().await.take();
+        self.writer.lock().await.take();
     }
 
     async fn send(&self, message: &Value) -> bool {
-        let to = self.to.lock().await;
+        let to = self.writer.lock().await;
         match &*to {
-            Some(stream) => stream.write(&encode(message)).await.is_ok(),
+            Some(stream) => stream.write_all(&encode(message)).await.is_ok(),
             None => false,
         }
     }
 
-    async fn take(&self, message: Value) {
+    async fn handle_message(&self, message: Value) {
         match message.get("type").and_then(Value::as_str) {
-            Some("response") => self.answered(message),
+            Some("response") => self.complete_request(message),
             Some("event") => {
                 let body = message.get("body").unwrap_or(&Value::Null);
                 let name = message.get("event").and_then(Value::as_str).unwrap_or_default();
-                self.shared.change(|state| state.take(name, body));
+                self.state.update(|state| state.handle_event(name, body));
             }
             Some("request") => {
                 // It wants a terminal, or another session. There is no
                 // terminal here, and one program is one session.
                 let reply = json!({
-                    "seq": self.next.fetch_add(1, Ordering::Relaxed),
+                    "seq": self.next_seq.fetch_add(1, Ordering::Relaxed),
                     "type": "response",
                     "request_seq": message.get("seq"),
                     "command": message.get("command"),
@@ -155,38 +155,38 @@ impl Client {
         }
     }
 
-    fn answered(&self, mut message: Value) {
+    fn complete_request(&self, mut message: Value) {
         let seq = message.get("request_seq").and_then(Value::as_i64).unwrap_or_default();
-        let Some(tell) = self.waiting().remove(&seq) else { return };
+        let Some(tell) = self.pending().remove(&seq) else { return };
         let is_well = message.get("success").and_then(Value::as_bool).unwrap_or(false);
         let body = message.get_mut("body").map(Value::take).unwrap_or_default();
-        let _ = tell.send(if is_well { Ok(body) } else { Err(reason(&message, &body)) });
+        let _ = tell.send(if is_well { Ok(body) } else { Err(error_message(&message, &body)) });
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, PendingRequests> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Why it said no, in its own words.
-fn reason(message: &Value, body: &Value) -> String {
-    const MOST: usize = 1_000;
+fn error_message(message: &Value, body: &Value) -> String {
+    const MAX_REASON_CHARS: usize = 1_000;
     let format = body.pointer("/error/format").and_then(Value::as_str);
     let said = message.get("message").and_then(Value::as_str);
     let text = format.filter(|text| !text.contains('{')).or(said).unwrap_or("refused");
-    text.trim().chars().take(MOST).collect()
+    text.trim().chars().take(MAX_REASON_CHARS).collect()
 }
 
 /// Listens to messages until there are no more.
-async fn listen(client: std::sync::Weak<Client>, stream: Stream) {
-    let mut decoder = Decoder::default();
-    let mut buffer = vec![0; CHUNK];
+async fn read_messages(client: std::sync::Weak<DapClient>, stream: AdapterPipe) {
+    let mut decoder = MessageDecoder::default();
+    let mut buffer = vec![0; READ_CHUNK_BYTES];
     let mut trouble = None;
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {
         decoder.feed(buffer.get(..read).unwrap_or_default());
         loop {
             match (decoder.next(), client.upgrade()) {
-                (Ok(Some(message)), Some(client)) => client.take(message).await,
+                (Ok(Some(message)), Some(client)) => client.handle_message(message).await,
                 (Ok(Some(_)), None) => return,
                 (Ok(None), _) => break,
                 (Err(error), _) => {
@@ -200,21 +200,21 @@ async fn listen(client: std::sync::Weak<Client>, stream: Stream) {
         }
     }
     let Some(client) = client.upgrade() else { return };
-    client.shared.change(|state| {
-        state.is_gone = true;
-        state.phase = Phase::Ended;
+    client.state.update(|state| {
+        state.is_disconnected = true;
+        state.phase = DebuggeePhase::Ended;
         if let Some(trouble) = trouble {
-            state.complain(trouble.as_bytes());
+            state.append_stderr(trouble.as_bytes());
         }
     });
-    client.waiting().clear();
+    client.pending().clear();
 }
 
 /// Hears what an adapter complains of.
-async fn hear(shared: Arc<Shared>, stream: Stream) {
-    let mut buffer = vec![0; CHUNK];
+async fn read_stderr(shared: Arc<SharedDebugState>, stream: AdapterPipe) {
+    let mut buffer = vec![0; READ_CHUNK_BYTES];
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-        shared.look().complain(buffer.get(..read).unwrap_or_default());
+        shared.lock().append_stderr(buffer.get(..read).unwrap_or_default());
     }
 }
 

@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use super::*;
-use crate::breakpoints::Table;
+use crate::breakpoints::BreakpointTable;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -10,7 +10,7 @@ const LONG: Duration = Duration::from_secs(20);
 struct Other {
     from: UnixStream,
     to: UnixStream,
-    decoder: Decoder,
+    decoder: MessageDecoder,
 }
 
 impl Other {
@@ -31,14 +31,14 @@ impl Other {
     }
 }
 
-fn pair() -> (Arc<Client>, Arc<Shared>, Other) {
+fn pair() -> (Arc<DapClient>, Arc<SharedDebugState>, Other) {
     let (input, from) = UnixStream::pair().expect("a pair");
     let (to, output) = UnixStream::pair().expect("a pair");
-    let shared = Arc::new(Shared::new(Table::default()));
-    let input = Stream::new(input.into()).expect("a stream");
-    let output = Stream::new(output.into()).expect("a stream");
-    let client = Client::new(input, vec![(OutputStream::Stdout, output)], Arc::clone(&shared));
-    (client, shared, Other { from, to, decoder: Decoder::default() })
+    let shared = Arc::new(SharedDebugState::new(BreakpointTable::default()));
+    let input = AdapterPipe::new(input.into()).expect("a stream");
+    let output = AdapterPipe::new(output.into()).expect("a stream");
+    let client = DapClient::new(input, vec![(OutputStream::Stdout, output)], Arc::clone(&shared));
+    (client, shared, Other { from, to, decoder: MessageDecoder::default() })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,11 +57,11 @@ async fn answers_find_their_questions_in_any_order() {
         other
     });
     let (good, bad) = tokio::join!(
-        client.ask("good", json!({ "n": 1 }), LONG),
-        client.ask("bad", json!({ "n": 2 }), LONG),
+        client.request("good", json!({ "n": 1 }), LONG),
+        client.request("bad", json!({ "n": 2 }), LONG),
     );
     assert_eq!(good.expect("an answer"), json!({ "said": { "n": 1 } }));
-    assert!(matches!(bad, Err(Fault::Refused(reason)) if reason == "no such thing"));
+    assert!(matches!(bad, Err(DapError::Refused(reason)) if reason == "no such thing"));
     drop(thread.join());
 }
 
@@ -82,21 +82,21 @@ async fn a_request_of_the_adapter_is_answered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn silence_and_hanging_up_are_told_apart() {
     let (client, shared, other) = pair();
-    let silent = client.ask("threads", json!({}), Duration::from_millis(50)).await;
-    assert!(matches!(silent, Err(Fault::Silent)), "{silent:?}");
-    let waiting = client.begin("threads", json!({})).await.expect("it is sent");
+    let silent = client.request("threads", json!({}), Duration::from_millis(50)).await;
+    assert!(matches!(silent, Err(DapError::TimedOut)), "{silent:?}");
+    let waiting = client.send_request("threads", json!({})).await.expect("it is sent");
     drop(other);
     assert!(waiting.await.is_err(), "nobody will answer");
-    shared.wait(|state| state.is_gone.then_some(())).await;
-    let gone = client.ask("threads", json!({}), LONG).await;
-    assert!(matches!(gone, Err(Fault::Gone)), "{gone:?}");
-    assert_eq!(shared.look().phase, Phase::Ended);
+    shared.wait_until(|state| state.is_disconnected.then_some(())).await;
+    let gone = client.request("threads", json!({}), LONG).await;
+    assert!(matches!(gone, Err(DapError::Disconnected)), "{gone:?}");
+    assert_eq!(shared.lock().phase, DebuggeePhase::Ended);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_does_not_speak_the_protocol_is_left() {
     let (_client, shared, mut other) = pair();
     other.to.write_all(&[b'x'; 10_000]).expect("somebody listens");
-    shared.wait(|state| state.is_gone.then_some(())).await;
-    assert!(shared.look().complaint().contains("does not speak"), "{:?}", shared.look());
+    shared.wait_until(|state| state.is_disconnected.then_some(())).await;
+    assert!(shared.lock().adapter_stderr().contains("does not speak"), "{:?}", shared.lock());
 }

@@ -6,76 +6,76 @@ use std::time::Duration;
 
 use hermes_core::ToolError;
 
-use crate::session::{Met, Session};
+use crate::session::{DebuggeeStatus, DebugSession};
 
 /// A program that nobody has asked for so long is ended.
-const IDLE: Duration = Duration::from_secs(30 * 60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// Programs of one session that run at a time, and those that are remembered.
-const MOST: usize = 8;
-const REMEMBERED: usize = 8;
+const MAX_RUNNING_SESSIONS: usize = 8;
+const MAX_ENDED_SESSIONS: usize = 8;
 
 /// Characters of a name.
-const LONGEST: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
 /// The programs under debuggers.
 #[derive(Debug, Default)]
-pub struct Sessions {
-    all: Mutex<Vec<Arc<Session>>>,
+pub struct DebugSessions {
+    all: Mutex<Vec<Arc<DebugSession>>>,
     /// The places of those that are being started: their sessions and names.
-    taken: Arc<Mutex<Vec<(String, String)>>>,
-    last: AtomicU64,
+    reserved: Arc<Mutex<Vec<(String, String)>>>,
+    last_number: AtomicU64,
 }
 
 /// The place of a program that is being started; others may take it when this
 /// is let go of.
 #[derive(Debug)]
-pub struct Place {
+pub struct SessionReservation {
     /// The name that it will have.
     pub name: String,
     owner: String,
-    taken: Arc<Mutex<Vec<(String, String)>>>,
+    reserved: Arc<Mutex<Vec<(String, String)>>>,
 }
 
-impl Drop for Place {
+impl Drop for SessionReservation {
     fn drop(&mut self) {
-        let mut taken = lock(&self.taken);
+        let mut taken = lock(&self.reserved);
         let own = taken.iter().position(|(owner, name)| *owner == self.owner && *name == self.name);
         own.map(|at| taken.swap_remove(at));
     }
 }
 
-impl Sessions {
+impl DebugSessions {
     /// A place for a new one: with the name that is wanted, or one that no other
     /// has. It counts from now on, since to start takes a while.
     ///
     /// # Errors
     /// If the session has too many already, if a program of that name is still
     /// being debugged, or if it is no name.
-    pub fn place(&self, owner: &str, wanted: Option<&str>) -> Result<Place, ToolError> {
-        let mut taken = lock(&self.taken);
-        let own = self.of(owner);
+    pub fn reserve(&self, owner: &str, wanted: Option<&str>) -> Result<SessionReservation, ToolError> {
+        let mut taken = lock(&self.reserved);
+        let own = self.owned_by(owner);
         let begun = taken.iter().filter(|(of, _)| of == owner).map(|(_, name)| name.clone());
-        let open = own.iter().filter(|one| !is_over(one)).map(|one| one.id.clone());
+        let open = own.iter().filter(|one| !has_ended(one)).map(|one| one.id.clone());
         let mut open: Vec<String> = open.chain(begun).collect();
         // One that is kept already may still have its place.
         open.sort_unstable();
         open.dedup();
         let name = match wanted.filter(|wanted| !wanted.is_empty()) {
-            Some(wanted) => settled(wanted, &open)?,
-            None => self.fresh(|name| open.iter().any(|it| it == name), &own),
+            Some(wanted) => check_name(wanted, &open)?,
+            None => self.unused_name(|name| open.iter().any(|it| it == name), &own),
         };
-        if open.len() >= MOST {
-            let message = format!("{MOST} programs are being debugged: {}", open.join(", "));
+        if open.len() >= MAX_RUNNING_SESSIONS {
+            let message = format!("{MAX_RUNNING_SESSIONS} programs are being debugged: {}", open.join(", "));
             return Err(ToolError::limit(message).with_hint("End one with action 'stop'."));
         }
         taken.push((owner.to_owned(), name.clone()));
-        Ok(Place { name, owner: owner.to_owned(), taken: Arc::clone(&self.taken) })
+        Ok(SessionReservation { name, owner: owner.to_owned(), reserved: Arc::clone(&self.reserved) })
     }
 
-    fn fresh(&self, is_open: impl Fn(&str) -> bool, own: &[Arc<Session>]) -> String {
+    fn unused_name(&self, is_open: impl Fn(&str) -> bool, own: &[Arc<DebugSession>]) -> String {
         loop {
-            let name = format!("debug_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
+            let name = format!("debug_{}", self.last_number.fetch_add(1, Ordering::Relaxed) + 1);
             if !is_open(&name) && own.iter().all(|one| one.id != name) {
                 return name;
             }
@@ -83,14 +83,14 @@ impl Sessions {
     }
 
     /// Keeps one; one of the same name is let go.
-    pub fn add(&self, session: Arc<Session>) {
-        tokio::spawn(watch(Arc::downgrade(&session)));
+    pub fn add(&self, session: Arc<DebugSession>) {
+        tokio::spawn(end_when_idle(Arc::downgrade(&session)));
         let mut all = self.lock();
         all.retain(|one| one.id != session.id || one.owner != session.owner);
         all.push(session);
-        let mut old = all.iter().filter(|one| is_over(one)).count().saturating_sub(REMEMBERED);
+        let mut old = all.iter().filter(|one| has_ended(one)).count().saturating_sub(MAX_ENDED_SESSIONS);
         all.retain(|one| {
-            let goes = old > 0 && is_over(one);
+            let goes = old > 0 && has_ended(one);
             old -= usize::from(goes);
             !goes
         });
@@ -100,8 +100,8 @@ impl Sessions {
     ///
     /// # Errors
     /// If there is none, with the names of those that are there.
-    pub fn get(&self, owner: &str, id: Option<&str>) -> Result<Arc<Session>, ToolError> {
-        let own = self.of(owner);
+    pub fn get(&self, owner: &str, id: Option<&str>) -> Result<Arc<DebugSession>, ToolError> {
+        let own = self.owned_by(owner);
         let found = match id {
             Some(id) => own.iter().find(|one| one.id == id),
             // That others still run does not make them the one that is meant.
@@ -123,12 +123,12 @@ impl Sessions {
     }
 
     /// Those of a session, the oldest first.
-    pub fn of(&self, owner: &str) -> Vec<Arc<Session>> {
+    pub fn owned_by(&self, owner: &str) -> Vec<Arc<DebugSession>> {
         self.lock().iter().filter(|one| one.owner == owner).cloned().collect()
     }
 
     /// Forgets one.
-    pub fn remove(&self, session: &Arc<Session>) {
+    pub fn remove(&self, session: &Arc<DebugSession>) {
         self.lock().retain(|one| !Arc::ptr_eq(one, session));
     }
 
@@ -141,16 +141,16 @@ impl Sessions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<DebugSession>>> {
         lock(&self.all)
     }
 }
 
 /// A name that somebody wants, if it can be one and is free.
-fn settled(wanted: &str, open: &[String]) -> Result<String, ToolError> {
-    if wanted.chars().count() > LONGEST || wanted.chars().any(char::is_control) {
+fn check_name(wanted: &str, open: &[String]) -> Result<String, ToolError> {
+    if wanted.chars().count() > MAX_NAME_CHARS || wanted.chars().any(char::is_control) {
         return Err(ToolError::invalid(format!(
-            "The name of a session has at most {LONGEST} characters, in one line"
+            "The name of a session has at most {MAX_NAME_CHARS} characters, in one line"
         )));
     }
     if open.iter().any(|name| name == wanted) {
@@ -164,20 +164,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn is_over(session: &Session) -> bool {
-    matches!(session.now(), Met::Ended(_))
+fn has_ended(session: &DebugSession) -> bool {
+    matches!(session.status(), DebuggeeStatus::Ended(_))
 }
 
 /// Ends a program that is forgotten.
-async fn watch(session: Weak<Session>) {
+async fn end_when_idle(session: Weak<DebugSession>) {
     loop {
         let left = match session.upgrade() {
-            Some(session) if !is_over(&session) => IDLE.saturating_sub(session.idle()),
+            Some(session) if !has_ended(&session) => IDLE_TIMEOUT.saturating_sub(session.idle_time()),
             _ => return,
         };
         if left.is_zero() {
             if let Some(session) = session.upgrade() {
-                session.note_reason("nobody asked for it for 30 minutes");
+                session.set_end_reason("nobody asked for it for 30 minutes");
                 session.end().await;
             }
             return;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Frame {
+pub struct StackFrame {
     /// Its number, from the innermost on.
     pub frame: usize,
     /// The function.
@@ -26,7 +26,7 @@ pub struct Frame {
 
 /// An exception that a program has stopped at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Exception {
+pub struct ExceptionDetails {
     /// Its class.
     #[serde(rename = "type")]
     pub kind: String,
@@ -35,7 +35,7 @@ pub struct Exception {
 }
 
 /// Parts of paths that are not the project's, though they may lie in it.
-const FOREIGN: [&str; 8] = [
+const LIBRARY_PATH_PARTS: [&str; 8] = [
     "/site-packages/",
     "/dist-packages/",
     "/node_modules/",
@@ -47,12 +47,12 @@ const FOREIGN: [&str; 8] = [
 ];
 
 /// Reads the answer to `stackTrace`; `roots` are the folders of the project.
-pub(crate) fn read(answer: &Value, roots: &[PathBuf]) -> Vec<Frame> {
+pub(crate) fn parse_stack_trace(answer: &Value, roots: &[PathBuf]) -> Vec<StackFrame> {
     let told = answer.get("stackFrames").and_then(Value::as_array);
     let told: Vec<&Value> = told.into_iter().flatten().collect();
-    let mut frames: Vec<Frame> = told.iter().map(|one| frame(one, roots)).collect();
+    let mut frames: Vec<StackFrame> = told.iter().map(|one| parse_frame(one, roots)).collect();
     // The outermost is ours.
-    let is_ours = |frame: &Frame| {
+    let is_ours = |frame: &StackFrame| {
         let file = frame.file.as_deref().unwrap_or(Path::new(""));
         file == Path::new("<string>") || file.ends_with("debugpy/hermes_run.py")
     };
@@ -65,37 +65,37 @@ pub(crate) fn read(answer: &Value, roots: &[PathBuf]) -> Vec<Frame> {
     frames
 }
 
-fn frame(told: &Value, roots: &[PathBuf]) -> Frame {
+fn parse_frame(told: &Value, roots: &[PathBuf]) -> StackFrame {
     let path = told.pointer("/source/path").and_then(Value::as_str).filter(|path| !path.is_empty());
     let name = told.get("name").and_then(Value::as_str).unwrap_or_default();
     let hint = told.get("presentationHint").and_then(Value::as_str);
-    Frame {
+    StackFrame {
         frame: 0,
-        function: super::values::cut(name.trim_end_matches(" (Current frame)"), 200),
-        is_own: path.is_some_and(|path| is_own(path, roots)) && hint != Some("label"),
+        function: super::values::truncate(name.trim_end_matches(" (Current frame)"), 200),
+        is_own: path.is_some_and(|path| is_project_code(path, roots)) && hint != Some("label"),
         file: path.map(PathBuf::from),
         line: told.get("line").and_then(Value::as_u64).unwrap_or(0),
         id: told.get("id").and_then(Value::as_i64).unwrap_or(0),
     }
 }
 
-fn is_own(path: &str, roots: &[PathBuf]) -> bool {
+fn is_project_code(path: &str, roots: &[PathBuf]) -> bool {
     roots.iter().filter_map(|root| Path::new(path).strip_prefix(root).ok()).any(|rest| {
         let rest = format!("/{}", rest.display());
-        !FOREIGN.iter().any(|part| rest.contains(part))
+        !LIBRARY_PATH_PARTS.iter().any(|part| rest.contains(part))
     })
 }
 
 /// Reads the answer to `exceptionInfo`.
-pub(crate) fn exception(answer: &Value) -> Exception {
+pub(crate) fn parse_exception_info(answer: &Value) -> ExceptionDetails {
     let text = |path: &str| answer.pointer(path).and_then(Value::as_str);
     let kind = text("/details/typeName").or(text("/exceptionId")).unwrap_or("exception");
     // A remark for people who look at a window.
     let kind = kind.split_once("  ").map_or(kind, |(kind, _)| kind).trim();
     let message = text("/details/message").or(text("/description")).unwrap_or_default();
-    Exception {
-        kind: super::values::cut(kind, 200),
-        message: super::values::cut(message.trim(), 2_000),
+    ExceptionDetails {
+        kind: super::values::truncate(kind, 200),
+        message: super::values::truncate(message.trim(), 2_000),
     }
 }
 

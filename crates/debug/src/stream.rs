@@ -7,9 +7,9 @@ use tokio::io::unix::AsyncFd;
 
 /// One end of a pipe.
 #[derive(Debug)]
-pub(crate) struct Stream(AsyncFd<OwnedFd>);
+pub(crate) struct AdapterPipe(AsyncFd<OwnedFd>);
 
-impl Stream {
+impl AdapterPipe {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         #[expect(
@@ -30,7 +30,7 @@ impl Stream {
     }
 
     /// Writes all of it.
-    pub(crate) async fn write(&self, mut rest: &[u8]) -> io::Result<()> {
+    pub(crate) async fn write_all(&self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
             let mut ready = self.0.writable().await?;
             if let Ok(written) = ready.try_io(|fd| Ok(rustix::io::write(fd, rest)?)) {

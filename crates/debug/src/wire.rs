@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 /// The longest header that is waited for, and the longest body.
-const HEADER: usize = 4 * 1024;
-const BODY: usize = 64 * 1024 * 1024;
+const MAX_HEADER_BYTES: usize = 4 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// A message as it is sent.
 pub(crate) fn encode(message: &Value) -> Vec<u8> {
@@ -14,16 +14,16 @@ pub(crate) fn encode(message: &Value) -> Vec<u8> {
 
 /// Messages out of bytes as they come.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct MessageDecoder {
     bytes: Vec<u8>,
     /// Of the bytes, those that were given out.
-    from: usize,
+    consumed: usize,
 }
 
-impl Decoder {
+impl MessageDecoder {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        self.bytes.drain(..self.from);
-        self.from = 0;
+        self.bytes.drain(..self.consumed);
+        self.consumed = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -31,19 +31,19 @@ impl Decoder {
     /// out. An error is a stream that nothing more can be made of.
     pub(crate) fn next(&mut self) -> Result<Option<Value>, String> {
         loop {
-            let rest = self.bytes.get(self.from..).unwrap_or_default();
-            let window = rest.get(..HEADER.min(rest.len())).unwrap_or_default();
+            let rest = self.bytes.get(self.consumed..).unwrap_or_default();
+            let window = rest.get(..MAX_HEADER_BYTES.min(rest.len())).unwrap_or_default();
             let Some(end) = window.windows(4).position(|four| four == b"\r\n\r\n") else {
-                return match window.len() < HEADER {
+                return match window.len() < MAX_HEADER_BYTES {
                     true => Ok(None),
-                    false => Err(shown(window)),
+                    false => Err(protocol_error(window)),
                 };
             };
             let header = window.get(..end).unwrap_or_default();
-            let size = length(header).ok_or_else(|| shown(header))?;
+            let size = content_length(header).ok_or_else(|| protocol_error(header))?;
             let Some(body) = rest.get(end + 4..end + 4 + size) else { return Ok(None) };
             let message = hermes_exec::surrogates::from_slice_lossy(body);
-            self.from += end + 4 + size;
+            self.consumed += end + 4 + size;
             if let Ok(message) = message {
                 return Ok(Some(message));
             }
@@ -51,14 +51,14 @@ impl Decoder {
     }
 }
 
-fn length(header: &[u8]) -> Option<usize> {
+fn content_length(header: &[u8]) -> Option<usize> {
     let header = std::str::from_utf8(header).ok()?;
     let mut fields = header.lines().filter_map(|line| line.split_once(':'));
     let (_, value) = fields.find(|(name, _)| name.trim().eq_ignore_ascii_case("content-length"))?;
-    value.trim().parse().ok().filter(|size| *size <= BODY)
+    value.trim().parse().ok().filter(|size| *size <= MAX_BODY_BYTES)
 }
 
-fn shown(bytes: &[u8]) -> String {
+fn protocol_error(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
     format!("it does not speak the Debug Adapter Protocol: {text:?}")
 }

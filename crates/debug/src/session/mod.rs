@@ -1,8 +1,8 @@
 //! One program under a debugger, from its start to its end.
 
-mod begin;
-mod looking;
-mod points;
+mod start;
+mod inspect;
+mod breakpoints;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,20 +11,20 @@ use hermes_core::{CancellationToken, Confinement, ToolError};
 use hermes_exec::{ProcessControl, JobRegistry};
 use serde_json::{Value, json};
 
-use crate::adapter::{Adapter, Launch};
-use crate::client::{Client, Fault};
-use crate::look::Found;
-use crate::stack::Frame;
-use crate::state::{Phase, Printed, Shared, Stop};
+use crate::adapter::{DebugAdapter, LaunchConfig};
+use crate::client::{DapClient, DapError};
+use crate::detect::DetectedDebugger;
+use crate::stack::StackFrame;
+use crate::state::{DebuggeePhase, ProgramOutput, SharedDebugState, StopEvent};
 
 /// How long an adapter may take to answer.
-const ANSWER: Duration = Duration::from_secs(15);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long the program has to go by itself.
-const GRACE: Duration = Duration::from_secs(2);
+const END_GRACE: Duration = Duration::from_secs(2);
 
 /// Where a program is started.
 #[derive(Debug, Clone)]
-pub struct Context<'a> {
+pub struct LaunchContext<'a> {
     /// What starts it.
     pub jobs: &'a JobRegistry,
     /// What holds it.
@@ -35,7 +35,7 @@ pub struct Context<'a> {
 
 /// How a program goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ResumeKind {
     /// To the next stop.
     Continue,
     /// To the next line, over calls.
@@ -48,9 +48,9 @@ pub enum Step {
 
 /// What a program that was waited for has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Met {
+pub enum DebuggeeStatus {
     /// It has stopped.
-    Stopped(Stop),
+    Stopped(StopEvent),
     /// It has ended, with this code if that is known.
     Ended(Option<i64>),
     /// It still runs.
@@ -59,45 +59,45 @@ pub enum Met {
 
 /// A program under a debugger.
 #[derive(Debug)]
-pub struct Session {
+pub struct DebugSession {
     /// Its name.
     pub id: String,
     /// The session that it belongs to.
     pub owner: String,
     /// What was started.
-    pub launch: Launch,
+    pub launch: LaunchConfig,
     /// What was found for it.
-    pub found: Found,
+    pub debugger: DetectedDebugger,
     /// Calls come one after the other.
-    pub gate: tokio::sync::Mutex<()>,
-    client: Arc<Client>,
-    shared: Arc<Shared>,
+    pub call_lock: tokio::sync::Mutex<()>,
+    client: Arc<DapClient>,
+    state: Arc<SharedDebugState>,
     control: Arc<dyn ProcessControl>,
-    frames: Mutex<Vec<Frame>>,
-    used: Mutex<Instant>,
-    reason: OnceLock<&'static str>,
+    frames: Mutex<Vec<StackFrame>>,
+    last_used: Mutex<Instant>,
+    end_reason: OnceLock<&'static str>,
 }
 
-impl Session {
+impl DebugSession {
     /// Waits until it stops or ends.
     ///
     /// # Errors
     /// If whoever waits is called away.
-    pub async fn wait(&self, until: Instant, cancel: &CancellationToken) -> Result<Met, ToolError> {
+    pub async fn wait(&self, until: Instant, cancel: &CancellationToken) -> Result<DebuggeeStatus, ToolError> {
         loop {
-            let met = self.shared.wait(|state| match &state.phase {
-                Phase::Stopped(stop) => Some(Met::Stopped(stop.clone())),
-                Phase::Ended => Some(Met::Ended(state.exit_code)),
-                Phase::Starting | Phase::Running => None,
+            let met = self.state.wait_until(|state| match &state.phase {
+                DebuggeePhase::Stopped(stop) => Some(DebuggeeStatus::Stopped(stop.clone())),
+                DebuggeePhase::Ended => Some(DebuggeeStatus::Ended(state.exit_code)),
+                DebuggeePhase::Starting | DebuggeePhase::Running => None,
             });
             let met = tokio::select! {
                 biased;
                 met = met => met,
                 () = cancel.cancelled() => return Err(ToolError::cancelled()),
-                () = tokio::time::sleep_until(until.into()) => return Ok(Met::Running),
+                () = tokio::time::sleep_until(until.into()) => return Ok(DebuggeeStatus::Running),
             };
-            match self.is_plain_exit().await {
-                true => self.go(Step::Continue).await?,
+            match self.is_intentional_exit().await {
+                true => self.resume(ResumeKind::Continue).await?,
                 false => return Ok(met),
             }
         }
@@ -105,22 +105,22 @@ impl Session {
 
     /// Whether it has stopped because it ends on purpose, which older versions
     /// of debugpy take for an exception.
-    async fn is_plain_exit(&self) -> bool {
-        const EXIT: &str = "SystemExit";
+    async fn is_intentional_exit(&self) -> bool {
+        const SYSTEM_EXIT: &str = "SystemExit";
         let asked = |name: &str| self.launch.stop_on.iter().any(|one| one == name);
-        self.found.adapter == Adapter::Debugpy
-            && !asked(EXIT)
+        self.debugger.adapter == DebugAdapter::Debugpy
+            && !asked(SYSTEM_EXIT)
             && !asked("raised")
-            && self.exception().await.is_some_and(|one| one.kind == EXIT)
+            && self.exception().await.is_some_and(|one| one.kind == SYSTEM_EXIT)
     }
 
     /// What it is doing.
-    pub fn now(&self) -> Met {
-        let state = self.shared.look();
+    pub fn status(&self) -> DebuggeeStatus {
+        let state = self.state.lock();
         match &state.phase {
-            Phase::Stopped(stop) => Met::Stopped(stop.clone()),
-            Phase::Ended => Met::Ended(state.exit_code),
-            Phase::Starting | Phase::Running => Met::Running,
+            DebuggeePhase::Stopped(stop) => DebuggeeStatus::Stopped(stop.clone()),
+            DebuggeePhase::Ended => DebuggeeStatus::Ended(state.exit_code),
+            DebuggeePhase::Starting | DebuggeePhase::Running => DebuggeeStatus::Running,
         }
     }
 
@@ -128,27 +128,27 @@ impl Session {
     ///
     /// # Errors
     /// If it has not stopped.
-    pub async fn go(&self, step: Step) -> Result<(), ToolError> {
-        let stop = self.stopped()?;
+    pub async fn resume(&self, step: ResumeKind) -> Result<(), ToolError> {
+        let stop = self.require_stopped()?;
         let command = match step {
-            Step::Continue => "continue",
-            Step::Over => "next",
-            Step::Into => "stepIn",
-            Step::Out => "stepOut",
+            ResumeKind::Continue => "continue",
+            ResumeKind::Over => "next",
+            ResumeKind::Into => "stepIn",
+            ResumeKind::Out => "stepOut",
         };
         // The next stop may be told before the answer.
-        self.shared.change(|state| state.phase = Phase::Running);
+        self.state.update(|state| state.phase = DebuggeePhase::Running);
         self.frames().clear();
-        let asked = self.client.ask(command, json!({ "threadId": stop.thread }), ANSWER).await;
+        let asked = self.client.request(command, json!({ "threadId": stop.thread }), REQUEST_TIMEOUT).await;
         match asked {
-            Ok(_) | Err(Fault::Gone) => Ok(()),
+            Ok(_) | Err(DapError::Disconnected) => Ok(()),
             Err(fault) => {
-                self.shared.change(|state| {
-                    if state.phase == Phase::Running {
-                        state.phase = Phase::Stopped(stop);
+                self.state.update(|state| {
+                    if state.phase == DebuggeePhase::Running {
+                        state.phase = DebuggeePhase::Stopped(stop);
                     }
                 });
-                Err(fault.into_error("It cannot go on"))
+                Err(fault.into_tool_error("It cannot go on"))
             }
         }
     }
@@ -158,80 +158,80 @@ impl Session {
     /// # Errors
     /// If the debugger refuses.
     pub async fn pause(&self) -> Result<(), ToolError> {
-        let failed = |fault: Fault| fault.into_error("It cannot be paused");
-        let thread = self.thread().await.map_err(failed)?;
-        let asked = self.client.ask("pause", json!({ "threadId": thread }), ANSWER).await;
+        let failed = |fault: DapError| fault.into_tool_error("It cannot be paused");
+        let thread = self.first_thread().await.map_err(failed)?;
+        let asked = self.client.request("pause", json!({ "threadId": thread }), REQUEST_TIMEOUT).await;
         asked.map(|_| ()).map_err(failed)
     }
 
-    async fn thread(&self) -> Result<i64, Fault> {
-        let answer = self.client.ask("threads", json!({}), ANSWER).await?;
+    async fn first_thread(&self) -> Result<i64, DapError> {
+        let answer = self.client.request("threads", json!({}), REQUEST_TIMEOUT).await?;
         let first = answer.pointer("/threads/0/id").and_then(Value::as_i64);
-        first.ok_or_else(|| Fault::Refused("it has no thread".to_owned()))
+        first.ok_or_else(|| DapError::Refused("it has no thread".to_owned()))
     }
 
-    fn stopped(&self) -> Result<Stop, ToolError> {
-        match self.now() {
-            Met::Stopped(stop) => Ok(stop),
-            Met::Running => Err(ToolError::conflict("The program is running")
+    fn require_stopped(&self) -> Result<StopEvent, ToolError> {
+        match self.status() {
+            DebuggeeStatus::Stopped(stop) => Ok(stop),
+            DebuggeeStatus::Running => Err(ToolError::conflict("The program is running")
                 .with_hint("Wait for it with action 'continue', or stop it with 'pause'.")),
-            Met::Ended(_) => Err(ToolError::conflict("The program has ended")
+            DebuggeeStatus::Ended(_) => Err(ToolError::conflict("The program has ended")
                 .with_hint("Run it again with action 'restart'.")),
         }
     }
 
     /// What it printed since this was last asked, at most so many bytes.
-    pub fn printed(&self, most: usize) -> Printed {
-        self.shared.look().printed(most)
+    pub fn take_output(&self, most: usize) -> ProgramOutput {
+        self.state.lock().take_output(most)
     }
 
     /// What the debugger has complained of, if it has ended without telling
     /// how the program did.
-    pub fn complaint(&self) -> Option<String> {
-        let state = self.shared.look();
-        (state.is_gone && state.exit_code.is_none()).then(|| state.complaint())
+    pub fn adapter_stderr(&self) -> Option<String> {
+        let state = self.state.lock();
+        (state.is_disconnected && state.exit_code.is_none()).then(|| state.adapter_stderr())
     }
 
     /// Why we have ended it.
-    pub fn reason(&self) -> Option<&'static str> {
-        self.reason.get().copied()
+    pub fn end_reason(&self) -> Option<&'static str> {
+        self.end_reason.get().copied()
     }
 
-    pub(crate) fn note_reason(&self, reason: &'static str) {
-        let _ = self.reason.set(reason);
+    pub(crate) fn set_end_reason(&self, reason: &'static str) {
+        let _ = self.end_reason.set(reason);
     }
 
     /// For how long nobody has asked for it.
-    pub(crate) fn idle(&self) -> Duration {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    pub(crate) fn idle_time(&self) -> Duration {
+        self.last_used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
     /// Somebody has asked for it.
     pub fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Ends the program, the debugger, and all that they have started.
     pub async fn end(&self) {
-        if self.found.adapter.is_native() && !self.shared.look().is_gone {
+        if self.debugger.adapter.is_native() && !self.state.lock().is_disconnected {
             let asked = json!({ "terminateDebuggee": true });
-            let _ = self.client.ask("disconnect", asked, GRACE).await;
+            let _ = self.client.request("disconnect", asked, END_GRACE).await;
         }
         self.client.close().await;
-        self.control.terminate(GRACE).await;
-        self.shared.change(|state| state.phase = Phase::Ended);
+        self.control.terminate(END_GRACE).await;
+        self.state.update(|state| state.phase = DebuggeePhase::Ended);
     }
 
-    fn frames(&self) -> MutexGuard<'_, Vec<Frame>> {
+    fn frames(&self) -> MutexGuard<'_, Vec<StackFrame>> {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Session {
+impl Drop for DebugSession {
     fn drop(&mut self) {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let control = Arc::clone(&self.control);
-            runtime.spawn(async move { control.terminate(GRACE).await });
+            runtime.spawn(async move { control.terminate(END_GRACE).await });
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{
     Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
-use hermes_debug::{Bounds, Met, Place, Session, Sessions, Step, Target, Variable};
+use hermes_debug::{ValueLimits, DebuggeeStatus, SessionReservation, DebugSession, DebugSessions, ResumeKind, DebugTarget, DebugVariable};
 use serde::Deserialize;
 
 use report::{Output, Report};
@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct CodeDebug {
-    sessions: Sessions,
+    sessions: DebugSessions,
 }
 
 /// What to do.
@@ -151,7 +151,7 @@ impl Tool for CodeDebug {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         if args.action == Action::List {
-            return Ok(report::list(&self.sessions.of(cx.session.id()), cx));
+            return Ok(report::list(&self.sessions.owned_by(cx.session.id()), cx));
         }
         let folder = start::folder(&args, &cx.working_dir);
         cx.check_grant(&Scope::CODE_EXECUTE, &Resource::Path(folder.clone()))?;
@@ -159,21 +159,21 @@ impl Tool for CodeDebug {
         let until = deadline(args.timeout, cx);
         match args.action {
             Action::Run => {
-                let place = self.sessions.place(cx.session.id(), args.session.as_deref())?;
+                let place = self.sessions.reserve(cx.session.id(), args.session.as_deref())?;
                 let start = Start::of(&args, cx).await?;
                 let id = place.name.clone();
                 self.begin(start, (id, Some(place)), until, &args, cx).await
             }
             Action::Restart => {
                 let old = self.sessions.get(cx.session.id(), args.session.as_deref())?;
-                let _turn = old.gate.lock().await;
+                let _turn = old.call_lock.lock().await;
                 let start = Start::again(&old, cx).await?;
                 old.end().await;
                 self.begin(start, (old.id.clone(), None), until, &args, cx).await
             }
             _ => {
                 let session = self.sessions.get(cx.session.id(), args.session.as_deref())?;
-                let _turn = cx.run_until_cancelled(session.gate.lock()).await?;
+                let _turn = cx.run_until_cancelled(session.call_lock.lock()).await?;
                 self.act(&session, until, &args, cx).await
             }
         }
@@ -189,7 +189,7 @@ impl CodeDebug {
     async fn begin(
         &self,
         start: Start,
-        (id, place): (String, Option<Place>),
+        (id, place): (String, Option<SessionReservation>),
         until: Instant,
         args: &Args,
         cx: &ToolContext,
@@ -209,27 +209,27 @@ impl CodeDebug {
 
     async fn act(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<DebugSession>,
         until: Instant,
         args: &Args,
         cx: &ToolContext,
     ) -> Result<Output, ToolError> {
         let step = match args.action {
-            Action::StepOver => Step::Over,
-            Action::StepInto => Step::Into,
-            Action::StepOut => Step::Out,
-            _ => Step::Continue,
+            Action::StepOver => ResumeKind::Over,
+            Action::StepInto => ResumeKind::Into,
+            Action::StepOut => ResumeKind::Out,
+            _ => ResumeKind::Continue,
         };
         match args.action {
             Action::Continue | Action::StepOver | Action::StepInto | Action::StepOut => {
                 // One that still runs is waited for.
-                if args.action != Action::Continue || session.now() != Met::Running {
-                    session.go(step).await?;
+                if args.action != Action::Continue || session.status() != DebuggeeStatus::Running {
+                    session.resume(step).await?;
                 }
                 self.settle(session, until, args, cx).await
             }
             Action::Pause => {
-                if session.now() == Met::Running {
+                if session.status() == DebuggeeStatus::Running {
                     session.pause().await?;
                 }
                 let met = session.wait(Instant::now() + PAUSE, &cx.cancel).await?;
@@ -238,7 +238,7 @@ impl CodeDebug {
             Action::Stop => {
                 session.end().await;
                 self.sessions.remove(session);
-                let mut output = Report::new(session, cx, args).of(session.now()).await?;
+                let mut output = Report::new(session, cx, args).of(session.status()).await?;
                 output.add_note("The session is over.");
                 Ok(output)
             }
@@ -248,9 +248,9 @@ impl CodeDebug {
                 Report::new(session, cx, args).value(value, frame).await
             }
             Action::SetBreakpoints => {
-                let wanted = start::wanted(&args.breakpoints, &session.launch.folder, cx)?;
+                let wanted = start::wanted(&args.breakpoints, &session.launch.cwd, cx)?;
                 start::check(&wanted, session, cx).await?;
-                session.set(wanted).await?;
+                session.add_breakpoints(wanted).await?;
                 Ok(Report::new(session, cx, args).breakpoints())
             }
             Action::ClearBreakpoints => {
@@ -259,7 +259,7 @@ impl CodeDebug {
                 output.add_note(&format!("{gone} taken away."));
                 Ok(output)
             }
-            _ => Report::new(session, cx, args).of(session.now()).await,
+            _ => Report::new(session, cx, args).of(session.status()).await,
         }
     }
 
@@ -267,7 +267,7 @@ impl CodeDebug {
     /// sees where it is.
     async fn settle(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<DebugSession>,
         until: Instant,
         args: &Args,
         cx: &ToolContext,
@@ -276,14 +276,14 @@ impl CodeDebug {
         let met = loop {
             let next = until.min(Instant::now() + TICK);
             match session.wait(next, &cx.cancel).await? {
-                Met::Running if next < until => {
+                DebuggeeStatus::Running if next < until => {
                     let seconds = began.elapsed().as_secs();
                     cx.report_progress(None, format!("{}: running for {seconds} s", session.id));
                 }
                 met => break met,
             }
         };
-        if met != Met::Running {
+        if met != DebuggeeStatus::Running {
             return Report::new(session, cx, args).of(met).await;
         }
         let asked = session.pause().await;
@@ -291,19 +291,19 @@ impl CodeDebug {
         let mut output = Report::new(session, cx, args).of(met.clone()).await?;
         let seconds = began.elapsed().as_secs();
         output.add_note(&match (met, asked) {
-            (Met::Stopped(_), _) => {
+            (DebuggeeStatus::Stopped(_), _) => {
                 // The start of the program is part of the time that it was given.
                 format!(
                     "It had not stopped when its time was up (after {seconds} s of running), so it \
                      was paused here."
                 )
             }
-            (Met::Ended(_), _) => String::new(),
-            (Met::Running, Ok(())) => format!(
+            (DebuggeeStatus::Ended(_), _) => String::new(),
+            (DebuggeeStatus::Running, Ok(())) => format!(
                 "It still runs after {seconds} s and cannot be paused at once: it waits, or is in \
                  code that the debugger does not see. It will stop as soon as it goes on."
             ),
-            (Met::Running, Err(error)) => {
+            (DebuggeeStatus::Running, Err(error)) => {
                 format!("It still runs after {seconds} s: {}.", error.message())
             }
         });
@@ -312,7 +312,7 @@ impl CodeDebug {
 }
 
 /// The variables or the value that somebody wants to see.
-async fn look_at(session: &Session, frame: usize, args: &Args) -> Result<Vec<Variable>, ToolError> {
+async fn look_at(session: &DebugSession, frame: usize, args: &Args) -> Result<Vec<DebugVariable>, ToolError> {
     let is_statement = args.action == Action::Evaluate;
     let text = match is_statement {
         true => Some(args.expression.as_ref().ok_or_else(|| {
@@ -321,27 +321,27 @@ async fn look_at(session: &Session, frame: usize, args: &Args) -> Result<Vec<Var
         false => args.expression.as_ref(),
     };
     match text {
-        Some(text) => Ok(vec![session.evaluate(frame, text, is_statement, Bounds::ONE).await?]),
+        Some(text) => Ok(vec![session.evaluate(frame, text, is_statement, ValueLimits::FOR_EVALUATE).await?]),
         None => {
-            let bounds = Bounds { first: 100, all: 300, ..Bounds::LOCALS };
+            let bounds = ValueLimits { top_level: 100, total: 300, ..ValueLimits::FOR_LOCALS };
             Ok(session.locals(frame, bounds).await?.0)
         }
     }
 }
 
 /// Takes the named breakpoints away, or all.
-async fn clear(session: &Session, args: &Args, cx: &ToolContext) -> Result<usize, ToolError> {
+async fn clear(session: &DebugSession, args: &Args, cx: &ToolContext) -> Result<usize, ToolError> {
     if args.breakpoints.is_empty() {
-        return session.clear(|_| false).await;
+        return session.retain_breakpoints(|_| false).await;
     }
-    let folder = WorkingDir::new(&session.launch.folder, cx.working_dir.home().map(PathBuf::from));
+    let folder = WorkingDir::new(&session.launch.cwd, cx.working_dir.home().map(PathBuf::from));
     let named: Vec<_> = args
         .breakpoints
         .iter()
         .map(|one| (one.file.as_ref().map(|file| folder.resolve(file)), one))
         .collect();
     session
-        .clear(|known| {
+        .retain_breakpoints(|known| {
             !named.iter().any(|(file, one)| {
                 let by_name = one.function.is_some() && one.function == known.function;
                 let lines = [known.line, known.asked_line];
@@ -360,6 +360,6 @@ fn deadline(seconds: Option<u64>, cx: &ToolContext) -> Instant {
 }
 
 /// Whether a target is a test.
-fn is_test(target: &Target) -> bool {
-    matches!(target, Target::Test { .. })
+fn is_test(target: &DebugTarget) -> bool {
+    matches!(target, DebugTarget::Test { .. })
 }

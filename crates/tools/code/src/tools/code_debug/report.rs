@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_debug::{Bounds, Breakpoint, Exception, Frame, Met, Session, Stop, Variable};
+use hermes_debug::{ValueLimits, Breakpoint, ExceptionDetails, StackFrame, DebuggeeStatus, DebugSession, StopEvent, DebugVariable};
 use hermes_exec::{CapturedCommand, StdinSource, JobRegistry, CommandSpec};
 use hermes_files::FileAccess;
 use serde::Serialize;
@@ -43,7 +43,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    exception: Option<Exception>,
+    exception: Option<ExceptionDetails>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hit_breakpoints: Vec<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,10 +55,10 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     frames_total: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    locals: Vec<Variable>,
+    locals: Vec<DebugVariable>,
     /// What was evaluated or opened.
     #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<Variable>,
+    value: Option<DebugVariable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
     /// What it printed since it was last told.
@@ -138,18 +138,18 @@ impl Output {
 }
 
 /// The answer to `list`.
-pub(super) fn list(sessions: &[Arc<Session>], cx: &ToolContext) -> Output {
-    let one = |session: &Arc<Session>| {
-        let (status, exit_code) = status(&session.now());
+pub(super) fn list(sessions: &[Arc<DebugSession>], cx: &ToolContext) -> Output {
+    let one = |session: &Arc<DebugSession>| {
+        let (status, exit_code) = status(&session.status());
         Listed {
             session: session.id.clone(),
             program: match session.launch.target.file() {
-                Some(file) if session.launch.target.name() == file.display().to_string() => {
+                Some(file) if session.launch.target.display_name() == file.display().to_string() => {
                     show(file, cx)
                 }
-                _ => session.launch.target.name(),
+                _ => session.launch.target.display_name(),
             },
-            debugger: session.found.adapter.name(),
+            debugger: session.debugger.adapter.name(),
             status,
             exit_code,
             breakpoints: session.breakpoints().len(),
@@ -163,25 +163,25 @@ pub(super) fn list(sessions: &[Arc<Session>], cx: &ToolContext) -> Output {
     output
 }
 
-fn status(met: &Met) -> (Status, Option<i64>) {
+fn status(met: &DebuggeeStatus) -> (Status, Option<i64>) {
     match met {
-        Met::Stopped(_) => (Status::Stopped, None),
-        Met::Running => (Status::Running, None),
-        Met::Ended(code) => (Status::Ended, *code),
+        DebuggeeStatus::Stopped(_) => (Status::Stopped, None),
+        DebuggeeStatus::Running => (Status::Running, None),
+        DebuggeeStatus::Ended(code) => (Status::Ended, *code),
     }
 }
 
 /// The frame that is meant: the one that was said, or the one that is shown.
-pub(super) async fn frame(session: &Session, said: Option<usize>) -> Result<usize, ToolError> {
-    match (said, session.now()) {
+pub(super) async fn frame(session: &DebugSession, said: Option<usize>) -> Result<usize, ToolError> {
+    match (said, session.status()) {
         (Some(frame), _) => Ok(frame),
-        (None, Met::Stopped(stop)) => Ok(chosen(&stop, &session.stack().await?)),
+        (None, DebuggeeStatus::Stopped(stop)) => Ok(chosen(&stop, &session.stack().await?)),
         (None, _) => Ok(0),
     }
 }
 
 /// The frame that is worth a look: of an exception in a library, the project's.
-fn chosen(stop: &Stop, frames: &[Frame]) -> usize {
+fn chosen(stop: &StopEvent, frames: &[StackFrame]) -> usize {
     let is_plain = ["breakpoint", "function breakpoint", "step", "entry"];
     if is_plain.contains(&stop.reason.as_str()) && !is_panic(stop, frames) {
         return 0;
@@ -190,7 +190,7 @@ fn chosen(stop: &Stop, frames: &[Frame]) -> usize {
 }
 
 /// Whether it stopped where a panic begins.
-fn is_panic(stop: &Stop, frames: &[Frame]) -> bool {
+fn is_panic(stop: &StopEvent, frames: &[StackFrame]) -> bool {
     let first = frames.first().map_or("", |frame| frame.function.as_str());
     stop.breakpoints.is_empty() && first.contains("rust_panic")
 }
@@ -203,23 +203,23 @@ fn show(path: &Path, cx: &ToolContext) -> String {
 /// The answer of a call in the making.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
-    session: &'a Arc<Session>,
+    session: &'a Arc<DebugSession>,
     cx: &'a ToolContext,
     args: &'a Args,
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(session: &'a Arc<Session>, cx: &'a ToolContext, args: &'a Args) -> Self {
+    pub(super) fn new(session: &'a Arc<DebugSession>, cx: &'a ToolContext, args: &'a Args) -> Self {
         Self { session, cx, args }
     }
 
-    fn begin(&self, met: &Met) -> Output {
+    fn begin(&self, met: &DebuggeeStatus) -> Output {
         let (status, exit_code) = status(met);
         let mut output = Output::empty(status);
         output.session = Some(self.session.id.clone());
         output.exit_code = exit_code;
-        let printed = self.session.printed(OUTPUT);
-        output.output = match printed.skipped {
+        let printed = self.session.take_output(OUTPUT);
+        output.output = match printed.skipped_bytes {
             0 => printed.text,
             skipped => format!("[{skipped} bytes left out]\n{}", printed.text),
         };
@@ -227,10 +227,10 @@ impl<'a> Report<'a> {
     }
 
     /// What it has come to.
-    pub(super) async fn of(&self, met: Met) -> Result<Output, ToolError> {
+    pub(super) async fn of(&self, met: DebuggeeStatus) -> Result<Output, ToolError> {
         match &met {
-            Met::Stopped(stop) => self.stopped(stop, &met).await,
-            Met::Running => {
+            DebuggeeStatus::Stopped(stop) => self.stopped(stop, &met).await,
+            DebuggeeStatus::Running => {
                 let mut output = self.begin(&met);
                 // Not every debugger can tell.
                 if let Ok(frames) = self.session.stack().await {
@@ -239,11 +239,11 @@ impl<'a> Report<'a> {
                 }
                 Ok(output)
             }
-            Met::Ended(code) => self.ended(*code, &met).await,
+            DebuggeeStatus::Ended(code) => self.ended(*code, &met).await,
         }
     }
 
-    async fn stopped(&self, stop: &Stop, met: &Met) -> Result<Output, ToolError> {
+    async fn stopped(&self, stop: &StopEvent, met: &DebuggeeStatus) -> Result<Output, ToolError> {
         let frames = self.session.stack().await?;
         let mut output = self.begin(met);
         output.reason = Some(match is_panic(stop, &frames) {
@@ -254,7 +254,7 @@ impl<'a> Report<'a> {
         output.exception = self.session.exception().await;
         let frame = self.args.frame.unwrap_or_else(|| chosen(stop, &frames));
         self.place(&mut output, &frames, frame).await;
-        match self.session.locals(frame, Bounds::LOCALS).await {
+        match self.session.locals(frame, ValueLimits::FOR_LOCALS).await {
             Ok((locals, 0)) => output.locals = locals,
             Ok((locals, more)) => {
                 output.locals = locals;
@@ -270,16 +270,16 @@ impl<'a> Report<'a> {
         Ok(output)
     }
 
-    async fn ended(&self, code: Option<i64>, met: &Met) -> Result<Output, ToolError> {
+    async fn ended(&self, code: Option<i64>, met: &DebuggeeStatus) -> Result<Output, ToolError> {
         self.session.end().await;
         let mut output = self.begin(met);
         let breakpoints = self.shown_breakpoints();
-        if let Some(reason) = self.session.reason() {
+        if let Some(reason) = self.session.end_reason() {
             output.add_note(&format!("It was ended: {reason}."));
         } else if let Some(complaint) =
-            self.session.complaint().filter(|_| self.args.action != Action::Stop)
+            self.session.adapter_stderr().filter(|_| self.args.action != Action::Stop)
         {
-            let name = self.session.found.adapter.name();
+            let name = self.session.debugger.adapter.name();
             let said = if complaint.is_empty() { "without a word".to_owned() } else { complaint };
             return Err(ToolError::unavailable(format!(
                 "The debugger ({name}) broke down: {said}"
@@ -316,11 +316,11 @@ impl<'a> Report<'a> {
     /// What was opened or evaluated.
     pub(super) async fn value(
         &self,
-        mut values: Vec<Variable>,
+        mut values: Vec<DebugVariable>,
         frame: usize,
     ) -> Result<Output, ToolError> {
         let is_one = self.args.action == Action::Evaluate || self.args.expression.is_some();
-        let mut output = self.begin(&self.session.now());
+        let mut output = self.begin(&self.session.status());
         if is_one {
             output.value = values.pop();
         } else {
@@ -335,7 +335,7 @@ impl<'a> Report<'a> {
 
     /// The breakpoints as they are now.
     pub(super) fn breakpoints(&self) -> Output {
-        let mut output = self.begin(&self.session.now());
+        let mut output = self.begin(&self.session.status());
         output.breakpoints = self.shown_breakpoints();
         output.add_note(&self.moved());
         output
@@ -360,8 +360,8 @@ impl<'a> Report<'a> {
     }
 
     /// Where it is.
-    async fn place(&self, output: &mut Output, frames: &[Frame], frame: usize) {
-        let brief = |frame: &Frame| Shown {
+    async fn place(&self, output: &mut Output, frames: &[StackFrame], frame: usize) {
+        let brief = |frame: &StackFrame| Shown {
             frame: frame.frame,
             function: frame.function.clone(),
             file: frame.file.as_deref().map(|file| show(file, self.cx)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Confinement, Resource, Scope, ToolContext, ToolError, WorkingDir};
-use hermes_debug::{Context, Found, Kind, Launch, Session, Target, Wanted, look};
+use hermes_debug::{LaunchContext, DetectedDebugger, ProgramKind, LaunchConfig, DebugSession, DebugTarget, BreakpointRequest, look};
 use hermes_exec::shell_env::ShellEnv;
 use hermes_exec::{JobRegistry, StdioMode};
 use hermes_secrets::own_env;
@@ -40,9 +40,9 @@ fn resolve(file: &str, folder: &Path, at: &WorkingDir) -> PathBuf {
 #[derive(Debug)]
 pub(super) struct Start {
     jobs: Arc<JobRegistry>,
-    launch: Launch,
-    found: Found,
-    wanted: Vec<Wanted>,
+    launch: LaunchConfig,
+    found: DetectedDebugger,
+    wanted: Vec<BreakpointRequest>,
     confinement: Option<Arc<Confinement>>,
 }
 
@@ -69,41 +69,41 @@ impl Start {
             stop_on.push(usual.to_owned());
         }
         let names = |place: &str| places.iter().any(|one| one == place);
-        let launch = Launch {
+        let launch = LaunchConfig {
             target,
             arguments: args.args.clone().unwrap_or_default(),
-            folder,
+            cwd: folder,
             environment,
             stop_on,
             stop_on_entry: names("entry"),
             just_my_code: !names("libraries"),
-            scratch: None,
+            scratch_dir: None,
         };
-        let kind = matches!(launch.target, Target::Module(_)).then_some(Kind::Python);
+        let kind = matches!(launch.target, DebugTarget::Module(_)).then_some(ProgramKind::Python);
         Self::find(jobs, launch, wanted, kind, cx).await
     }
 
     /// That of a program that was started before.
-    pub(super) async fn again(old: &Session, cx: &ToolContext) -> Result<Self, ToolError> {
+    pub(super) async fn again(old: &DebugSession, cx: &ToolContext) -> Result<Self, ToolError> {
         let kind = kind_of(old);
-        Self::find(JobRegistry::from_context(cx), old.launch.clone(), old.wanted(), Some(kind), cx).await
+        Self::find(JobRegistry::from_context(cx), old.launch.clone(), old.breakpoint_requests(), Some(kind), cx).await
     }
 
     async fn find(
         jobs: Arc<JobRegistry>,
-        mut launch: Launch,
-        wanted: Vec<Wanted>,
-        kind: Option<Kind>,
+        mut launch: LaunchConfig,
+        wanted: Vec<BreakpointRequest>,
+        kind: Option<ProgramKind>,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let confinement = confinement(&jobs, cx)?;
         if confinement.is_some() {
-            launch.scratch = Some(jobs.scratch(cx.session.id())?);
+            launch.scratch_dir = Some(jobs.scratch(cx.session.id())?);
         }
         let around = (&launch.environment, confinement.clone());
         let files = files(&wanted);
-        let (program, folder) = (launch.target.file(), &launch.folder);
-        let found = look(jobs.backend(), kind, program, folder, &files, around).await?;
+        let (program, folder) = (launch.target.file(), &launch.cwd);
+        let found = detect_debugger(jobs.backend(), kind, program, folder, &files, around).await?;
         if found.adapter.is_native() {
             if is_test(&launch.target) {
                 return Err(ToolError::invalid(
@@ -134,10 +134,10 @@ impl Start {
         self,
         id: String,
         cx: &ToolContext,
-    ) -> Result<Arc<Session>, ToolError> {
+    ) -> Result<Arc<DebugSession>, ToolError> {
         let Self { jobs, launch, found, wanted, confinement } = self;
-        let context = Context { jobs: &jobs, confinement, owner: cx.session.id() };
-        Session::start(id, launch, found, wanted, context).await
+        let context = LaunchContext { jobs: &jobs, confinement, owner: cx.session.id() };
+        DebugSession::start(id, launch, found, wanted, context).await
     }
 }
 
@@ -153,16 +153,16 @@ fn confinement(jobs: &JobRegistry, cx: &ToolContext) -> Result<Option<Arc<Confin
     }
 }
 
-fn target(args: &Args, cx: &ToolContext) -> Result<Target, ToolError> {
+fn target(args: &Args, cx: &ToolContext) -> Result<DebugTarget, ToolError> {
     let file = || file(args, &cx.working_dir).unwrap_or_default();
     match (&args.program, &args.test) {
         (Some(program), None) => Ok(match module(program) {
-            Some(module) => Target::Module(module.to_owned()),
-            None => Target::Program(file()),
+            Some(module) => DebugTarget::Module(module.to_owned()),
+            None => DebugTarget::Program(file()),
         }),
         (None, Some(test)) => {
             let name = test.split_once("::").map(|(_, name)| name.to_owned());
-            Ok(Target::Test { file: file(), name })
+            Ok(DebugTarget::Test { file: file(), name })
         }
         _ => Err(ToolError::invalid("One of 'program' and 'test' is needed").with_hint(
             "Give the file to run as 'program', a module as '-m name', or a test as 'test': \
@@ -188,24 +188,24 @@ pub(super) fn wanted(
     places: &[At],
     folder: &Path,
     cx: &ToolContext,
-) -> Result<Vec<Wanted>, ToolError> {
+) -> Result<Vec<BreakpointRequest>, ToolError> {
     if places.len() > MOST {
         return Err(ToolError::limit(format!("More than {MOST} breakpoints")));
     }
     let wanted = places.iter().map(|place| match (&place.file, place.line, &place.function) {
-        (Some(file), Some(line @ 1..), None) => Ok(Wanted::Line {
+        (Some(file), Some(line @ 1..), None) => Ok(BreakpointRequest::Line {
             file: resolve(file, folder, &cx.working_dir),
             line,
             condition: place.condition.clone(),
-            hit: place.hit,
-            log: place.log.clone(),
+            hit_count: place.hit,
+            log_message: place.log.clone(),
         }),
         (_, None, Some(_)) if place.log.is_some() || place.hit.is_some() => {
             Err(ToolError::invalid("'log' and 'hit' are for a breakpoint with file and line")
                 .with_hint("Give the first line of the function, or a 'condition'."))
         }
         (_, None, Some(name)) => {
-            Ok(Wanted::Function { name: name.clone(), condition: place.condition.clone() })
+            Ok(BreakpointRequest::Function { name: name.clone(), condition: place.condition.clone() })
         }
         _ => Err(ToolError::invalid("A breakpoint has a file and a line, or a function")
             .with_hint(r#"For example {"file":"a.py","line":3} or {"function":"main"}."#)),
@@ -213,26 +213,26 @@ pub(super) fn wanted(
     wanted.collect()
 }
 
-fn files(wanted: &[Wanted]) -> Vec<PathBuf> {
-    let file = |one: &Wanted| match one {
-        Wanted::Line { file, .. } => Some(file.clone()),
-        Wanted::Function { .. } => None,
+fn files(wanted: &[BreakpointRequest]) -> Vec<PathBuf> {
+    let file = |one: &BreakpointRequest| match one {
+        BreakpointRequest::Line { file, .. } => Some(file.clone()),
+        BreakpointRequest::Function { .. } => None,
     };
     wanted.iter().filter_map(file).collect()
 }
 
-fn kind_of(session: &Session) -> Kind {
-    match session.found.adapter.name() {
-        "debugpy" => Kind::Python,
-        "node" => Kind::Node,
-        _ => Kind::Native,
+fn kind_of(session: &DebugSession) -> ProgramKind {
+    match session.debugger.adapter.name() {
+        "debugpy" => ProgramKind::Python,
+        "node" => ProgramKind::Node,
+        _ => ProgramKind::Native,
     }
 }
 
 /// An error if a file of these is not there.
 pub(super) async fn check(
-    wanted: &[Wanted],
-    session: &Session,
+    wanted: &[BreakpointRequest],
+    session: &DebugSession,
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
     let jobs = JobRegistry::from_context(cx);
@@ -240,5 +240,5 @@ pub(super) async fn check(
     let around = (&launch.environment, confinement(&jobs, cx)?);
     let (program, files) = (launch.target.file(), files(wanted));
     let kind = Some(kind_of(session));
-    look(jobs.backend(), kind, program, &launch.folder, &files, around).await.map(|_| ())
+    detect_debugger(jobs.backend(), kind, program, &launch.cwd, &files, around).await.map(|_| ())
 }

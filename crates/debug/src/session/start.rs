@@ -8,34 +8,34 @@ use hermes_exec::job_records::{self, JobRecord, JobRecords};
 use hermes_exec::{ProcessControl, StdinSource, CommandSpec, StdioMode, SpawnedProcess, tree};
 use serde_json::{Value, json};
 
-use super::{ANSWER, Context, Session};
-use crate::adapter::{Adapter, Launch};
-use crate::breakpoints::{Table, Wanted};
-use crate::client::{Client, Fault};
-use crate::look::Found;
-use crate::state::{Phase, Shared};
-use crate::stream::Stream;
+use super::{REQUEST_TIMEOUT, LaunchContext, DebugSession};
+use crate::adapter::{DebugAdapter, LaunchConfig};
+use crate::breakpoints::{BreakpointTable, BreakpointRequest};
+use crate::client::{DapClient, DapError};
+use crate::detect::DetectedDebugger;
+use crate::state::{DebuggeePhase, SharedDebugState};
+use crate::stream::AdapterPipe;
 
 /// How long an adapter may take to begin.
-const BEGIN: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-impl Session {
+impl DebugSession {
     /// Starts a program, which then runs.
     ///
     /// # Errors
     /// If it cannot be started, or not be debugged.
     pub async fn start(
         id: String,
-        launch: Launch,
-        found: Found,
-        wanted: Vec<Wanted>,
-        cx: Context<'_>,
+        launch: LaunchConfig,
+        found: DetectedDebugger,
+        wanted: Vec<BreakpointRequest>,
+        cx: LaunchContext<'_>,
     ) -> Result<Arc<Self>, ToolError> {
         let order = CommandSpec {
             program: found.tool.clone().into(),
-            arguments: found.adapter.words(&launch),
+            arguments: found.adapter.command_args(&launch),
             environment: launch.environment.clone(),
-            directory: launch.folder.clone(),
+            directory: launch.cwd.clone(),
             input: StdinSource::Pipe,
             output: StdioMode::Separate,
             confinement: cx.confinement.clone(),
@@ -45,39 +45,39 @@ impl Session {
             cx.jobs.backend().start(&job, order).await?;
         let failed = |error: std::io::Error| ToolError::io("The debugger's streams", &error);
         let input = input.ok_or_else(|| ToolError::internal("The debugger cannot be spoken to"))?;
-        let output = output.into_iter().map(|(source, fd)| Ok((source, Stream::new(fd)?)));
+        let output = output.into_iter().map(|(source, fd)| Ok((source, AdapterPipe::new(fd)?)));
         let output = output.collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
-        let mut table = Table::default();
+        let mut table = BreakpointTable::default();
         wanted.into_iter().for_each(|wanted| {
             table.add(wanted);
         });
-        let shared = Arc::new(Shared::new(table));
-        let client = Client::new(Stream::new(input).map_err(failed)?, output, Arc::clone(&shared));
+        let shared = Arc::new(SharedDebugState::new(table));
+        let client = DapClient::new(AdapterPipe::new(input).map_err(failed)?, output, Arc::clone(&shared));
         let control: Arc<dyn ProcessControl> = Arc::from(control);
-        let written = write_down(&job, pid, &launch, &cx);
-        tokio::spawn(attend(Arc::clone(&control), Arc::clone(&shared), written));
+        let written = persist(&job, pid, &launch, &cx);
+        tokio::spawn(watch_exit(Arc::clone(&control), Arc::clone(&shared), written));
         let session = Arc::new(Self {
             id,
             owner: cx.owner.to_owned(),
             launch,
-            found,
-            gate: tokio::sync::Mutex::default(),
+            debugger: found,
+            call_lock: tokio::sync::Mutex::default(),
             client,
-            shared,
+            state: shared,
             control,
             frames: Mutex::default(),
-            used: Mutex::new(Instant::now()),
-            reason: OnceLock::new(),
+            last_used: Mutex::new(Instant::now()),
+            end_reason: OnceLock::new(),
         });
-        if let Err(error) = session.begin().await {
+        if let Err(error) = session.initialize().await {
             session.end().await;
             return Err(error);
         }
         Ok(session)
     }
 
-    async fn begin(&self) -> Result<(), ToolError> {
-        let adapter = self.found.adapter;
+    async fn initialize(&self) -> Result<(), ToolError> {
+        let adapter = self.debugger.adapter;
         let hello = json!({
             "clientID": "hermes",
             "adapterID": adapter.name(),
@@ -87,16 +87,16 @@ impl Session {
             "supportsVariableType": true,
             "supportsRunInTerminalRequest": false,
         });
-        let asked = self.client.ask("initialize", hello, BEGIN).await;
-        asked.map_err(|fault| self.broken(fault))?;
-        let launched = self.client.begin("launch", adapter.launch(&self.launch)).await;
-        let mut launched = launched.map_err(|fault| self.broken(fault))?;
-        let ready = self.shared.wait(|state| {
-            (state.is_initialized || state.is_gone || state.refused.is_some()).then_some(())
+        let asked = self.client.request("initialize", hello, START_TIMEOUT).await;
+        asked.map_err(|fault| self.start_error(fault))?;
+        let launched = self.client.send_request("launch", adapter.launch_arguments(&self.launch)).await;
+        let mut launched = launched.map_err(|fault| self.start_error(fault))?;
+        let ready = self.state.wait_until(|state| {
+            (state.is_initialized || state.is_disconnected || state.refusal.is_some()).then_some(())
         });
         // Some answer before that, some after all is said.
         let mut answer = None;
-        let patience = tokio::time::sleep(BEGIN);
+        let patience = tokio::time::sleep(START_TIMEOUT);
         tokio::pin!(ready, patience);
         loop {
             tokio::select! {
@@ -108,22 +108,22 @@ impl Session {
                         break;
                     }
                 }
-                () = &mut patience => return Err(self.broken(Fault::Silent)),
+                () = &mut patience => return Err(self.start_error(DapError::TimedOut)),
             }
         }
         let is_lost = |answer: &Option<_>| !matches!(answer, None | Some(Ok(Ok(_))));
-        if is_lost(&answer) || self.shared.look().is_gone || self.shared.look().refused.is_some() {
+        if is_lost(&answer) || self.state.lock().is_disconnected || self.state.lock().refusal.is_some() {
             let fault = match answer {
-                Some(Ok(Err(reason))) => Fault::Refused(reason),
-                _ => Fault::Gone,
+                Some(Ok(Err(reason))) => DapError::Refused(reason),
+                _ => DapError::Disconnected,
             };
-            return Err(self.broken(fault));
+            return Err(self.start_error(fault));
         }
-        self.configure().await.map_err(|fault| self.broken(fault))?;
+        self.configure().await.map_err(|fault| self.start_error(fault))?;
         if answer.is_none() {
-            match tokio::time::timeout(BEGIN, launched).await {
-                Ok(Ok(Err(reason))) => return Err(self.broken(Fault::Refused(reason))),
-                Err(_) => return Err(self.broken(Fault::Silent)),
+            match tokio::time::timeout(START_TIMEOUT, launched).await {
+                Ok(Ok(Err(reason))) => return Err(self.start_error(DapError::Refused(reason))),
+                Err(_) => return Err(self.start_error(DapError::TimedOut)),
                 // One that has ended already is no failure.
                 Ok(_) => {}
             }
@@ -132,50 +132,50 @@ impl Session {
     }
 
     /// Says where to stop, and lets the program run.
-    async fn configure(&self) -> Result<(), Fault> {
-        let adapter = self.found.adapter;
-        if let Some(properties) = adapter.properties() {
-            match self.client.ask("setDebuggerProperty", properties, ANSWER).await {
+    async fn configure(&self) -> Result<(), DapError> {
+        let adapter = self.debugger.adapter;
+        if let Some(properties) = adapter.debugger_properties() {
+            match self.client.request("setDebuggerProperty", properties, REQUEST_TIMEOUT).await {
                 // One of another age does not know it.
-                Ok(_) | Err(Fault::Refused(_)) => {}
+                Ok(_) | Err(DapError::Refused(_)) => {}
                 Err(fault) => return Err(fault),
             }
         }
-        let files = self.shared.look().breakpoints.files();
+        let files = self.state.lock().breakpoints.files();
         for file in files {
-            self.tell_file(&file).await?;
+            self.sync_file(&file).await?;
         }
-        self.tell_functions().await?;
-        let exceptions = adapter.exceptions(&self.launch.stop_on);
-        match self.client.ask("setExceptionBreakpoints", exceptions, ANSWER).await {
+        self.sync_functions().await?;
+        let exceptions = adapter.exception_filters(&self.launch.stop_on);
+        match self.client.request("setExceptionBreakpoints", exceptions, REQUEST_TIMEOUT).await {
             // An adapter that knows no such exceptions is still of use.
-            Ok(_) | Err(Fault::Refused(_)) => {}
+            Ok(_) | Err(DapError::Refused(_)) => {}
             Err(fault) => return Err(fault),
         }
-        self.shared.change(|state| {
-            if state.phase == Phase::Starting {
-                state.phase = Phase::Running;
+        self.state.update(|state| {
+            if state.phase == DebuggeePhase::Starting {
+                state.phase = DebuggeePhase::Running;
             }
         });
-        match self.client.ask("configurationDone", json!({}), BEGIN).await {
+        match self.client.request("configurationDone", json!({}), START_TIMEOUT).await {
             // One that has run to its end meanwhile was begun well.
-            Err(_) if self.shared.look().exit_code.is_some() => Ok(()),
+            Err(_) if self.state.lock().exit_code.is_some() => Ok(()),
             told => told.map(|_| ()),
         }
     }
 
     /// The error for a debugger that does not begin.
-    fn broken(&self, fault: Fault) -> ToolError {
-        let state = self.shared.look();
-        let name = self.found.adapter.name();
-        if let Some(refused) = &state.refused {
-            return self.refused(refused);
+    fn start_error(&self, fault: DapError) -> ToolError {
+        let state = self.state.lock();
+        let name = self.debugger.adapter.name();
+        if let Some(refused) = &state.refusal {
+            return self.refusal_error(refused);
         }
-        let said = state.complaint();
+        let said = state.adapter_stderr();
         let why = match fault {
-            Fault::Refused(reason) => reason,
-            Fault::Silent => "it does not answer".to_owned(),
-            Fault::Gone => "it has ended".to_owned(),
+            DapError::Refused(reason) => reason,
+            DapError::TimedOut => "it does not answer".to_owned(),
+            DapError::Disconnected => "it has ended".to_owned(),
         };
         let said = if said.is_empty() { said } else { format!(": {said}") };
         ToolError::unavailable(format!("The debugger ({name}) cannot begin: {why}{said}"))
@@ -184,13 +184,13 @@ impl Session {
             )
     }
 
-    fn refused(&self, told: &Value) -> ToolError {
+    fn refusal_error(&self, told: &Value) -> ToolError {
         let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
         let python = text("python");
         match text("missing") {
             "" => ToolError::unavailable(format!("The debugger cannot begin: {}", text("text"))),
             package => {
-                let install = Adapter::install(package, python, self.found.lock.as_deref());
+                let install = DebugAdapter::install_command(package, python, self.debugger.package_manager.as_deref());
                 ToolError::unavailable(format!("{package} is not installed for {python}"))
                     .with_hint(format!("Install it with: {install}"))
                     .with("tool", package)
@@ -202,11 +202,11 @@ impl Session {
 
 /// Writes down that it runs, so that the next program finds it if this one
 /// crashes.
-fn write_down(
+fn persist(
     job: &str,
     pid: Option<u32>,
-    launch: &Launch,
-    cx: &Context<'_>,
+    launch: &LaunchConfig,
+    cx: &LaunchContext<'_>,
 ) -> Option<(JobRecords, String)> {
     let backend = cx.jobs.backend();
     let elsewhere = (!backend.is_local()).then(|| backend.name().to_owned());
@@ -220,8 +220,8 @@ fn write_down(
         id: job.to_owned(),
         pid,
         started: tree::start_time(pid).unwrap_or_default(),
-        command: format!("debug {}", launch.target.name()),
-        cwd: launch.folder.clone(),
+        command: format!("debug {}", launch.target.display_name()),
+        cwd: launch.cwd.clone(),
         session: cx.owner.to_owned(),
         owner_pid,
         owner_started,
@@ -235,9 +235,9 @@ fn write_down(
 }
 
 /// Waits for the end of an adapter.
-async fn attend(
+async fn watch_exit(
     control: Arc<dyn ProcessControl>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedDebugState>,
     written: Option<(JobRecords, String)>,
 ) {
     let _ = control.wait().await;
@@ -246,8 +246,8 @@ async fn attend(
     }
     // Its last words are on their way; what it left may hold the line open.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    shared.change(|state| {
-        state.is_gone = true;
-        state.phase = Phase::Ended;
+    shared.update(|state| {
+        state.is_disconnected = true;
+        state.phase = DebuggeePhase::Ended;
     });
 }

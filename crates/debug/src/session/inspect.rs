@@ -6,39 +6,39 @@ use std::time::Duration;
 use hermes_core::ToolError;
 use serde_json::{Value, json};
 
-use super::{ANSWER, Met, Session};
-use crate::client::Fault;
-use crate::stack::{self, Exception, Frame};
-use crate::values::{Bounds, Reader, Variable};
+use super::{REQUEST_TIMEOUT, DebuggeeStatus, DebugSession};
+use crate::client::DapError;
+use crate::stack::{self, ExceptionDetails, StackFrame};
+use crate::values::{ValueLimits, VariableReader, DebugVariable};
 
 /// How long an expression may take.
-const EVALUATE: Duration = Duration::from_secs(60);
+const EVALUATE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Frames that are asked for.
-const FRAMES: u64 = 200;
+const MAX_FRAMES: u64 = 200;
 
-impl Session {
+impl DebugSession {
     /// The frames, the innermost first. Of a program that runs, as far as the
     /// debugger can tell.
     ///
     /// # Errors
     /// If there are none.
-    pub async fn stack(&self) -> Result<Vec<Frame>, ToolError> {
+    pub async fn stack(&self) -> Result<Vec<StackFrame>, ToolError> {
         let known = self.frames().clone();
         if !known.is_empty() {
             return Ok(known);
         }
-        let failed = |fault: Fault| fault.into_error("The stack cannot be read");
-        let stop = match self.now() {
-            Met::Stopped(stop) => Some(stop.thread),
+        let failed = |fault: DapError| fault.into_tool_error("The stack cannot be read");
+        let stop = match self.status() {
+            DebuggeeStatus::Stopped(stop) => Some(stop.thread),
             _ => None,
         };
         let thread = match stop {
             Some(thread) => thread,
-            None => self.thread().await.map_err(failed)?,
+            None => self.first_thread().await.map_err(failed)?,
         };
-        let asked = json!({ "threadId": thread, "startFrame": 0, "levels": FRAMES });
-        let answer = self.client.ask("stackTrace", asked, ANSWER).await.map_err(failed)?;
-        let frames = stack::read(&answer, &self.roots());
+        let asked = json!({ "threadId": thread, "startFrame": 0, "levels": MAX_FRAMES });
+        let answer = self.client.request("stackTrace", asked, REQUEST_TIMEOUT).await.map_err(failed)?;
+        let frames = stack::parse_stack_trace(&answer, &self.project_roots());
         if stop.is_some() {
             self.frames().clone_from(&frames);
         }
@@ -46,14 +46,14 @@ impl Session {
     }
 
     /// The folders of the project.
-    fn roots(&self) -> Vec<PathBuf> {
-        let mut roots = vec![self.launch.folder.clone(), self.found.real_folder.clone()];
+    fn project_roots(&self) -> Vec<PathBuf> {
+        let mut roots = vec![self.launch.cwd.clone(), self.debugger.real_dir.clone()];
         let beside = self.launch.target.file().and_then(|file| file.parent());
-        roots.extend(beside.map(PathBuf::from).filter(|_| !self.found.adapter.is_native()));
+        roots.extend(beside.map(PathBuf::from).filter(|_| !self.debugger.adapter.is_native()));
         roots
     }
 
-    async fn frame(&self, number: usize) -> Result<Frame, ToolError> {
+    async fn frame(&self, number: usize) -> Result<StackFrame, ToolError> {
         let frames = self.stack().await?;
         frames.get(number).cloned().ok_or_else(|| {
             ToolError::invalid(format!("There is no frame {number}; there are {}", frames.len()))
@@ -68,19 +68,19 @@ impl Session {
     pub async fn locals(
         &self,
         frame: usize,
-        bounds: Bounds,
-    ) -> Result<(Vec<Variable>, u64), ToolError> {
-        self.stopped()?;
+        bounds: ValueLimits,
+    ) -> Result<(Vec<DebugVariable>, u64), ToolError> {
+        self.require_stopped()?;
         let frame = self.frame(frame).await?;
         self.scopes(&frame, bounds)
             .await
-            .map_err(|fault| fault.into_error("The variables cannot be read"))
+            .map_err(|fault| fault.into_tool_error("The variables cannot be read"))
     }
 
-    async fn scopes(&self, frame: &Frame, bounds: Bounds) -> Result<(Vec<Variable>, u64), Fault> {
-        let answer = self.client.ask("scopes", json!({ "frameId": frame.id }), ANSWER).await?;
-        let mut reader = Reader::new(&self.client, bounds);
-        let (mut all, mut more): (Vec<Variable>, u64) = (Vec::new(), 0);
+    async fn scopes(&self, frame: &StackFrame, bounds: ValueLimits) -> Result<(Vec<DebugVariable>, u64), DapError> {
+        let answer = self.client.request("scopes", json!({ "frameId": frame.id }), REQUEST_TIMEOUT).await?;
+        let mut reader = VariableReader::new(&self.client, bounds);
+        let (mut all, mut more): (Vec<DebugVariable>, u64) = (Vec::new(), 0);
         let scopes = answer.get("scopes").and_then(Value::as_array);
         for scope in scopes.into_iter().flatten() {
             let name = scope.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -92,7 +92,7 @@ impl Session {
             if reference <= 0 {
                 continue;
             }
-            let (variables, left) = reader.parts(reference, bounds.depth, None).await?;
+            let (variables, left) = reader.children(reference, bounds.depth, None).await?;
             // An inner scope hides the outer ones.
             let fresh =
                 variables.into_iter().filter(|one| !all.iter().any(|it| it.name == one.name));
@@ -112,34 +112,34 @@ impl Session {
         frame: usize,
         expression: &str,
         is_statement: bool,
-        bounds: Bounds,
-    ) -> Result<Variable, ToolError> {
-        self.stopped()?;
+        bounds: ValueLimits,
+    ) -> Result<DebugVariable, ToolError> {
+        self.require_stopped()?;
         let frame = self.frame(frame).await?;
         let asked = json!({
             "expression": expression,
             "frameId": frame.id,
-            "context": self.found.adapter.context(is_statement),
+            "context": self.debugger.adapter.evaluate_context(is_statement),
         });
         let failed = |fault| match fault {
-            Fault::Refused(reason) => ToolError::invalid(format!("{expression}: {reason}"))
+            DapError::Refused(reason) => ToolError::invalid(format!("{expression}: {reason}"))
                 .with_hint("It is evaluated in the language of the program, in that frame."),
-            fault => Fault::into_error(fault, expression),
+            fault => DapError::into_tool_error(fault, expression),
         };
-        let answer = self.client.ask("evaluate", asked, EVALUATE).await.map_err(failed)?;
-        Reader::new(&self.client, bounds).result(expression, &answer).await.map_err(failed)
+        let answer = self.client.request("evaluate", asked, EVALUATE_TIMEOUT).await.map_err(failed)?;
+        VariableReader::new(&self.client, bounds).evaluation_result(expression, &answer).await.map_err(failed)
     }
 
     /// The exception that it has stopped at, if it is one.
-    pub async fn exception(&self) -> Option<Exception> {
-        let stop = self.stopped().ok()?;
+    pub async fn exception(&self) -> Option<ExceptionDetails> {
+        let stop = self.require_stopped().ok()?;
         if stop.reason != "exception" {
             return None;
         }
         let asked = json!({ "threadId": stop.thread });
-        match self.client.ask("exceptionInfo", asked, ANSWER).await {
-            Ok(answer) => Some(stack::exception(&answer)),
-            Err(_) => Some(Exception { kind: stop.reason, message: stop.text.unwrap_or_default() }),
+        match self.client.request("exceptionInfo", asked, REQUEST_TIMEOUT).await {
+            Ok(answer) => Some(stack::parse_exception_info(&answer)),
+            Err(_) => Some(ExceptionDetails { kind: stop.reason, message: stop.text.unwrap_or_default() }),
         }
     }
 }

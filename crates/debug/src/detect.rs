@@ -10,18 +10,18 @@ use std::time::Duration;
 use hermes_core::{Confinement, ToolError};
 use hermes_exec::{ExecBackend, CapturedCommand, StdinSource, CommandSpec, StdioMode};
 
-use crate::adapter::Adapter;
+use crate::adapter::DebugAdapter;
 
 /// How long looking may take.
-const LIMIT: Duration = Duration::from_secs(30);
-const MOST: usize = 1024 * 1024;
+const DETECT_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// The first gdb that speaks the protocol.
-const GDB: u32 = 14;
+const MIN_GDB_VERSION: u32 = 14;
 
 /// A kind of program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProgramKind {
     /// Python.
     Python,
     /// JavaScript, and TypeScript where node takes it.
@@ -30,8 +30,8 @@ pub enum Kind {
     Native,
 }
 
-impl Kind {
-    fn word(self) -> &'static str {
+impl ProgramKind {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Python => "python",
             Self::Node => "node",
@@ -42,30 +42,30 @@ impl Kind {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct DetectedDebugger {
     /// What debugs it.
-    pub adapter: Adapter,
+    pub adapter: DebugAdapter,
     /// The program that does: an interpreter, or the adapter itself.
     pub tool: PathBuf,
     /// The folder without links.
-    pub real_folder: PathBuf,
+    pub real_dir: PathBuf,
     /// What installs packages in this project, if it is not pip.
-    pub lock: Option<String>,
+    pub package_manager: Option<String>,
 }
 
 /// Looks for all that a program needs: `program` and `files` must be there.
 ///
 /// # Errors
 /// What is missing, with the next step.
-pub async fn look(
+pub async fn detect_debugger(
     backend: &dyn ExecBackend,
-    kind: Option<Kind>,
+    kind: Option<ProgramKind>,
     program: Option<&Path>,
     folder: &Path,
     files: &[PathBuf],
     around: (&BTreeMap<OsString, OsString>, Option<Arc<Confinement>>),
-) -> Result<Found, ToolError> {
-    let kind_word = kind.map_or("auto", Kind::word);
+) -> Result<DetectedDebugger, ToolError> {
+    let kind_word = kind.map_or("auto", ProgramKind::as_str);
     let program_word = program.map(|path| path.as_os_str().to_owned()).unwrap_or_default();
     let first = ["-c", include_str!("assets/look.sh"), "sh", kind_word].map(OsString::from);
     let files = files.iter().map(|file| file.as_os_str().to_owned());
@@ -79,13 +79,13 @@ pub async fn look(
         output: StdioMode::Separate,
         confinement: around.1,
     };
-    let errand = CapturedCommand { spec: order, timeout: LIMIT, max_output_bytes: MOST };
+    let errand = CapturedCommand { spec: order, timeout: DETECT_TIMEOUT, max_output_bytes: MAX_OUTPUT_BYTES };
     let done = errand.run(backend, "look for a debugger").await?;
-    read(&String::from_utf8_lossy(&done.output), program)
+    parse_detection(&String::from_utf8_lossy(&done.output), program)
 }
 
 /// Reads what the script says.
-fn read(text: &str, program: Option<&Path>) -> Result<Found, ToolError> {
+fn parse_detection(text: &str, program: Option<&Path>) -> Result<DetectedDebugger, ToolError> {
     let pairs = || text.split('\0').filter_map(|pair| pair.split_once('='));
     let get = |key: &str| pairs().find(|(name, _)| *name == key).map(|(_, value)| value);
     if let Some(missing) = get("missing") {
@@ -94,14 +94,14 @@ fn read(text: &str, program: Option<&Path>) -> Result<Found, ToolError> {
     }
     let shown = program.map(|path| path.display().to_string()).unwrap_or_default();
     let (adapter, tool) = match get("kind").unwrap_or_default() {
-        "python" => (Adapter::Debugpy, get("tool").ok_or_else(|| absent("python3"))?),
-        "node" => (Adapter::Node, get("tool").ok_or_else(|| absent("node"))?),
+        "python" => (DebugAdapter::Debugpy, get("tool").ok_or_else(|| not_installed("python3"))?),
+        "node" => (DebugAdapter::Node, get("tool").ok_or_else(|| not_installed("node"))?),
         "native" => {
             if get("plain").is_some() {
                 return Err(ToolError::invalid(format!("{shown} is not executable"))
                     .with_hint("Build it with debug information and give the executable."));
             }
-            native(&get)?
+            native_debugger(&get)?
         }
         "script" => {
             return Err(ToolError::invalid(format!("{shown} is a script without a debugger here"))
@@ -115,15 +115,15 @@ fn read(text: &str, program: Option<&Path>) -> Result<Found, ToolError> {
                 ));
         }
     };
-    Ok(Found {
+    Ok(DetectedDebugger {
         adapter,
         tool: tool.into(),
-        real_folder: get("real").unwrap_or("/").into(),
-        lock: get("lock").map(str::to_owned),
+        real_dir: get("real").unwrap_or("/").into(),
+        package_manager: get("lock").map(str::to_owned),
     })
 }
 
-fn absent(name: &str) -> ToolError {
+fn not_installed(name: &str) -> ToolError {
     let install = format!("apt-get install {}", if name == "node" { "nodejs" } else { name });
     ToolError::unavailable(format!("{name} is not installed"))
         .with_hint(format!("Install it, for example with: {install}"))
@@ -131,17 +131,17 @@ fn absent(name: &str) -> ToolError {
         .with("install", install)
 }
 
-fn native<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<(Adapter, &'a str), ToolError> {
+fn native_debugger<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<(DebugAdapter, &'a str), ToolError> {
     if let Some(lldb) = get("lldb") {
-        return Ok((Adapter::Lldb, lldb));
+        return Ok((DebugAdapter::Lldb, lldb));
     }
-    let version = get("version").and_then(major);
+    let version = get("version").and_then(major_version);
     match (get("gdb"), version) {
-        (Some(gdb), Some(GDB..)) => Ok((Adapter::Gdb, gdb)),
+        (Some(gdb), Some(MIN_GDB_VERSION..)) => Ok((DebugAdapter::Gdb, gdb)),
         (found, version) => {
             let but = match (found, version) {
                 (Some(_), Some(version)) => {
-                    format!("; gdb {version} does not speak the protocol, gdb {GDB} does")
+                    format!("; gdb {version} does not speak the protocol, gdb {MIN_GDB_VERSION} does")
                 }
                 _ => String::new(),
             };
@@ -156,10 +156,10 @@ fn native<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<(Adapter, &'a st
 }
 
 /// The first number in `GNU gdb (Debian 13.1-3) 13.1`: its last word.
-fn major(version: &str) -> Option<u32> {
+fn major_version(version: &str) -> Option<u32> {
     version.split_whitespace().last()?.split('.').next()?.parse().ok()
 }
 
 #[cfg(test)]
-#[path = "look_tests.rs"]
+#[path = "detect_tests.rs"]
 mod tests;

@@ -2,9 +2,9 @@ use hermes_core::ErrorKind;
 
 use super::*;
 
-fn said(pairs: &[(&str, &str)]) -> Result<Found, ToolError> {
+fn said(pairs: &[(&str, &str)]) -> Result<DetectedDebugger, ToolError> {
     let text: String = pairs.iter().map(|(key, value)| format!("{key}={value}\0")).collect();
-    read(&text, Some(Path::new("/p/a b")))
+    parse_detection(&text, Some(Path::new("/p/a b")))
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn an_old_gdb_is_not_enough() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("gdb 13"), "{error:?}");
     let new = said(&[("kind", "native"), ("gdb", "/g"), ("version", "GNU gdb (GDB) 16.3")]);
-    assert_eq!(new.unwrap().adapter, Adapter::Gdb);
+    assert_eq!(new.unwrap().adapter, DebugAdapter::Gdb);
     let both =
         [("kind", "native"), ("lldb", "/l"), ("gdb", "/g"), ("version", "GNU gdb (GDB) 16.3")];
     assert_eq!(said(&both).unwrap().tool, Path::new("/l"));
