@@ -176,9 +176,9 @@ impl App {
             .with(Arc::new(measures::bounds(&config.settings)))
             .with(Arc::new(measures::times(&config.settings)))
             .with(Arc::new(measures::scripts(&config.settings)))
-            .with(Arc::new(hermes_repl::Limits {
+            .with(Arc::new(hermes_repl::ReplLimits {
                 mask: Some(Arc::clone(&secrets) as Arc<dyn OutputMask>),
-                ..hermes_repl::Limits::default()
+                ..hermes_repl::ReplLimits::default()
             }))
             .with::<dyn CheckpointReader>(kept)
             .with::<dyn NoticeSink>(Arc::clone(&notices) as Arc<dyn NoticeSink>)

@@ -6,60 +6,60 @@
 //! after it, but never in it.
 
 /// Digits of a length.
-const DIGITS: usize = 4;
+const LENGTH_DIGITS: usize = 4;
 /// The longest part; a pipe takes this much at once.
-const LONGEST: usize = 4096;
+const MAX_PART_BYTES: usize = 4096;
 
 /// A piece of a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum StreamPiece<'a> {
     /// What the code wrote.
-    Raw(&'a [u8]),
+    CodeOutput(&'a [u8]),
     /// A part of what the driver says.
-    Part(u8, &'a [u8]),
+    DriverPart(u8, &'a [u8]),
 }
 
 /// Takes a stream apart.
 #[derive(Debug)]
-pub(crate) struct Frames {
-    word: Vec<u8>,
-    held: Vec<u8>,
+pub(crate) struct FrameSplitter {
+    marker: Vec<u8>,
+    pending: Vec<u8>,
 }
 
-enum Found {
+enum ScanResult {
     /// At this place, of this kind, with this content.
     Part { at: usize, kind: u8, content: std::ops::Range<usize> },
     /// There may be one from here on.
-    Perhaps(usize),
+    Incomplete(usize),
     /// There is the word, and it means nothing.
-    Noise(usize),
+    NotAPart(usize),
 }
 
-impl Frames {
+impl FrameSplitter {
     /// For parts behind this word.
     pub(crate) fn new(word: &str) -> Self {
-        Self { word: [b"\x1e", word.as_bytes()].concat(), held: Vec::new() }
+        Self { marker: [b"\x1e", word.as_bytes()].concat(), pending: Vec::new() }
     }
 
     /// Goes through what has come.
-    pub(crate) fn feed(&mut self, bytes: &[u8], mut visit: impl FnMut(Piece<'_>)) {
-        self.held.extend_from_slice(bytes);
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut visit: impl FnMut(StreamPiece<'_>)) {
+        self.pending.extend_from_slice(bytes);
         let mut from = 0;
         loop {
-            let raw = |to: usize| self.held.get(from..to).filter(|raw| !raw.is_empty());
-            match self.find(from) {
-                Found::Part { at, kind, content } => {
-                    raw(at).into_iter().for_each(|raw| visit(Piece::Raw(raw)));
+            let raw = |to: usize| self.pending.get(from..to).filter(|raw| !raw.is_empty());
+            match self.scan(from) {
+                ScanResult::Part { at, kind, content } => {
+                    raw(at).into_iter().for_each(|raw| visit(StreamPiece::CodeOutput(raw)));
                     from = content.end;
-                    visit(Piece::Part(kind, self.held.get(content).unwrap_or_default()));
+                    visit(StreamPiece::DriverPart(kind, self.pending.get(content).unwrap_or_default()));
                 }
-                Found::Noise(at) => {
-                    raw(at + 1).into_iter().for_each(|raw| visit(Piece::Raw(raw)));
+                ScanResult::NotAPart(at) => {
+                    raw(at + 1).into_iter().for_each(|raw| visit(StreamPiece::CodeOutput(raw)));
                     from = at + 1;
                 }
-                Found::Perhaps(at) => {
-                    raw(at).into_iter().for_each(|raw| visit(Piece::Raw(raw)));
-                    self.held.drain(..at);
+                ScanResult::Incomplete(at) => {
+                    raw(at).into_iter().for_each(|raw| visit(StreamPiece::CodeOutput(raw)));
+                    self.pending.drain(..at);
                     return;
                 }
             }
@@ -68,48 +68,48 @@ impl Frames {
 
     /// No more is coming: what was held back was nothing but output.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
+        std::mem::take(&mut self.pending)
     }
 
-    fn find(&self, from: usize) -> Found {
+    fn scan(&self, from: usize) -> ScanResult {
         let mut start = from;
         loop {
-            let rest = self.held.get(start..).unwrap_or_default();
+            let rest = self.pending.get(start..).unwrap_or_default();
             let Some(skip) = rest.iter().position(|byte| *byte == 0x1e) else {
-                return Found::Perhaps(self.held.len());
+                return ScanResult::Incomplete(self.pending.len());
             };
             let at = start + skip;
-            let rest = self.held.get(at..).unwrap_or_default();
-            if rest.len() < self.word.len() {
-                if self.word.starts_with(rest) {
-                    return Found::Perhaps(at);
+            let rest = self.pending.get(at..).unwrap_or_default();
+            if rest.len() < self.marker.len() {
+                if self.marker.starts_with(rest) {
+                    return ScanResult::Incomplete(at);
                 }
-            } else if rest.starts_with(&self.word) {
-                return self.part(at);
+            } else if rest.starts_with(&self.marker) {
+                return self.parse_part(at);
             }
             start = at + 1;
         }
     }
 
     /// The part whose word is there.
-    fn part(&self, at: usize) -> Found {
-        let kind = at + self.word.len();
-        let begin = kind + 1 + DIGITS;
-        let (Some(letter), Some(digits)) = (self.held.get(kind), self.held.get(kind + 1..begin))
+    fn parse_part(&self, at: usize) -> ScanResult {
+        let kind = at + self.marker.len();
+        let begin = kind + 1 + LENGTH_DIGITS;
+        let (Some(letter), Some(digits)) = (self.pending.get(kind), self.pending.get(kind + 1..begin))
         else {
-            return Found::Perhaps(at);
+            return ScanResult::Incomplete(at);
         };
         let length = std::str::from_utf8(digits).ok();
         let length = length.and_then(|digits| usize::from_str_radix(digits, 16).ok());
         match length {
-            Some(length) if length <= LONGEST => {
+            Some(length) if length <= MAX_PART_BYTES => {
                 let content = begin..begin + length;
-                if self.held.len() < content.end {
-                    return Found::Perhaps(at);
+                if self.pending.len() < content.end {
+                    return ScanResult::Incomplete(at);
                 }
-                Found::Part { at, kind: *letter, content }
+                ScanResult::Part { at, kind: *letter, content }
             }
-            _ => Found::Noise(at),
+            _ => ScanResult::NotAPart(at),
         }
     }
 }

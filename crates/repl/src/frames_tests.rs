@@ -9,11 +9,11 @@ fn part(kind: char, text: &str) -> String {
 /// All that comes of a stream that is read in pieces of this size.
 fn read(stream: &[u8], size: usize) -> (Vec<u8>, Vec<(u8, Vec<u8>)>) {
     let (mut raw, mut parts) = (Vec::new(), Vec::new());
-    let mut frames = Frames::new(WORD);
+    let mut frames = FrameSplitter::new(WORD);
     for bytes in stream.chunks(size) {
         frames.feed(bytes, |piece| match piece {
-            Piece::Raw(bytes) => raw.extend_from_slice(bytes),
-            Piece::Part(kind, bytes) => parts.push((kind, bytes.to_vec())),
+            StreamPiece::CodeOutput(bytes) => raw.extend_from_slice(bytes),
+            StreamPiece::DriverPart(kind, bytes) => parts.push((kind, bytes.to_vec())),
         });
     }
     raw.extend(frames.finish());
@@ -47,10 +47,10 @@ fn a_word_without_a_length_is_output() {
 
 #[test]
 fn what_is_not_a_word_is_not_held_back() {
-    let mut frames = Frames::new(WORD);
+    let mut frames = FrameSplitter::new(WORD);
     let mut seen = Vec::new();
     frames.feed(b"a prompt\x1e: ", |piece| {
-        if let Piece::Raw(bytes) = piece {
+        if let StreamPiece::CodeOutput(bytes) = piece {
             seen.extend_from_slice(bytes);
         }
     });

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-const START: &str = include_str!("drivers/start.sh");
-const COMMON: &str = include_str!("drivers/common.py");
-const PYTHON: &str = include_str!("drivers/python.py");
-const SQL: &str = include_str!("drivers/sql.py");
-const NODE: &str = include_str!("drivers/node.cjs");
-const BASH: &str = include_str!("drivers/bash.sh");
+const START_SCRIPT: &str = include_str!("drivers/start.sh");
+const COMMON_DRIVER: &str = include_str!("drivers/common.py");
+const PYTHON_DRIVER: &str = include_str!("drivers/python.py");
+const SQL_DRIVER: &str = include_str!("drivers/sql.py");
+const NODE_DRIVER: &str = include_str!("drivers/node.cjs");
+const BASH_DRIVER: &str = include_str!("drivers/bash.sh");
 const BOOT_PYTHON: &str = include_str!("drivers/boot.py");
 const BOOT_NODE: &str = include_str!("drivers/boot.cjs");
 
 /// What an interpreter understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Language {
+pub enum ReplLanguage {
     /// Python 3.
     Python,
     /// JavaScript, by Node.
@@ -25,7 +25,7 @@ pub enum Language {
     Sql,
 }
 
-impl Language {
+impl ReplLanguage {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Language {
     }
 
     /// How to get its interpreter.
-    pub(crate) fn advice(self) -> &'static str {
+    pub(crate) fn install_hint(self) -> &'static str {
         match self {
             Self::Python | Self::Sql => {
                 "Install Python 3 (apt install python3), or set VIRTUAL_ENV."
@@ -60,26 +60,26 @@ impl Language {
             0 => String::new(),
             all => format!("--max-old-space-size={}", (all / 1024 / 4 * 3).max(64)),
         };
-        let words = [START, "hermes-repl", what, &kilobytes.to_string(), boot, &heap];
+        let words = [START_SCRIPT, "hermes-repl", what, &kilobytes.to_string(), boot, &heap];
         ["-c"].into_iter().chain(words).map(str::to_owned).collect()
     }
 
     /// What it is sent before anything else.
-    pub(crate) fn greeting(self) -> Vec<u8> {
+    pub(crate) fn driver_source(self) -> Vec<u8> {
         let driver = match self {
-            Self::Python => format!("{COMMON}\n{PYTHON}"),
-            Self::Sql => format!("{COMMON}\n{SQL}"),
-            Self::Javascript => NODE.to_owned(),
-            Self::Bash => return BASH.as_bytes().to_vec(),
+            Self::Python => format!("{COMMON_DRIVER}\n{PYTHON_DRIVER}"),
+            Self::Sql => format!("{COMMON_DRIVER}\n{SQL_DRIVER}"),
+            Self::Javascript => NODE_DRIVER.to_owned(),
+            Self::Bash => return BASH_DRIVER.as_bytes().to_vec(),
         };
-        sized(&driver)
+        length_prefixed(&driver)
     }
 
     /// The request to run something.
     pub(crate) fn request(self, id: u64, code: &str, types: bool) -> Vec<u8> {
         if self != Self::Bash {
             let request = serde_json::json!({ "id": id, "code": code, "types": types });
-            return sized(&request.to_string());
+            return length_prefixed(&request.to_string());
         }
         // A command of its own says how the code ended, so that it is said
         // even if an interrupt has thrown the rest of the line away.
@@ -87,11 +87,11 @@ impl Language {
         let line = format!(
             "{{ __hermes_begin {id}; }} 2>/dev/null; eval '{quoted}' </dev/null 4>&- 5>&-\n"
         );
-        [line.into_bytes(), self.reminder(id)].concat()
+        [line.into_bytes(), self.status_request(id)].concat()
     }
 
     /// Asks once more how something ended.
-    pub(crate) fn reminder(self, id: u64) -> Vec<u8> {
+    pub(crate) fn status_request(self, id: u64) -> Vec<u8> {
         match self {
             // A shell that tells each command does not tell of ours.
             Self::Bash => format!("{{ __hermes_end {id}; }} 2>/dev/null\n").into_bytes(),
@@ -100,6 +100,6 @@ impl Language {
     }
 }
 
-fn sized(text: &str) -> Vec<u8> {
+fn length_prefixed(text: &str) -> Vec<u8> {
     format!("{}\n{text}", text.len()).into_bytes()
 }

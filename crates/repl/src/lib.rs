@@ -4,19 +4,19 @@
 //! driver in it takes code and tells what came of it; what the code itself
 //! writes comes on the same streams, and `frames` keeps the two apart.
 
-mod answer;
+mod result;
 mod frames;
 mod interpreter;
 mod language;
 mod limits;
-mod pictures;
+mod images;
 mod sessions;
 mod start;
-mod talk;
-mod walls;
+mod exchange;
+mod sandbox_check;
 
-pub use answer::{Answer, Failure, Shown, Status, Written};
-pub use language::Language;
-pub use limits::Limits;
-pub use pictures::Picture;
-pub use sessions::{Ask, Interpreters, Listed, Own, Stopped};
+pub use result::{ReplResult, CodeError, RenderedValue, ReplStatus, CapturedOutput};
+pub use language::ReplLanguage;
+pub use limits::ReplLimits;
+pub use images::SavedImage;
+pub use sessions::{RunRequest, InterpreterPool, ListedInterpreter, EnvProvider, InterruptOutcome};

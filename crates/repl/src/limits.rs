@@ -7,13 +7,13 @@ use hermes_exec::output::OutputMask;
 
 /// How much an interpreter may use.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct ReplLimits {
     /// How long code may run if the call does not say.
     pub timeout: Duration,
     /// How long the longest call may ask for.
-    pub longest: Duration,
+    pub max_timeout: Duration,
     /// How long an interpreter that is not used is kept.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Bytes of memory of each of its processes; none is as much as there is.
     pub memory: Option<u64>,
     /// Interpreters of one session at a time.
@@ -31,12 +31,12 @@ pub struct Limits {
     pub mask: Option<Arc<dyn OutputMask>>,
 }
 
-impl Default for Limits {
+impl Default for ReplLimits {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(120),
-            longest: Duration::from_secs(3600),
-            idle: Duration::from_secs(30 * 60),
+            max_timeout: Duration::from_secs(3600),
+            idle_timeout: Duration::from_secs(30 * 60),
             memory: Some(4 << 30),
             sessions: 16,
             grace: Duration::from_secs(5),

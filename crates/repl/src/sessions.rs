@@ -10,50 +10,50 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_exec::{ProcessExit, KILL_GRACE, JobRegistry};
 use serde::Serialize;
 
-use crate::answer::Answer;
-use crate::interpreter::Interpreter;
-use crate::language::Language;
-use crate::limits::Limits;
-use crate::pictures::as_name;
-use crate::start::Start;
-use crate::talk::{AGAIN, Question, describe};
-use crate::walls;
+use crate::result::ReplResult;
+use crate::interpreter::InterpreterProcess;
+use crate::language::ReplLanguage;
+use crate::limits::ReplLimits;
+use crate::images::path_component;
+use crate::start::InterpreterLauncher;
+use crate::exchange::{INTERRUPT_RETRY_INTERVAL, CodeRequest, describe_exit};
+use crate::sandbox_check;
 
 /// What is said of pictures that were drawn in another place.
-const AWAY: &str = "The files are on the machine of hermes: read_file shows them, programs over \
+const REMOTE_IMAGES_NOTE: &str = "The files are on the machine of hermes: read_file shows them, programs over \
                     there do not see them.";
 
 /// What of the environment of this program may be passed on.
-pub type Own = fn() -> Vec<(String, String)>;
+pub type EnvProvider = fn() -> Vec<(String, String)>;
 
 /// All interpreters of a program.
 #[derive(Debug, Default)]
-pub struct Interpreters {
-    table: Mutex<BTreeMap<Key, Arc<Slot>>>,
+pub struct InterpreterPool {
+    slots: Mutex<BTreeMap<InterpreterKey, Arc<InterpreterSlot>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct InterpreterKey {
     session: String,
-    language: Language,
+    language: ReplLanguage,
     name: String,
 }
 
 /// A place for an interpreter, whether there is one or not.
 #[derive(Debug, Default)]
-struct Slot {
+struct InterpreterSlot {
     /// Whoever holds it asks.
     turn: Arc<tokio::sync::Mutex<()>>,
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    living: Option<Arc<Interpreter>>,
+struct SlotState {
+    running: Option<Arc<InterpreterProcess>>,
     /// What has become of the last one, for whoever comes next.
-    farewell: Option<String>,
+    end_note: Option<String>,
     /// How many questions there were.
-    count: u64,
+    runs: u64,
     /// How many calls are at it, one of which may be starting an interpreter.
     calls: usize,
 }
@@ -61,16 +61,16 @@ struct State {
 /// A slot that a call is at: as long as this lasts it counts among those that
 /// are in use.
 #[derive(Debug)]
-struct Claim(Arc<Slot>);
+struct SlotClaim(Arc<InterpreterSlot>);
 
-impl Claim {
-    fn of(slot: Arc<Slot>) -> Self {
+impl SlotClaim {
+    fn new(slot: Arc<InterpreterSlot>) -> Self {
         lock(&slot.state).calls += 1;
         Self(slot)
     }
 }
 
-impl Drop for Claim {
+impl Drop for SlotClaim {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         state.calls = state.calls.saturating_sub(1);
@@ -79,18 +79,18 @@ impl Drop for Claim {
 
 /// A piece of code for an interpreter.
 #[derive(Debug)]
-pub struct Ask {
+pub struct RunRequest {
     /// Its language.
-    pub language: Language,
+    pub language: ReplLanguage,
     /// The name of the interpreter.
     pub name: String,
     /// The code.
     pub code: String,
     /// Whether it is JavaScript with types.
-    pub types: bool,
+    pub typescript: bool,
     /// Whether it was judged by what the interpreter knows, and must not be run
     /// by another one.
-    pub relies: bool,
+    pub needs_state: bool,
     /// How long it may take; none is the usual time.
     pub timeout: Option<Duration>,
     /// The file of an SQL session; none is memory.
@@ -98,18 +98,18 @@ pub struct Ask {
     /// Where it runs.
     pub jobs: Arc<JobRegistry>,
     /// How much it may use.
-    pub limits: Arc<Limits>,
+    pub limits: Arc<ReplLimits>,
     /// What of the environment of this program may be passed on.
-    pub own: Own,
+    pub own_env: EnvProvider,
 }
 
 /// An interpreter, for whoever wants to know what there is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed {
+pub struct ListedInterpreter {
     /// Its name.
     pub session: String,
     /// Its language.
-    pub language: Language,
+    pub language: ReplLanguage,
     /// Whether it is running code.
     pub busy: bool,
     /// Its version and program.
@@ -128,19 +128,19 @@ pub struct Listed {
 
 /// What became of an interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
+pub enum InterruptOutcome {
     /// The code has stopped.
     Stopped,
     /// Nothing was running.
     Idle,
     /// The code does not care.
-    Deaf,
+    Ignored,
 }
 
-impl Interpreters {
+impl InterpreterPool {
     /// Runs a piece of code. Those for one interpreter take turns.
-    pub async fn run(&self, ask: Ask, cx: &ToolContext) -> Result<Answer, ToolError> {
-        let key = Key {
+    pub async fn run(&self, ask: RunRequest, cx: &ToolContext) -> Result<ReplResult, ToolError> {
+        let key = InterpreterKey {
             session: cx.session.id().to_owned(),
             language: ask.language,
             name: ask.name.clone(),
@@ -157,8 +157,8 @@ impl Interpreters {
 
     /// The slot of an interpreter, which is in use from now on: to start one takes
     /// a while, and others must not take its place.
-    fn claim(&self, key: &Key, most: usize) -> Result<Claim, ToolError> {
-        let mut table = lock(&self.table);
+    fn claim(&self, key: &InterpreterKey, most: usize) -> Result<SlotClaim, ToolError> {
+        let mut table = lock(&self.slots);
         if !table.get(key).is_some_and(|slot| slot.is_used()) {
             let own = table.iter().filter(|(other, _)| other.session == key.session);
             let used: Vec<String> = own
@@ -173,24 +173,24 @@ impl Interpreters {
                 )));
             }
         }
-        Ok(Claim::of(Arc::clone(table.entry(key.clone()).or_default())))
+        Ok(SlotClaim::new(Arc::clone(table.entry(key.clone()).or_default())))
     }
 
     /// Those of a session that run.
-    pub fn list(&self, session: &str) -> Vec<Listed> {
-        let table = lock(&self.table);
+    pub fn list(&self, session: &str) -> Vec<ListedInterpreter> {
+        let table = lock(&self.slots);
         let own = table.iter().filter(|(key, _)| key.session == session);
         own.filter_map(|(key, slot)| {
-            let interpreter = slot.living()?;
-            Some(Listed {
+            let interpreter = slot.running()?;
+            Some(ListedInterpreter {
                 session: key.name.clone(),
                 language: key.language,
                 busy: slot.is_busy(),
                 interpreter: interpreter.describe(),
-                database: interpreter.made.database.clone(),
+                database: interpreter.spec.database.clone(),
                 pid: interpreter.pid,
-                idle_seconds: interpreter.idle().as_secs(),
-                count: lock(&slot.state).count,
+                idle_seconds: interpreter.idle_time().as_secs(),
+                count: lock(&slot.state).runs,
             })
         })
         .collect()
@@ -200,29 +200,29 @@ impl Interpreters {
     pub async fn interrupt(
         &self,
         session: &str,
-        language: Language,
+        language: ReplLanguage,
         name: &str,
         grace: Duration,
-    ) -> Result<Stopped, ToolError> {
-        let slot = self.known(session, language, name)?;
-        let Some(interpreter) = slot.living() else { return Ok(Stopped::Idle) };
-        let before = lock(&slot.state).count;
+    ) -> Result<InterruptOutcome, ToolError> {
+        let slot = self.find_slot(session, language, name)?;
+        let Some(interpreter) = slot.running() else { return Ok(InterruptOutcome::Idle) };
+        let before = lock(&slot.state).runs;
         if !slot.is_busy() {
-            return Ok(Stopped::Idle);
+            return Ok(InterruptOutcome::Idle);
         }
         // A shell does not hear an interrupt between two programs.
-        let pause = if language == Language::Bash { AGAIN } else { grace };
+        let pause = if language == ReplLanguage::Bash { INTERRUPT_RETRY_INTERVAL } else { grace };
         let until = Instant::now() + grace;
         loop {
-            interpreter.stop(before).await;
+            interpreter.interrupt_run(before).await;
             let wait = pause.min(until.saturating_duration_since(Instant::now()));
             let done = tokio::time::timeout(wait, slot.turn.lock()).await.is_ok();
             // Another question may have come in between.
-            if done || lock(&slot.state).count != before {
-                return Ok(Stopped::Stopped);
+            if done || lock(&slot.state).runs != before {
+                return Ok(InterruptOutcome::Stopped);
             }
             if Instant::now() >= until {
-                return Ok(Stopped::Deaf);
+                return Ok(InterruptOutcome::Ignored);
             }
         }
     }
@@ -231,33 +231,33 @@ impl Interpreters {
     pub async fn close(
         &self,
         session: &str,
-        language: Language,
+        language: ReplLanguage,
         name: &str,
     ) -> Result<bool, ToolError> {
-        let slot = self.known(session, language, name)?;
-        let living = slot.living();
+        let slot = self.find_slot(session, language, name)?;
+        let living = slot.running();
         if let Some(interpreter) = &living {
-            interpreter.end(KILL_GRACE).await;
+            interpreter.terminate(KILL_GRACE).await;
         }
         let mut state = lock(&slot.state);
-        (state.living, state.farewell) = (None, None);
+        (state.running, state.end_note) = (None, None);
         Ok(living.is_some())
     }
 
     /// Ends all of them.
     pub async fn close_all(&self) {
-        let slots: Vec<_> = std::mem::take(&mut *lock(&self.table)).into_values().collect();
-        let living = slots.iter().filter_map(|slot| slot.living());
+        let slots: Vec<_> = std::mem::take(&mut *lock(&self.slots)).into_values().collect();
+        let living = slots.iter().filter_map(|slot| slot.running());
         let ends =
-            living.map(|interpreter| tokio::spawn(async move { interpreter.end(KILL_GRACE).await }));
+            living.map(|interpreter| tokio::spawn(async move { interpreter.terminate(KILL_GRACE).await }));
         for end in ends.collect::<Vec<_>>() {
             let _ = end.await;
         }
     }
 
-    fn known(&self, session: &str, language: Language, name: &str) -> Result<Arc<Slot>, ToolError> {
-        let key = Key { session: session.to_owned(), language, name: name.to_owned() };
-        let found = lock(&self.table).get(&key).cloned();
+    fn find_slot(&self, session: &str, language: ReplLanguage, name: &str) -> Result<Arc<InterpreterSlot>, ToolError> {
+        let key = InterpreterKey { session: session.to_owned(), language, name: name.to_owned() };
+        let found = lock(&self.slots).get(&key).cloned();
         found.ok_or_else(|| {
             let all = self.list(session);
             let names = all.iter().map(|one| format!("{} {}", one.language.name(), one.session));
@@ -272,28 +272,28 @@ impl Interpreters {
     }
 }
 
-impl Slot {
+impl InterpreterSlot {
     fn is_busy(&self) -> bool {
         self.turn.try_lock().is_err()
     }
 
     /// Whether there is an interpreter, or may be one in a moment.
     fn is_used(&self) -> bool {
-        lock(&self.state).calls > 0 || self.living().is_some()
+        lock(&self.state).calls > 0 || self.running().is_some()
     }
 
     /// The interpreter, if there is one and it runs.
-    fn living(&self) -> Option<Arc<Interpreter>> {
-        lock(&self.state).living.clone().filter(|interpreter| interpreter.ended().is_none())
+    fn running(&self) -> Option<Arc<InterpreterProcess>> {
+        lock(&self.state).running.clone().filter(|interpreter| interpreter.exit_status().is_none())
     }
 
     async fn run(
         self: Arc<Self>,
-        ask: Ask,
-        key: &Key,
+        ask: RunRequest,
+        key: &InterpreterKey,
         cx: &ToolContext,
-    ) -> Result<Answer, ToolError> {
-        let timeout = ask.timeout.unwrap_or(ask.limits.timeout).min(ask.limits.longest);
+    ) -> Result<ReplResult, ToolError> {
+        let timeout = ask.timeout.unwrap_or(ask.limits.timeout).min(ask.limits.max_timeout);
         let until = Instant::now() + timeout;
         let turn = cx.run_until_cancelled(tokio::time::timeout(timeout, Arc::clone(&self.turn).lock_owned()));
         let Ok(_turn) = turn.await? else {
@@ -303,90 +303,90 @@ impl Slot {
                 .with_hint("The code was not run. action=interrupt stops what is running."));
         };
         let mut notes = Vec::new();
-        let interpreter = self.ready(&ask, key, cx, &mut notes).await?;
+        let interpreter = self.ensure_running(&ask, key, cx, &mut notes).await?;
         let id = {
             let mut state = lock(&self.state);
-            state.count += 1;
-            state.count
+            state.runs += 1;
+            state.runs
         };
-        let folder = picture_folder(&ask.jobs, key);
+        let folder = image_dir(&ask.jobs, key);
         let left = until.saturating_duration_since(Instant::now());
-        let question = Question {
+        let question = CodeRequest {
             id,
             code: &ask.code,
-            types: ask.types,
+            typescript: ask.typescript,
             // The start of an interpreter is not the fault of the code.
             timeout: left.max(timeout / 2),
             limits: &ask.limits,
-            folder: &folder,
+            image_dir: &folder,
         };
-        let mut answer = interpreter.ask(&question, cx).await;
+        let mut answer = interpreter.execute(&question, cx).await;
         notes.append(&mut answer.notes);
-        if !answer.pictures.is_empty() && !ask.jobs.backend().is_local() {
-            notes.push(AWAY.to_owned());
+        if !answer.images.is_empty() && !ask.jobs.backend().is_local() {
+            notes.push(REMOTE_IMAGES_NOTE.to_owned());
         }
         answer.notes = notes;
-        if interpreter.ended().is_some() {
+        if interpreter.exit_status().is_some() {
             // It is told in this answer.
-            lock(&self.state).living = None;
+            lock(&self.state).running = None;
         }
         Ok(answer)
     }
 
     /// The interpreter, which is started if need be.
-    async fn ready(
+    async fn ensure_running(
         self: &Arc<Self>,
-        ask: &Ask,
-        key: &Key,
+        ask: &RunRequest,
+        key: &InterpreterKey,
         cx: &ToolContext,
         notes: &mut Vec<String>,
-    ) -> Result<Arc<Interpreter>, ToolError> {
-        let known = lock(&self.state).living.clone();
+    ) -> Result<Arc<InterpreterProcess>, ToolError> {
+        let known = lock(&self.state).running.clone();
         if let Some(interpreter) = known {
-            let confinement = interpreter.made.confinement.as_deref();
-            if let Some(exit) = interpreter.ended() {
-                notes.push(gone(exit));
+            let confinement = interpreter.spec.confinement.as_deref();
+            if let Some(exit) = interpreter.exit_status() {
+                notes.push(exit_note(exit));
             } else if let Some(breach) =
-                walls::breach(confinement, cx.confinement.as_deref(), |path| {
-                    interpreter.precedes(path)
+                sandbox_check::find_breach(confinement, cx.confinement.as_deref(), |path| {
+                    interpreter.predates(path)
                 })
             {
-                interpreter.end(KILL_GRACE).await;
-                notes.push(breach.told());
+                interpreter.terminate(KILL_GRACE).await;
+                notes.push(breach.message());
             } else {
-                refuse_other_database(&interpreter, ask)?;
+                check_database(&interpreter, ask)?;
                 return Ok(interpreter);
             }
         }
-        if ask.relies {
-            lock(&self.state).living = None;
+        if ask.needs_state {
+            lock(&self.state).running = None;
             let message = "The interpreter has ended, and with it what earlier calls defined";
             return Err(ToolError::conflict(message)
                 .with_hint("Nothing was run. Define it anew, or make the call again without it."));
         }
-        let start = Start {
+        let start = InterpreterLauncher {
             language: ask.language,
             database: ask.database.clone(),
             jobs: &ask.jobs,
             limits: &ask.limits,
-            own: ask.own,
+            own_env: ask.own_env,
             name: &key.name,
         };
-        let interpreter = start.begin(cx).await?;
+        let interpreter = start.launch(cx).await?;
         let mut state = lock(&self.state);
-        notes.extend(state.farewell.take());
-        state.living = Some(Arc::clone(&interpreter));
+        notes.extend(state.end_note.take());
+        state.running = Some(Arc::clone(&interpreter));
         drop(state);
-        tokio::spawn(Arc::clone(self).watch(Arc::clone(&interpreter), ask.limits.idle));
+        tokio::spawn(Arc::clone(self).end_when_idle(Arc::clone(&interpreter), ask.limits.idle_timeout));
         Ok(interpreter)
     }
 
     /// Ends an interpreter that nobody uses.
-    async fn watch(self: Arc<Self>, interpreter: Arc<Interpreter>, most: Duration) {
+    async fn end_when_idle(self: Arc<Self>, interpreter: Arc<InterpreterProcess>, most: Duration) {
         loop {
-            let left = most.saturating_sub(interpreter.idle());
+            let left = most.saturating_sub(interpreter.idle_time());
             tokio::select! {
-                _ = interpreter.exit() => return,
+                _ = interpreter.wait_exit() => return,
                 () = tokio::time::sleep(left.max(Duration::from_millis(10))) => {}
             }
             let Ok(_turn) = self.turn.try_lock() else {
@@ -394,37 +394,37 @@ impl Slot {
                 tokio::time::sleep(most.min(Duration::from_secs(1))).await;
                 continue;
             };
-            if interpreter.idle() < most {
+            if interpreter.idle_time() < most {
                 continue;
             }
-            interpreter.end(KILL_GRACE).await;
+            interpreter.terminate(KILL_GRACE).await;
             let mut state = lock(&self.state);
-            state.living = None;
-            state.farewell = Some(format!(
+            state.running = None;
+            state.end_note = Some(format!(
                 "The interpreter was not used for {} and was ended; this is a new one, without the earlier state.",
-                spoken(most)
+                format_duration(most)
             ));
             return;
         }
     }
 }
 
-fn gone(exit: ProcessExit) -> String {
+fn exit_note(exit: ProcessExit) -> String {
     format!(
         "The interpreter {} since the last call; this is a new one, without the earlier state.",
-        describe(exit)
+        describe_exit(exit)
     )
 }
 
-fn spoken(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     match time.as_secs() {
         0..=119 => format!("{} s", time.as_secs_f64()),
         seconds => format!("{} minutes", seconds / 60),
     }
 }
 
-fn refuse_other_database(interpreter: &Interpreter, ask: &Ask) -> Result<(), ToolError> {
-    let own = interpreter.made.database.as_deref();
+fn check_database(interpreter: &InterpreterProcess, ask: &RunRequest) -> Result<(), ToolError> {
+    let own = interpreter.spec.database.as_deref();
     match ask.database.as_deref() {
         Some(wanted) if own != Some(wanted) => {
             let own = own.unwrap_or(Path::new(":memory:")).display();
@@ -437,9 +437,9 @@ fn refuse_other_database(interpreter: &Interpreter, ask: &Ask) -> Result<(), Too
 }
 
 /// Where the pictures of an interpreter go.
-fn picture_folder(jobs: &JobRegistry, key: &Key) -> PathBuf {
-    let own = format!("{}-{}", key.language.name(), as_name(&key.name));
-    jobs.directory().join("repl").join(as_name(&key.session)).join(own)
+fn image_dir(jobs: &JobRegistry, key: &InterpreterKey) -> PathBuf {
+    let own = format!("{}-{}", key.language.name(), path_component(&key.name));
+    jobs.directory().join("repl").join(path_component(&key.session)).join(own)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -12,69 +12,69 @@ use hermes_exec::job_records::{self, JobRecord};
 use hermes_exec::shell_env::ShellEnv;
 use hermes_exec::{StdinSource, JobRegistry, CommandSpec, StdioMode, tree};
 
-use crate::interpreter::{Interpreter, Made};
-use crate::language::Language;
-use crate::limits::Limits;
-use crate::sessions::Own;
+use crate::interpreter::{InterpreterProcess, InterpreterSpec};
+use crate::language::ReplLanguage;
+use crate::limits::ReplLimits;
+use crate::sessions::EnvProvider;
 
 /// How long an interpreter may take until it can be asked something.
-const FIRST: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What an interpreter is started with.
 #[derive(Debug)]
-pub(crate) struct Start<'a> {
-    pub(crate) language: Language,
+pub(crate) struct InterpreterLauncher<'a> {
+    pub(crate) language: ReplLanguage,
     pub(crate) database: Option<PathBuf>,
     pub(crate) jobs: &'a Arc<JobRegistry>,
-    pub(crate) limits: &'a Limits,
-    pub(crate) own: Own,
+    pub(crate) limits: &'a ReplLimits,
+    pub(crate) own_env: EnvProvider,
     pub(crate) name: &'a str,
 }
 
-impl Start<'_> {
+impl InterpreterLauncher<'_> {
     /// Starts it, and waits until it can be asked something.
-    pub(crate) async fn begin(self, cx: &ToolContext) -> Result<Arc<Interpreter>, ToolError> {
-        let word = fresh_word();
-        let order = self.order(&word, cx).await?;
+    pub(crate) async fn launch(self, cx: &ToolContext) -> Result<Arc<InterpreterProcess>, ToolError> {
+        let word = random_marker();
+        let order = self.command_spec(&word, cx).await?;
         let id = self.jobs.fresh_id();
         // What was there before is in its walls.
         let since = SystemTime::now();
         let started = self.jobs.backend().start(&id, order).await?;
-        let entry = started.pid.map(|pid| self.entry(&id, pid, cx));
-        let made = Made {
+        let entry = started.pid.map(|pid| self.job_record(&id, pid, cx));
+        let made = InterpreterSpec {
             id,
-            word,
+            marker: word,
             language: self.language,
             database: self.database.clone(),
             confinement: cx.confinement.clone(),
             jobs: Arc::clone(self.jobs),
             mask: self.limits.mask.clone(),
-            since,
+            sandboxed_at: since,
         };
-        let interpreter = Interpreter::attend(started, made)?;
+        let interpreter = InterpreterProcess::from_started(started, made)?;
         if let Some(entry) = entry {
-            tokio::spawn(Arc::clone(&interpreter).write_down(entry));
+            tokio::spawn(Arc::clone(&interpreter).persist(entry));
         }
-        let first = interpreter.greet();
-        match tokio::time::timeout(FIRST, cx.run_until_cancelled(first)).await {
+        let first = interpreter.handshake();
+        match tokio::time::timeout(STARTUP_TIMEOUT, cx.run_until_cancelled(first)).await {
             Ok(Ok(Ok(()))) => Ok(interpreter),
             Ok(Ok(Err(why))) => {
-                interpreter.end(Duration::ZERO).await;
-                Err(self.refused(&why))
+                interpreter.terminate(Duration::ZERO).await;
+                Err(self.startup_error(&why))
             }
             Ok(Err(cancelled)) => {
-                interpreter.end(Duration::ZERO).await;
+                interpreter.terminate(Duration::ZERO).await;
                 Err(cancelled)
             }
             Err(_) => {
-                interpreter.end(Duration::ZERO).await;
-                let message = format!("{} did not come up in {FIRST:?}", self.language.name());
+                interpreter.terminate(Duration::ZERO).await;
+                let message = format!("{} did not come up in {STARTUP_TIMEOUT:?}", self.language.name());
                 Err(ToolError::new(ErrorKind::Timeout, message))
             }
         }
     }
 
-    fn refused(&self, why: &str) -> ToolError {
+    fn startup_error(&self, why: &str) -> ToolError {
         // The driver of SQL says so of the file that it was given.
         if let (Some(said), Some(file)) = (why.strip_prefix("hermes-database: "), &self.database) {
             let message = format!("The database {} cannot be opened: {said}", file.display());
@@ -88,11 +88,11 @@ impl Start<'_> {
         }
         let name = self.language.name();
         ToolError::unavailable(format!("No interpreter for {name} can be started: {why}"))
-            .with_hint(self.language.advice())
+            .with_hint(self.language.install_hint())
     }
 
-    async fn order(&self, word: &str, cx: &ToolContext) -> Result<CommandSpec, ToolError> {
-        let around = ShellEnv::for_call(self.jobs, StdioMode::Separate, cx, self.own).await?;
+    async fn command_spec(&self, word: &str, cx: &ToolContext) -> Result<CommandSpec, ToolError> {
+        let around = ShellEnv::for_call(self.jobs, StdioMode::Separate, cx, self.own_env).await?;
         let is_here = around.host.is_none();
         let mut environment = around.environment();
         let mut set = |name: &str, value: OsString| environment.insert(name.into(), value);
@@ -104,7 +104,7 @@ impl Start<'_> {
             set("HERMES_REPL_DATABASE", database.into());
         }
         let confinement = match (&cx.confinement, is_here) {
-            (Some(held), true) => Some(self.widened(held, cx)?),
+            (Some(held), true) => Some(self.with_scratch_dir(held, cx)?),
             // The walls of another place hold it there.
             _ => None,
         };
@@ -125,7 +125,7 @@ impl Start<'_> {
         })
     }
 
-    fn widened(&self, held: &Confinement, cx: &ToolContext) -> Result<Arc<Confinement>, ToolError> {
+    fn with_scratch_dir(&self, held: &Confinement, cx: &ToolContext) -> Result<Arc<Confinement>, ToolError> {
         let mut held = held.clone();
         held.write.push(self.jobs.scratch(cx.session.id())?);
         Ok(Arc::new(held))
@@ -133,7 +133,7 @@ impl Start<'_> {
 
     /// What is written down of it, so that the next program finds it if this
     /// one crashes.
-    fn entry(&self, id: &str, pid: u32, cx: &ToolContext) -> JobRecord {
+    fn job_record(&self, id: &str, pid: u32, cx: &ToolContext) -> JobRecord {
         let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         JobRecord {
@@ -154,7 +154,7 @@ impl Start<'_> {
 }
 
 /// A word that nobody writes by chance.
-fn fresh_word() -> String {
+fn random_marker() -> String {
     let half = |salt: u64| {
         let mut hasher = RandomState::new().build_hasher();
         hasher.write_u64(salt);

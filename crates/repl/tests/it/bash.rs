@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use hermes_repl::{Language, Status};
+use hermes_repl::{ReplLanguage, ReplStatus};
 
 use crate::bench::Bench;
 
-const BASH: Language = Language::Bash;
+const BASH: ReplLanguage = ReplLanguage::Bash;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_before_is_known() {
@@ -15,18 +15,18 @@ async fn what_was_said_before_is_known() {
             "declare -A m=([a]=1); f() { echo \"f: $1 it's\"; }; cd /; alias hi='echo hello'",
         )
         .await;
-    assert_eq!((answer.status, answer.exit_code), (Status::Ok, Some(0)), "{answer:?}");
+    assert_eq!((answer.status, answer.exit_code), (ReplStatus::Ok, Some(0)), "{answer:?}");
     assert_eq!((answer.stdout.text.as_str(), answer.stderr.text.as_str()), ("", ""));
     let answer = bench.answer(BASH, "f 'x y'; echo ${m[a]}; pwd; hi; echo oops >&2; false").await;
     assert_eq!(answer.stdout.text, "f: x y it's\n1\n/\nhello\n");
     assert_eq!(answer.stderr.text, "oops\n");
-    assert_eq!((answer.status, answer.exit_code), (Status::Error, Some(1)));
+    assert_eq!((answer.status, answer.exit_code), (ReplStatus::Error, Some(1)));
     assert_eq!(bench.answer(BASH, "echo $?").await.stdout.text, "1\n");
     let answer =
         bench.answer(BASH, "read x; echo \"<$x>\"; cat; echo !x; cat <<'E'\nin 'here'\nE").await;
     assert_eq!(answer.stdout.text, "<>\n!x\nin 'here'\n");
     let answer = bench.answer(BASH, "for i in").await;
-    assert_eq!(answer.status, Status::Error);
+    assert_eq!(answer.status, ReplStatus::Error);
     assert!(answer.stderr.text.contains("syntax error"), "{answer:?}");
     assert_eq!(bench.answer(BASH, "nonesuch-program").await.exit_code, Some(127));
     bench.close().await;
@@ -44,7 +44,7 @@ async fn a_command_that_takes_too_long_is_stopped_and_the_state_kept() {
         let mut ask = bench.ask(BASH, code);
         ask.timeout = Some(Duration::from_millis(700));
         let answer = bench.try_ask(ask).await.unwrap();
-        assert_eq!(answer.status, Status::Timeout, "{code}: {answer:?}");
+        assert_eq!(answer.status, ReplStatus::Timeout, "{code}: {answer:?}");
         assert_eq!((answer.stdout.text.as_str(), answer.stderr.text.trim()), ("", ""), "{code}");
         assert_eq!(bench.answer(BASH, "echo $kept").await.stdout.text, "7\n", "{code}");
     }
@@ -55,9 +55,9 @@ async fn a_command_that_takes_too_long_is_stopped_and_the_state_kept() {
 async fn output_that_the_code_leads_elsewhere_does_not_disturb() {
     let bench = Bench::new();
     let answer = bench.answer(BASH, "exec >file 2>&1; echo into it").await;
-    assert_eq!((answer.status, answer.stdout.text.as_str()), (Status::Ok, ""));
+    assert_eq!((answer.status, answer.stdout.text.as_str()), (ReplStatus::Ok, ""));
     let answer = bench.answer(BASH, "exec >/dev/null; exit 4").await;
-    assert_eq!((answer.status, answer.exit_code), (Status::Ended, Some(4)), "{answer:?}");
+    assert_eq!((answer.status, answer.exit_code), (ReplStatus::Ended, Some(4)), "{answer:?}");
     assert_eq!(bench.answer(BASH, "cat file").await.stdout.text, "into it\n");
     bench.close().await;
 }

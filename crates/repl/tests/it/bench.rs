@@ -8,14 +8,14 @@ use std::{env, fs};
 use hermes_core::{ToolContext, ToolError};
 use hermes_exec::JobRegistry;
 use hermes_exec::output::OutputMask;
-use hermes_repl::{Answer, Ask, Interpreters, Language, Limits, Status};
+use hermes_repl::{ReplResult, RunRequest, InterpreterPool, ReplLanguage, ReplLimits, ReplStatus};
 use tempfile::TempDir;
 
 pub(crate) struct Bench {
     _folder: TempDir,
     pub(crate) cx: ToolContext,
-    pub(crate) all: Arc<Interpreters>,
-    pub(crate) limits: Arc<Limits>,
+    pub(crate) all: Arc<InterpreterPool>,
+    pub(crate) limits: Arc<ReplLimits>,
     pub(crate) jobs: Arc<JobRegistry>,
     jobs_folder: TempDir,
 }
@@ -30,10 +30,10 @@ impl OutputMask for Nothing {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        Self::with(Limits { mask: Some(Arc::new(Nothing)), ..Limits::default() })
+        Self::with(ReplLimits { mask: Some(Arc::new(Nothing)), ..ReplLimits::default() })
     }
 
-    pub(crate) fn with(limits: Limits) -> Self {
+    pub(crate) fn with(limits: ReplLimits) -> Self {
         let (folder, jobs_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let path = folder.path().canonicalize().unwrap();
         Self {
@@ -50,33 +50,33 @@ impl Bench {
         self.cx.working_dir.cwd()
     }
 
-    pub(crate) fn ask(&self, language: Language, code: &str) -> Ask {
-        Ask {
+    pub(crate) fn ask(&self, language: ReplLanguage, code: &str) -> RunRequest {
+        RunRequest {
             language,
             name: "main".to_owned(),
             code: code.to_owned(),
-            relies: false,
-            types: false,
+            needs_state: false,
+            typescript: false,
             timeout: Some(Duration::from_secs(60)),
             database: None,
             jobs: Arc::clone(&self.jobs),
             limits: Arc::clone(&self.limits),
-            own: || env::vars().collect(),
+            own_env: || env::vars().collect(),
         }
     }
 
-    pub(crate) async fn try_ask(&self, ask: Ask) -> Result<Answer, ToolError> {
+    pub(crate) async fn try_ask(&self, ask: RunRequest) -> Result<ReplResult, ToolError> {
         self.all.run(ask, &self.cx).await
     }
 
-    pub(crate) async fn answer(&self, language: Language, code: &str) -> Answer {
+    pub(crate) async fn answer(&self, language: ReplLanguage, code: &str) -> ReplResult {
         self.try_ask(self.ask(language, code)).await.unwrap()
     }
 
     /// The value of code that must end well.
-    pub(crate) async fn value(&self, language: Language, code: &str) -> String {
+    pub(crate) async fn value(&self, language: ReplLanguage, code: &str) -> String {
         let answer = self.answer(language, code).await;
-        assert_eq!(answer.status, Status::Ok, "{code}: {answer:?}");
+        assert_eq!(answer.status, ReplStatus::Ok, "{code}: {answer:?}");
         answer.value.map(|value| value.text).unwrap_or_default()
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_exec::{RemoteBackend, JobRegistry};
-use hermes_repl::{Language, Status};
+use hermes_repl::{ReplLanguage, ReplStatus};
 use hermes_testkit::place::NextDoor;
 
 use crate::bench::{Bench, has, is_alive};
@@ -20,28 +20,28 @@ fn bench() -> Bench {
 async fn they_remember_and_are_interrupted_there() {
     let bench = bench();
     let endless = [
-        (Language::Python, "x = 1", "while True: pass", "x"),
-        (Language::Javascript, "let x = 1", "while (true) {}", "x"),
-        (Language::Bash, "x=1", "while :; do sleep 1; done", "echo $x"),
+        (ReplLanguage::Python, "x = 1", "while True: pass", "x"),
+        (ReplLanguage::Javascript, "let x = 1", "while (true) {}", "x"),
+        (ReplLanguage::Bash, "x=1", "while :; do sleep 1; done", "echo $x"),
         (
-            Language::Sql,
+            ReplLanguage::Sql,
             "CREATE TABLE t AS SELECT 1 AS x",
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
             "SELECT x FROM t",
         ),
     ];
     for (language, first, forever, last) in endless {
-        if language == Language::Javascript && !has("node") {
+        if language == ReplLanguage::Javascript && !has("node") {
             continue;
         }
         let answer = bench.answer(language, first).await;
-        assert_eq!(answer.status, Status::Ok, "{answer:?}");
+        assert_eq!(answer.status, ReplStatus::Ok, "{answer:?}");
         let mut ask = bench.ask(language, forever);
         ask.timeout = Some(Duration::from_secs(1));
         let answer = bench.try_ask(ask).await.unwrap();
-        assert_eq!(answer.status, Status::Timeout, "{answer:?}");
+        assert_eq!(answer.status, ReplStatus::Timeout, "{answer:?}");
         let answer = bench.answer(language, last).await;
-        assert_eq!(answer.status, Status::Ok, "{answer:?}");
+        assert_eq!(answer.status, ReplStatus::Ok, "{answer:?}");
         let shown = answer.value.map(|value| value.text).unwrap_or(answer.stdout.text);
         assert!(shown.contains('1'), "{shown}");
     }
@@ -53,7 +53,7 @@ async fn nothing_of_them_stays_there() {
     let bench = bench();
     let code =
         "import os, subprocess; f'{os.getpid()} {subprocess.Popen([\"sleep\", \"600\"]).pid}'";
-    let text = bench.value(Language::Python, code).await;
+    let text = bench.value(ReplLanguage::Python, code).await;
     let pids: Vec<u32> =
         text.trim_matches('\'').split(' ').map(|pid| pid.parse().unwrap()).collect();
     assert!(pids.iter().all(|pid| is_alive(*pid)), "{text}");
@@ -66,12 +66,12 @@ async fn pictures_come_here_and_it_is_said_where_they_are() {
     let bench = bench();
     let code =
         "class P:\n    def _repr_png_(self):\n        return b'\\x89PNG\\r\\n' + bytes(1000)\nP()";
-    let answer = bench.answer(Language::Python, code).await;
-    assert_eq!(answer.status, Status::Ok, "{answer:?}");
-    let path = &answer.pictures[0].path;
+    let answer = bench.answer(ReplLanguage::Python, code).await;
+    assert_eq!(answer.status, ReplStatus::Ok, "{answer:?}");
+    let path = &answer.images[0].path;
     assert!(path.starts_with(bench.jobs.directory()) && path.exists(), "{answer:?}");
     assert!(answer.notes.iter().any(|note| note.contains("machine of hermes")), "{answer:?}");
-    let plain = bench.answer(Language::Python, "1").await;
+    let plain = bench.answer(ReplLanguage::Python, "1").await;
     assert!(plain.notes.is_empty(), "{plain:?}");
     bench.close().await;
 }

@@ -3,11 +3,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Confinement, ErrorKind};
-use hermes_repl::{Language, Limits, Status};
+use hermes_repl::{ReplLanguage, ReplLimits, ReplStatus};
 
 use crate::bench::{Bench, is_alive};
 
-const PYTHON: Language = Language::Python;
+const PYTHON: ReplLanguage = ReplLanguage::Python;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_is_told_and_the_next_call_starts_anew() {
@@ -15,29 +15,29 @@ async fn a_crash_is_told_and_the_next_call_starts_anew() {
     bench.value(PYTHON, "x = 1").await;
     let code = "import os, sys, subprocess\nsubprocess.Popen(['sleep', '600'])\nprint('last words', file=sys.stderr)\nos.abort()";
     let answer = bench.answer(PYTHON, code).await;
-    assert_eq!(answer.status, Status::Ended, "{answer:?}");
+    assert_eq!(answer.status, ReplStatus::Ended, "{answer:?}");
     assert!(answer.notes.concat().contains("signal 6 (aborted)"), "{answer:?}");
     assert!(answer.stderr.text.contains("last words"), "{answer:?}");
     assert_eq!(bench.value(PYTHON, "'x' in globals()").await, "False");
     // One that ends between two calls is told of, too.
     let pid: i32 = bench.value(PYTHON, "import os; os.getpid()").await.parse().unwrap();
-    bench.answer(Language::Bash, &format!("kill -KILL {pid}")).await;
+    bench.answer(ReplLanguage::Bash, &format!("kill -KILL {pid}")).await;
     while is_alive(pid.unsigned_abs()) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let answer = bench.answer(PYTHON, "1").await;
-    assert_eq!(answer.status, Status::Ok, "{answer:?}");
+    assert_eq!(answer.status, ReplStatus::Ok, "{answer:?}");
     bench.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_that_does_not_listen_is_ended() {
-    let bench = Bench::with(Limits { grace: Duration::from_millis(500), ..Limits::default() });
+    let bench = Bench::with(ReplLimits { grace: Duration::from_millis(500), ..ReplLimits::default() });
     let code = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('deaf')\nwhile True: time.sleep(1)";
     let mut ask = bench.ask(PYTHON, code);
     ask.timeout = Some(Duration::from_secs(2));
     let answer = bench.try_ask(ask).await.unwrap();
-    assert_eq!(answer.status, Status::Ended, "{answer:?}");
+    assert_eq!(answer.status, ReplStatus::Ended, "{answer:?}");
     assert_eq!(answer.stdout.text, "deaf\n");
     assert!(answer.notes.concat().contains("state is lost"), "{answer:?}");
     assert_eq!(bench.value(PYTHON, "2").await, "2");
@@ -46,7 +46,7 @@ async fn code_that_does_not_listen_is_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interpreter_that_nobody_uses_is_ended() {
-    let bench = Bench::with(Limits { idle: Duration::from_millis(400), ..Limits::default() });
+    let bench = Bench::with(ReplLimits { idle_timeout: Duration::from_millis(400), ..ReplLimits::default() });
     let pid: u32 = bench.value(PYTHON, "import os; os.getpid()").await.parse().unwrap();
     // One that is busy is not idle.
     assert_eq!(
@@ -66,7 +66,7 @@ async fn an_interpreter_that_nobody_uses_is_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_is_bounded_and_the_state_kept() {
-    let bench = Bench::with(Limits { memory: Some(300 << 20), ..Limits::default() });
+    let bench = Bench::with(ReplLimits { memory: Some(300 << 20), ..ReplLimits::default() });
     bench.value(PYTHON, "x = 4").await;
     let answer = bench.answer(PYTHON, "b = bytearray(1 << 30)").await;
     assert_eq!(answer.error.unwrap().kind, "MemoryError");
@@ -76,13 +76,13 @@ async fn memory_is_bounded_and_the_state_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interpreter_without_memory_says_so_and_goes_on() {
-    let bench = Bench::with(Limits { memory: Some(150 << 20), ..Limits::default() });
+    let bench = Bench::with(ReplLimits { memory: Some(150 << 20), ..ReplLimits::default() });
     bench.value(PYTHON, "x = 4").await;
     let fill = "i = 0\nl = []\nwhile True:\n    i += 1\n    l.append(str(i) * 3)";
     // Also if it is full already.
     for code in [fill, "while True:\n    i += 1\n    l.append(str(i) * 3)"] {
         let answer = bench.answer(PYTHON, code).await;
-        assert_eq!(answer.status, Status::Error, "{answer:?}");
+        assert_eq!(answer.status, ReplStatus::Error, "{answer:?}");
         let note = answer.notes.concat();
         assert!(note.contains("(150 MiB)") && note.contains("action=reset"), "{note}");
         let error = answer.error.unwrap();
@@ -127,8 +127,8 @@ async fn calls_to_one_take_turns_and_calls_to_others_do_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn there_are_only_so_many() {
-    let bench = Bench::with(Limits { sessions: 1, ..Limits::default() });
-    bench.value(Language::Bash, "true").await;
+    let bench = Bench::with(ReplLimits { sessions: 1, ..ReplLimits::default() });
+    bench.value(ReplLanguage::Bash, "true").await;
     let error = bench.try_ask(bench.ask(PYTHON, "1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(error.hint().contains("bash main"), "{error:?}");
@@ -137,9 +137,9 @@ async fn there_are_only_so_many() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_come_at_once_do_not_get_around_the_limit() {
-    let bench = Bench::with(Limits { sessions: 2, ..Limits::default() });
+    let bench = Bench::with(ReplLimits { sessions: 2, ..ReplLimits::default() });
     let ask = |name: &str| {
-        let mut ask = bench.ask(Language::Bash, "true");
+        let mut ask = bench.ask(ReplLanguage::Bash, "true");
         ask.name = name.to_owned();
         bench.try_ask(ask)
     };
@@ -151,7 +151,7 @@ async fn calls_that_come_at_once_do_not_get_around_the_limit() {
         bench.all.list(bench.cx.session.id()).into_iter().map(|one| one.session).collect();
     let [first, _] = running.as_slice() else { panic!("{running:?}") };
     // One that was ended has no claim to its place if another took it.
-    bench.all.close(bench.cx.session.id(), Language::Bash, first).await.unwrap();
+    bench.all.close(bench.cx.session.id(), ReplLanguage::Bash, first).await.unwrap();
     ask("e").await.unwrap();
     assert_eq!(ask(first).await.unwrap_err().kind(), ErrorKind::Limit);
     bench.close().await;
@@ -214,7 +214,7 @@ async fn rules_that_become_narrower_count_at_once() {
     bench.cx.confinement = Some(Arc::new(Confinement { hidden: vec![secret], ..held }));
     let answer = bench.answer(PYTHON, "open('old').read()").await;
     assert!(answer.notes.concat().contains("narrowed"), "{answer:?}");
-    assert_eq!(answer.status, Status::Error, "{answer:?}");
+    assert_eq!(answer.status, ReplStatus::Error, "{answer:?}");
     assert!(fs::read_dir(outside.path()).unwrap().next().is_none());
     bench.close().await;
 }

@@ -1,11 +1,11 @@
 use std::fs;
 use std::time::Duration;
 
-use hermes_repl::{Language, Status};
+use hermes_repl::{ReplLanguage, ReplStatus};
 
 use crate::bench::{Bench, has};
 
-const NODE: Language = Language::Javascript;
+const NODE: ReplLanguage = ReplLanguage::Javascript;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_before_is_known() {
@@ -57,7 +57,7 @@ async fn an_error_names_the_line() {
     let bench = Bench::new();
     let answer =
         bench.answer(NODE, "function f() {\n  throw new TypeError('no')\n}\nlet z = 3\nf()").await;
-    assert_eq!(answer.status, Status::Error);
+    assert_eq!(answer.status, ReplStatus::Error);
     let error = answer.error.unwrap();
     assert_eq!(
         (error.kind.as_str(), error.message.as_str(), error.line),
@@ -71,7 +71,7 @@ async fn an_error_names_the_line() {
     let error = bench.answer(NODE, "await Promise.reject('plain')").await.error.unwrap();
     assert_eq!(error.message, "'plain'");
     let answer = bench.answer(NODE, "setTimeout(() => { throw new Error('late') }, 0); 1").await;
-    assert_eq!(answer.status, Status::Ok);
+    assert_eq!(answer.status, ReplStatus::Ok);
     // It may come with this answer or with the next.
     let first = answer.stderr.text;
     let answer = bench.answer(NODE, "await new Promise((done) => setTimeout(done, 50)); 2").await;
@@ -108,7 +108,7 @@ async fn code_that_takes_too_long_is_stopped_and_the_state_kept() {
         let mut ask = bench.ask(NODE, code);
         ask.timeout = Some(Duration::from_millis(700));
         let answer = bench.try_ask(ask).await.unwrap();
-        assert_eq!(answer.status, Status::Timeout, "{code}: {answer:?}");
+        assert_eq!(answer.status, ReplStatus::Timeout, "{code}: {answer:?}");
         assert_eq!(bench.value(NODE, "kept").await, "7", "{code}");
     }
     bench.close().await;
@@ -125,7 +125,7 @@ async fn types_are_taken_out_where_that_can_be_done() {
     }
     let mut ask =
         bench.ask(NODE, "interface P { x: number }\nconst p: P = { x: 4 }; p.x as number");
-    ask.types = true;
+    ask.typescript = true;
     let answer = bench.try_ask(ask).await.unwrap();
     match answer.error {
         Some(error) => {
@@ -145,7 +145,7 @@ async fn half_a_character_stops_nothing() {
     }
     let bench = Bench::new();
     let answer = bench.answer(NODE, "let x = 1; throw new Error('😀'[0])").await;
-    assert_eq!(answer.status, Status::Error, "{answer:?}");
+    assert_eq!(answer.status, ReplStatus::Error, "{answer:?}");
     assert!(answer.error.unwrap().message.contains('\u{fffd}'));
     // Long texts are cut between any two halves.
     for lead in ["", "a"] {
@@ -176,11 +176,11 @@ async fn a_name_is_declared_again_with_whatever_word() {
         for (second, after, read) in words {
             let code = before.replace('@', first);
             let set = bench.answer(NODE, &code).await;
-            assert_eq!(set.status, Status::Ok, "{second} before, then {code}: {set:?}");
+            assert_eq!(set.status, ReplStatus::Ok, "{second} before, then {code}: {set:?}");
             assert_eq!(bench.value(NODE, read_before).await, format!("'{first}'"), "{code}");
             let code = after.replace('@', second);
             let set = bench.answer(NODE, &code).await;
-            assert_eq!(set.status, Status::Ok, "{first}, then {code}: {set:?}");
+            assert_eq!(set.status, ReplStatus::Ok, "{first}, then {code}: {set:?}");
             assert_eq!(
                 bench.value(NODE, read).await,
                 format!("'{second}'"),
@@ -189,11 +189,11 @@ async fn a_name_is_declared_again_with_whatever_word() {
         }
     }
     let twice = bench.answer(NODE, "let q = 1;\nlet q = 2").await;
-    assert_eq!(twice.status, Status::Error, "{twice:?}");
+    assert_eq!(twice.status, ReplStatus::Error, "{twice:?}");
     let inner = bench
         .answer(NODE, "globalThis.runs = (globalThis.runs || 0) + 1;\neval('let w; let w')")
         .await;
-    assert_eq!(inner.status, Status::Error, "{inner:?}");
+    assert_eq!(inner.status, ReplStatus::Error, "{inner:?}");
     assert_eq!(bench.value(NODE, "runs").await, "1");
     bench.close().await;
 }
@@ -203,8 +203,8 @@ async fn one_that_has_used_up_its_memory_says_so() {
     let bench = Bench::new();
     // As Node does it, without using up what others need.
     let code = "process.stderr.write('FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\\n'); process.abort()";
-    let answer = bench.answer(Language::Javascript, code).await;
-    assert_eq!(answer.status, Status::Ended, "{answer:?}");
+    let answer = bench.answer(ReplLanguage::Javascript, code).await;
+    assert_eq!(answer.status, ReplStatus::Ended, "{answer:?}");
     assert!(answer.notes.concat().contains("used up its memory"), "{answer:?}");
     bench.close().await;
 }

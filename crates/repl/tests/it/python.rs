@@ -1,11 +1,11 @@
 use std::fs;
 use std::time::Duration;
 
-use hermes_repl::{Language, Status, Stopped};
+use hermes_repl::{ReplLanguage, ReplStatus, InterruptOutcome};
 
 use crate::bench::Bench;
 
-const PYTHON: Language = Language::Python;
+const PYTHON: ReplLanguage = ReplLanguage::Python;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_before_is_known() {
@@ -57,7 +57,7 @@ async fn an_error_names_the_line_and_spares_the_rest() {
     fs::write(bench.path().join("mine.py"), "def g():\n    return {}['key']\n").unwrap();
     let code = "import mine, json\ndef f():\n    return mine.g()\ny = 5\nf()";
     let answer = bench.answer(PYTHON, code).await;
-    assert_eq!(answer.status, Status::Error);
+    assert_eq!(answer.status, ReplStatus::Error);
     let error = answer.error.unwrap();
     assert_eq!(
         (error.kind.as_str(), error.message.as_str(), error.line),
@@ -108,7 +108,7 @@ async fn code_that_takes_too_long_is_stopped_and_the_state_kept() {
         let mut ask = bench.ask(PYTHON, code);
         ask.timeout = Some(Duration::from_millis(700));
         let answer = bench.try_ask(ask).await.unwrap();
-        assert_eq!(answer.status, Status::Timeout, "{code}: {answer:?}");
+        assert_eq!(answer.status, ReplStatus::Timeout, "{code}: {answer:?}");
         assert!(answer.notes.concat().contains("state is kept"), "{answer:?}");
         assert_eq!(bench.value(PYTHON, "x").await, "7", "{code}");
     }
@@ -122,7 +122,7 @@ async fn somebody_else_can_interrupt() {
     let session = bench.cx.session.id().to_owned();
     let grace = Duration::from_secs(20);
     let idle = bench.all.interrupt(&session, PYTHON, "main", grace).await.unwrap();
-    assert_eq!(idle, Stopped::Idle);
+    assert_eq!(idle, InterruptOutcome::Idle);
     let begun = bench.path().join("begun");
     let code = "open('begun', 'w').close()\nwhile True: pass";
     let (answer, stopped) = tokio::join!(bench.answer(PYTHON, code), async {
@@ -131,8 +131,8 @@ async fn somebody_else_can_interrupt() {
         }
         bench.all.interrupt(&session, PYTHON, "main", grace).await.unwrap()
     });
-    assert_eq!(stopped, Stopped::Stopped);
-    assert_eq!(answer.status, Status::Interrupted, "{answer:?}");
+    assert_eq!(stopped, InterruptOutcome::Stopped);
+    assert_eq!(answer.status, ReplStatus::Interrupted, "{answer:?}");
     assert_eq!(bench.value(PYTHON, "x").await, "8");
     bench.close().await;
 }
@@ -149,7 +149,7 @@ async fn values_are_awaited_and_large_ones_bounded() {
     let text = bench.value(PYTHON, "'x' * 15_000 + 'y' * 15_000").await;
     assert!(text.contains("long)") && text.len() < 30_000, "{}", text.len());
     let answer = bench.answer(PYTHON, "for i in range(200_000): print('line', i)").await;
-    assert!(answer.stdout.omitted > 1_000_000, "{:?}", answer.stdout.omitted);
+    assert!(answer.stdout.omitted_bytes > 1_000_000, "{:?}", answer.stdout.omitted_bytes);
     let text = answer.stdout.text;
     assert!(text.starts_with("line 0\n") && text.ends_with("line 199999\n"));
     let path = text.split("both streams is in ").nth(1).unwrap().split(" ...]").next().unwrap();
@@ -162,7 +162,7 @@ async fn values_are_awaited_and_large_ones_bounded() {
 async fn what_is_no_text_and_no_size_is_told_all_the_same() {
     let bench = Bench::new();
     let answer = bench.answer(PYTHON, "x = 1\nraise ValueError('caf\\udce9')").await;
-    assert_eq!(answer.status, Status::Error, "{answer:?}");
+    assert_eq!(answer.status, ReplStatus::Error, "{answer:?}");
     assert_eq!(answer.error.unwrap().message, "caf\u{fffd}");
     let code = "class Odd:\n    shape = (-1, 10 ** 40)\n    \
                 def __repr__(self): return '\\ud83d!'\nOdd()";

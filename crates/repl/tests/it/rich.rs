@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::{env, process};
 
-use hermes_repl::{Language, Status};
+use hermes_repl::{ReplLanguage, ReplStatus};
 
 use crate::bench::Bench;
 
-const PYTHON: Language = Language::Python;
+const PYTHON: ReplLanguage = ReplLanguage::Python;
 
 /// A bench whose Python has these packages; none, and the reason printed, if
 /// they are not installed.
@@ -42,16 +42,16 @@ async fn figures_are_saved_when_they_are_shown_or_left_open() {
     let code = "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()\nplt.plot([2, 1]); plt.show()\n\
                 fig, ax = plt.subplots()\nax.bar(['a'], [3])\nlen(ax.lines), plt.get_fignums()";
     let answer = bench.answer(PYTHON, code).await;
-    assert_eq!(answer.status, Status::Ok, "{answer:?}");
+    assert_eq!(answer.status, ReplStatus::Ok, "{answer:?}");
     assert_eq!(answer.stderr.text, "");
     assert_eq!(answer.value.unwrap().text, "(0, [1])", "a figure that was shown is closed");
-    let paths: Vec<_> = answer.pictures.iter().map(|picture| picture.path.clone()).collect();
+    let paths: Vec<_> = answer.images.iter().map(|picture| picture.path.clone()).collect();
     assert_eq!(paths.len(), 3, "{paths:?}");
     assert!(paths.iter().all(is_png));
     let answer = bench.answer(PYTHON, "fig").await;
-    assert_eq!(answer.pictures.len(), 1);
-    assert!(!paths.contains(&answer.pictures[0].path));
-    assert!(bench.answer(PYTHON, "1").await.pictures.is_empty());
+    assert_eq!(answer.images.len(), 1);
+    assert!(!paths.contains(&answer.images[0].path));
+    assert!(bench.answer(PYTHON, "1").await.images.is_empty());
     bench.close().await;
 }
 
@@ -81,8 +81,8 @@ async fn polars_frames_and_pictures_are_shown() {
     assert_eq!(value.shape, Some(vec![2, 2]));
     assert!(value.text.contains("i64") && value.text.contains('y'), "{}", value.text);
     let answer = bench.answer(PYTHON, "from PIL import Image\nImage.new('RGB', (4, 4))").await;
-    assert_eq!(answer.pictures.len(), 1, "{answer:?}");
-    assert!(is_png(&answer.pictures[0].path));
+    assert_eq!(answer.images.len(), 1, "{answer:?}");
+    assert!(is_png(&answer.images[0].path));
     bench.close().await;
 }
 
@@ -91,9 +91,9 @@ async fn what_paints_itself_is_saved() {
     let bench = Bench::new();
     let code = "class P:\n    def _repr_png_(self):\n        return b'\\x89PNG\\r\\n' + bytes(100_000)\nP()";
     let answer = bench.answer(PYTHON, code).await;
-    assert_eq!(answer.status, Status::Ok, "{answer:?}");
-    assert_eq!(answer.pictures.len(), 1, "{answer:?}");
-    let path = &answer.pictures[0].path;
+    assert_eq!(answer.status, ReplStatus::Ok, "{answer:?}");
+    assert_eq!(answer.images.len(), 1, "{answer:?}");
+    let path = &answer.images[0].path;
     assert!(is_png(path));
     assert_eq!(fs::metadata(path).unwrap().len(), 100_006);
     bench.close().await;

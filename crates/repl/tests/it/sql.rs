@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use hermes_core::ErrorKind;
-use hermes_repl::{Language, Status};
+use hermes_repl::{ReplLanguage, ReplStatus};
 
 use crate::bench::Bench;
 
-const SQL: Language = Language::Sql;
+const SQL: ReplLanguage = ReplLanguage::Sql;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_are_a_table_with_types_and_a_count() {
@@ -38,7 +38,7 @@ async fn a_mistake_names_the_line_and_a_transaction_stays_open() {
             "CREATE TABLE a (x);\nBEGIN;\nINSERT INTO a VALUES (1);\n\nSELECT nonesuch FROM a;",
         )
         .await;
-    assert_eq!(answer.status, Status::Error);
+    assert_eq!(answer.status, ReplStatus::Error);
     let error = answer.error.unwrap();
     assert_eq!((error.kind.as_str(), error.line), ("OperationalError", Some(5)), "{error:?}");
     assert!(answer.notes.concat().contains("transaction is open"), "{:?}", answer.notes);
@@ -46,7 +46,7 @@ async fn a_mistake_names_the_line_and_a_transaction_stays_open() {
     let trigger =
         "CREATE TRIGGER g AFTER INSERT ON a BEGIN DELETE FROM a; SELECT 1; END; SELECT 'x;y'";
     let answer = bench.answer(SQL, trigger).await;
-    assert_eq!((answer.status, answer.rows), (Status::Ok, Some(1)), "{answer:?}");
+    assert_eq!((answer.status, answer.rows), (ReplStatus::Ok, Some(1)), "{answer:?}");
     bench.close().await;
 }
 
@@ -76,7 +76,7 @@ async fn a_long_query_is_stopped_and_the_state_kept() {
     let mut ask = bench.ask(SQL, endless);
     ask.timeout = Some(Duration::from_millis(700));
     let answer = bench.try_ask(ask).await.unwrap();
-    assert_eq!(answer.status, Status::Timeout, "{answer:?}");
+    assert_eq!(answer.status, ReplStatus::Timeout, "{answer:?}");
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) SELECT i FROM n";
     let answer = bench.answer(SQL, many).await;
     assert_eq!(answer.rows, Some(5000));

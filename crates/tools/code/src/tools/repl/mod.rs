@@ -9,7 +9,7 @@ use hermes_core::{
     ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_exec::JobRegistry;
-use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
+use hermes_repl::{RunRequest, InterpreterPool, ReplLanguage, ReplLimits, InterruptOutcome};
 use hermes_secrets::own_env;
 use serde::Deserialize;
 
@@ -27,7 +27,7 @@ const LONGEST_NAME: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Repl {
-    interpreters: Interpreters,
+    interpreters: InterpreterPool,
     databases: Databases,
 }
 
@@ -43,13 +43,13 @@ enum Spoken {
 }
 
 impl Spoken {
-    fn language(self) -> Language {
+    fn language(self) -> ReplLanguage {
         match self {
-            Self::Python => Language::Python,
+            Self::Python => ReplLanguage::Python,
             // Both are for Node, and share what they know.
-            Self::Javascript | Self::Typescript => Language::Javascript,
-            Self::Bash => Language::Bash,
-            Self::Sql => Language::Sql,
+            Self::Javascript | Self::Typescript => ReplLanguage::Javascript,
+            Self::Bash => ReplLanguage::Bash,
+            Self::Sql => ReplLanguage::Sql,
         }
     }
 }
@@ -205,18 +205,18 @@ impl Repl {
             self.databases.note(&name, file);
         }
         let (resource, code) = (args.resource(), args.code.clone());
-        let is_bash = language == Language::Bash;
-        let ask = Ask {
-            relies: is_bash && shells::is_known(cx, &resource)?,
+        let is_bash = language == ReplLanguage::Bash;
+        let ask = RunRequest {
+            needs_state: is_bash && shells::is_known(cx, &resource)?,
             language,
             name: name.clone(),
-            types: args.language == Spoken::Typescript,
+            typescript: args.language == Spoken::Typescript,
             timeout: args.timeout.map(Duration::from_secs),
             database,
             code: args.code,
             jobs: JobRegistry::from_context(cx),
             limits: limits(cx),
-            own: own_env,
+            own_env,
         };
         let answer = self.interpreters.run(ask, cx).await;
         if is_bash {
@@ -238,9 +238,9 @@ impl Repl {
         let grace = limits(cx).grace;
         let stopped = self.interpreters.interrupt(cx.session.id(), language, name, grace).await?;
         let (status, note) = match stopped {
-            Stopped::Stopped => ("interrupted", "The code was stopped; the state is kept."),
-            Stopped::Idle => ("ok", "Nothing was running."),
-            Stopped::Deaf => {
+            InterruptOutcome::Stopped => ("interrupted", "The code was stopped; the state is kept."),
+            InterruptOutcome::Idle => ("ok", "Nothing was running."),
+            InterruptOutcome::Ignored => {
                 ("error", "The code does not stop. action=reset ends it; its state is lost then.")
             }
         };
@@ -291,8 +291,8 @@ fn check(args: &Args) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn limits(cx: &ToolContext) -> Arc<Limits> {
-    cx.ports.get::<Limits>().unwrap_or_default()
+fn limits(cx: &ToolContext) -> Arc<ReplLimits> {
+    cx.ports.get::<ReplLimits>().unwrap_or_default()
 }
 
 fn examples(spec: ToolSpec) -> ToolSpec {

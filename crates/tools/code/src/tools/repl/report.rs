@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hermes_core::Attachment;
-use hermes_repl::{Answer, Failure, Listed, Picture, Shown, Status};
+use hermes_repl::{ReplResult, CodeError, ListedInterpreter, SavedImage, RenderedValue, ReplStatus};
 use serde::Serialize;
 
 /// What came of a call.
@@ -34,7 +34,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "is_zero")]
     stderr_bytes_omitted: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failure>,
+    error: Option<CodeError>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,14 +44,14 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sessions: Option<Vec<Listed>>,
+    sessions: Option<Vec<ListedInterpreter>>,
 }
 
 impl Output {
-    pub(crate) fn of(answer: Answer, language: &'static str, session: String) -> Self {
-        let Answer { value, stdout, stderr, pictures, notes, .. } = answer;
+    pub(crate) fn of(answer: ReplResult, language: &'static str, session: String) -> Self {
+        let ReplResult { value, stdout, stderr, images: pictures, notes, .. } = answer;
         let (value, kind, shape) = match value {
-            Some(Shown { text, kind, shape }) => (Some(text), Some(kind), shape),
+            Some(RenderedValue { text, kind, shape }) => (Some(text), Some(kind), shape),
             None => (None, None, None),
         };
         Self {
@@ -64,19 +64,19 @@ impl Output {
             rows: answer.rows,
             exit_code: answer.exit_code,
             stdout: stdout.text,
-            stdout_bytes_omitted: stdout.omitted,
+            stdout_bytes_omitted: stdout.omitted_bytes,
             stderr: stderr.text,
-            stderr_bytes_omitted: stderr.omitted,
+            stderr_bytes_omitted: stderr.omitted_bytes,
             error: answer.error,
-            files: pictures.into_iter().map(|Picture { path, .. }| path).collect(),
+            files: pictures.into_iter().map(|SavedImage { path, .. }| path).collect(),
             note: (!notes.is_empty()).then(|| notes.join(" ")),
             duration_seconds: Some((answer.seconds * 1000.0).round() / 1000.0),
-            sandbox: answer.held,
+            sandbox: answer.sandbox,
             sessions: None,
         }
     }
 
-    pub(crate) fn list(sessions: Vec<Listed>) -> Self {
+    pub(crate) fn list(sessions: Vec<ListedInterpreter>) -> Self {
         Self { status: "ok", sessions: Some(sessions), ..Self::default() }
     }
 
@@ -114,13 +114,13 @@ impl Output {
     }
 }
 
-fn word(status: Status) -> &'static str {
+fn word(status: ReplStatus) -> &'static str {
     match status {
-        Status::Ok => "ok",
-        Status::Error => "error",
-        Status::Interrupted => "interrupted",
-        Status::Timeout => "timeout",
-        Status::Ended => "ended",
+        ReplStatus::Ok => "ok",
+        ReplStatus::Error => "error",
+        ReplStatus::Interrupted => "interrupted",
+        ReplStatus::Timeout => "timeout",
+        ReplStatus::Ended => "ended",
     }
 }
 

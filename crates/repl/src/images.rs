@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 /// Pictures of one kind in one folder.
-const MOST: u32 = 10_000;
+const MAX_IMAGES_PER_DIR: u32 = 10_000;
 
 /// Something to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Picture {
+pub struct SavedImage {
     /// What it is: `figure` or `image`.
     pub kind: String,
     /// Where it is.
@@ -21,26 +21,26 @@ pub struct Picture {
 
 /// A picture as it comes.
 #[derive(Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct ReceivedImage {
     pub(crate) kind: String,
     pub(crate) extension: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Drawn {
+impl ReceivedImage {
     /// Puts it into a folder, under a name that nothing there has yet.
-    pub(crate) fn save(&self, folder: &Path) -> io::Result<Picture> {
+    pub(crate) fn save(&self, folder: &Path) -> io::Result<SavedImage> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let kind = if self.kind == "figure" { "figure" } else { "image" };
         let known = ["png", "jpg", "svg"].into_iter().find(|known| *known == self.extension);
         let extension = known.unwrap_or("bin");
-        for number in 1..MOST {
+        for number in 1..MAX_IMAGES_PER_DIR {
             let path = folder.join(format!("{kind}-{number}.{extension}"));
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(mut file) => {
                     let written = file.write_all(&self.bytes);
                     return match written {
-                        Ok(()) => Ok(Picture { kind: kind.to_owned(), path }),
+                        Ok(()) => Ok(SavedImage { kind: kind.to_owned(), path }),
                         Err(error) => {
                             let _ = fs::remove_file(&path);
                             Err(error)
@@ -56,7 +56,7 @@ impl Drawn {
 }
 
 /// A word as part of a path.
-pub(crate) fn as_name(word: &str) -> String {
+pub(crate) fn path_component(word: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
     word.chars().take(60).map(plain).collect()
 }

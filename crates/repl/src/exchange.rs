@@ -8,84 +8,84 @@ use hermes_exec::ProcessExit;
 use hermes_exec::output::OutputStream;
 use tokio::sync::mpsc;
 
-use crate::answer::{Answer, Status, Told};
-use crate::interpreter::{Event, Interpreter};
-use crate::language::Language;
-use crate::limits::Limits;
-use crate::pictures::{Drawn, Picture};
+use crate::result::{ReplResult, ReplStatus, DriverMessage};
+use crate::interpreter::{DriverEvent, InterpreterProcess};
+use crate::language::ReplLanguage;
+use crate::limits::ReplLimits;
+use crate::images::{ReceivedImage, SavedImage};
 
 /// How often one hears of code that runs.
-const TICK: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the last words of an interpreter may take to arrive.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long one that does not listen has to go by itself.
-const GRACE: Duration = Duration::from_millis(500);
+const KILL_GRACE: Duration = Duration::from_millis(500);
 /// When a shell is interrupted once more.
-pub(crate) const AGAIN: Duration = Duration::from_millis(700);
+pub(crate) const INTERRUPT_RETRY_INTERVAL: Duration = Duration::from_millis(700);
 /// Pictures of one answer.
-const MOST_PICTURES: usize = 20;
+const MAX_IMAGES: usize = 20;
 
 /// A question.
 #[derive(Debug)]
-pub(crate) struct Question<'a> {
+pub(crate) struct CodeRequest<'a> {
     pub(crate) id: u64,
     pub(crate) code: &'a str,
-    pub(crate) types: bool,
+    pub(crate) typescript: bool,
     pub(crate) timeout: Duration,
-    pub(crate) limits: &'a Limits,
+    pub(crate) limits: &'a ReplLimits,
     /// Where pictures go.
-    pub(crate) folder: &'a Path,
+    pub(crate) image_dir: &'a Path,
 }
 
 /// Why code is being stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum StopReason {
     Timeout,
     Cancelled,
 }
 
 /// How a question ended.
 #[derive(Debug)]
-enum End {
-    Told(Box<Told>),
+enum RunEnd {
+    Answered(Box<DriverMessage>),
     /// It has ended by itself, or somebody else has ended it.
-    Gone(ProcessExit),
+    Exited(ProcessExit),
     /// It had to be ended.
     Killed,
 }
 
 /// What is gathered while code runs.
 #[derive(Debug, Default)]
-struct Gathered {
-    pictures: Vec<Picture>,
+struct RunArtifacts {
+    images: Vec<SavedImage>,
     notes: Vec<String>,
-    marked: bool,
+    stderr_flushed: bool,
 }
 
-impl Interpreter {
+impl InterpreterProcess {
     /// Sends the driver, and waits until it can be asked something.
-    pub(crate) async fn greet(&self) -> Result<(), String> {
+    pub(crate) async fn handshake(&self) -> Result<(), String> {
         // If it is not there any more, that is seen below.
-        let _ = self.write(&self.made.language.greeting()).await;
+        let _ = self.write(&self.spec.language.driver_source()).await;
         let mut events = self.events.lock().await;
         let (mut ready, mut marked) = (false, false);
         while !(ready && marked) {
             tokio::select! {
                 biased;
                 event = events.recv() => match event {
-                    Some(Event::Told(told)) => if let Some(version) = told.ready {
-                        let name = self.made.language.name();
+                    Some(DriverEvent::Message(told)) => if let Some(version) = told.ready {
+                        let name = self.spec.language.name();
                         let program = told.program.unwrap_or_default();
                         let _ = self.version.set(format!("{name} {version} ({program})"));
                         ready = true;
                     },
-                    Some(Event::Marked) => marked = true,
-                    Some(Event::Drew(_)) => {}
-                    None => return Err(self.last_words()),
+                    Some(DriverEvent::StderrFlushed) => marked = true,
+                    Some(DriverEvent::Image(_)) => {}
+                    None => return Err(self.last_stderr_line()),
                 },
-                _ = self.exit() => {
-                    drain(&mut events, |_| ()).await;
-                    return Err(self.last_words());
+                _ = self.wait_exit() => {
+                    drain_events(&mut events, |_| ()).await;
+                    return Err(self.last_stderr_line());
                 }
             }
         }
@@ -94,70 +94,70 @@ impl Interpreter {
         Ok(())
     }
 
-    fn last_words(&self) -> String {
+    fn last_stderr_line(&self) -> String {
         let log = self.take_log();
         let said = log.stream_summary(OutputStream::Stderr, 2_000).text;
         said.trim().lines().next_back().unwrap_or("it ended at once").to_owned()
     }
 
     /// Asks, and waits for the answer.
-    pub(crate) async fn ask(&self, question: &Question<'_>, cx: &ToolContext) -> Answer {
+    pub(crate) async fn execute(&self, question: &CodeRequest<'_>, cx: &ToolContext) -> ReplResult {
         self.touch();
         let began = Instant::now();
-        let mut gathered = Gathered::default();
-        let (end, stop) = self.converse(question, &mut gathered, cx).await;
+        let mut gathered = RunArtifacts::default();
+        let (end, stop) = self.exchange(question, &mut gathered, cx).await;
         self.touch();
         let log = self.take_log();
-        let Limits { stdout, stderr, .. } = *question.limits;
-        let mut answer = Answer {
-            status: Status::Ok,
+        let ReplLimits { stdout, stderr, .. } = *question.limits;
+        let mut answer = ReplResult {
+            status: ReplStatus::Ok,
             value: None,
             rows: None,
             exit_code: None,
             error: None,
             stdout: log.stream_summary(OutputStream::Stdout, stdout).into(),
             stderr: log.stream_summary(OutputStream::Stderr, stderr).into(),
-            pictures: gathered.pictures,
+            images: gathered.images,
             notes: gathered.notes,
             seconds: began.elapsed().as_secs_f64(),
             interpreter: self.describe(),
-            held: self.held.clone(),
+            sandbox: self.sandbox.clone(),
         };
-        if self.made.language == Language::Bash {
-            answer.stderr.text = without_noise(&answer.stderr.text, question.code);
+        if self.spec.language == ReplLanguage::Bash {
+            answer.stderr.text = strip_shell_noise(&answer.stderr.text, question.code);
         }
-        answer.settle(end, stop, question);
+        answer.apply_end(end, stop, question);
         answer
     }
 
-    async fn converse(
+    async fn exchange(
         &self,
-        question: &Question<'_>,
-        gathered: &mut Gathered,
+        question: &CodeRequest<'_>,
+        gathered: &mut RunArtifacts,
         cx: &ToolContext,
-    ) -> (End, Option<Stop>) {
+    ) -> (RunEnd, Option<StopReason>) {
         let mut events = self.events.lock().await;
         // What was said about an earlier question came too late.
         while events.try_recv().is_ok() {}
-        let language = self.made.language;
-        let request = language.request(question.id, question.code, question.types);
+        let language = self.spec.language;
+        let request = language.request(question.id, question.code, question.typescript);
         let mut sending = Box::pin(self.write(&request));
         let mut sent = false;
         let began = Instant::now();
         let mut until = began.checked_add(question.timeout).unwrap_or(began);
-        let mut tick = tokio::time::interval(TICK);
+        let mut tick = tokio::time::interval(PROGRESS_INTERVAL);
         let mut stop = None;
-        let (is_shell, mut again) = (language == Language::Bash, until);
+        let (is_shell, mut again) = (language == ReplLanguage::Bash, until);
         loop {
             let why = tokio::select! {
                 biased;
                 event = events.recv() => {
                     let Some(event) = event else {
-                        return (End::Gone(self.exit().await), stop);
+                        return (RunEnd::Exited(self.wait_exit().await), stop);
                     };
-                    if let Some(told) = gathered.take(event, question) {
-                        gathered.await_mark(&mut events, question).await;
-                        return (End::Told(told), stop);
+                    if let Some(told) = gathered.handle_event(event, question) {
+                        gathered.wait_stderr_flushed(&mut events, question).await;
+                        return (RunEnd::Answered(told), stop);
                     }
                     continue;
                 }
@@ -165,19 +165,19 @@ impl Interpreter {
                     sent = true;
                     continue;
                 }
-                exit = self.exit() => {
+                exit = self.wait_exit() => {
                     let mut told = None;
-                    drain(&mut events, |event| told = gathered.take(event, question).or(told.take()))
+                    drain_events(&mut events, |event| told = gathered.handle_event(event, question).or(told.take()))
                         .await;
                     // It may have answered and ended then.
-                    return (told.map_or(End::Gone(exit), End::Told), stop);
+                    return (told.map_or(RunEnd::Exited(exit), RunEnd::Answered), stop);
                 }
-                () = cx.cancel.cancelled(), if stop.is_none() => Stop::Cancelled,
-                () = tokio::time::sleep_until(until.into()) => Stop::Timeout,
+                () = cx.cancel.cancelled(), if stop.is_none() => StopReason::Cancelled,
+                () = tokio::time::sleep_until(until.into()) => StopReason::Timeout,
                 // A shell does not hear an interrupt between two programs.
                 () = tokio::time::sleep_until(again.into()), if stop.is_some() && is_shell => {
-                    self.stop(question.id).await;
-                    again = Instant::now() + AGAIN;
+                    self.interrupt_run(question.id).await;
+                    again = Instant::now() + INTERRUPT_RETRY_INTERVAL;
                     continue;
                 }
                 _ = tick.tick() => {
@@ -190,23 +190,23 @@ impl Interpreter {
             };
             if stop.is_some() {
                 // It was interrupted, and does not care.
-                self.end(GRACE).await;
-                drain(&mut events, |event| drop(gathered.take(event, question))).await;
-                return (End::Killed, stop);
+                self.terminate(KILL_GRACE).await;
+                drain_events(&mut events, |event| drop(gathered.handle_event(event, question))).await;
+                return (RunEnd::Killed, stop);
             }
             stop = Some(why);
             until = Instant::now() + question.limits.grace;
-            again = Instant::now() + AGAIN;
-            self.stop(question.id).await;
+            again = Instant::now() + INTERRUPT_RETRY_INTERVAL;
+            self.interrupt_run(question.id).await;
         }
     }
 
     /// Interrupts the code of a question.
-    pub(crate) async fn stop(&self, id: u64) {
+    pub(crate) async fn interrupt_run(&self, id: u64) {
         self.interrupt().await;
         // An answer may have been thrown away with the rest. What is still
         // being sent must not be torn apart.
-        let reminder = self.made.language.reminder(id);
+        let reminder = self.spec.language.status_request(id);
         if let Ok(input) = self.input.try_lock() {
             // A pipe takes so little at once, or it is full.
             let _ = input.try_write(&reminder);
@@ -215,67 +215,67 @@ impl Interpreter {
 }
 
 /// Takes what is still on its way from an interpreter that has ended.
-async fn drain(events: &mut mpsc::Receiver<Event>, mut take: impl FnMut(Event)) {
+async fn drain_events(events: &mut mpsc::Receiver<DriverEvent>, mut take: impl FnMut(DriverEvent)) {
     let all = async {
         while let Some(event) = events.recv().await {
             take(event);
         }
     };
     // What it has started may keep the stream open.
-    let _ = tokio::time::timeout(LAST_WORDS, all).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
-impl Gathered {
+impl RunArtifacts {
     /// Takes something that a driver has done; the answer, if it is that.
-    fn take(&mut self, event: Event, question: &Question<'_>) -> Option<Box<Told>> {
+    fn handle_event(&mut self, event: DriverEvent, question: &CodeRequest<'_>) -> Option<Box<DriverMessage>> {
         match event {
-            Event::Told(told) => {
+            DriverEvent::Message(told) => {
                 (told.done == Some(question.id) || told.is_garbled).then_some(told)
             }
-            Event::Drew(drawn) => {
-                self.keep(&drawn, question.folder);
+            DriverEvent::Image(drawn) => {
+                self.save_image(&drawn, question.image_dir);
                 None
             }
-            Event::Marked => {
-                self.marked = true;
+            DriverEvent::StderrFlushed => {
+                self.stderr_flushed = true;
                 None
             }
         }
     }
 
-    fn keep(&mut self, drawn: &Drawn, folder: &Path) {
-        if self.pictures.len() >= MOST_PICTURES {
+    fn save_image(&mut self, drawn: &ReceivedImage, folder: &Path) {
+        if self.images.len() >= MAX_IMAGES {
             return;
         }
         match drawn.save(folder) {
-            Ok(picture) => self.pictures.push(picture),
+            Ok(picture) => self.images.push(picture),
             Err(error) => self.notes.push(format!("A picture cannot be saved: {error}")),
         }
     }
 
     /// Waits until all is there that was written before the answer.
-    async fn await_mark(&mut self, events: &mut mpsc::Receiver<Event>, question: &Question<'_>) {
+    async fn wait_stderr_flushed(&mut self, events: &mut mpsc::Receiver<DriverEvent>, question: &CodeRequest<'_>) {
         let all = async {
-            while !self.marked {
+            while !self.stderr_flushed {
                 match events.recv().await {
-                    Some(event) => drop(self.take(event, question)),
+                    Some(event) => drop(self.handle_event(event, question)),
                     None => break,
                 }
             }
         };
-        let _ = tokio::time::timeout(LAST_WORDS, all).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
     }
 }
 
-impl Answer {
-    fn settle(&mut self, end: End, stop: Option<Stop>, question: &Question<'_>) {
+impl ReplResult {
+    fn apply_end(&mut self, end: RunEnd, stop: Option<StopReason>, question: &CodeRequest<'_>) {
         let seconds = question.timeout.as_secs_f64();
         let told = match end {
-            End::Told(told) => *told,
-            End::Killed => {
-                self.status = Status::Ended;
+            RunEnd::Answered(told) => *told,
+            RunEnd::Killed => {
+                self.status = ReplStatus::Ended;
                 let why = match stop {
-                    Some(Stop::Cancelled) => "The call was cancelled".to_owned(),
+                    Some(StopReason::Cancelled) => "The call was cancelled".to_owned(),
                     _ => format!("The code ran longer than {seconds:.1} s"),
                 };
                 self.notes.push(format!(
@@ -283,8 +283,8 @@ impl Answer {
                 ));
                 return;
             }
-            End::Gone(exit) => {
-                self.status = Status::Ended;
+            RunEnd::Exited(exit) => {
+                self.status = ReplStatus::Ended;
                 self.exit_code = Some(exit.code());
                 // Node says so, and then ends itself.
                 let said = self.stderr.text.to_ascii_lowercase();
@@ -295,7 +295,7 @@ impl Answer {
                 let why = if is_full { ": it had used up its memory" } else { "" };
                 self.notes.push(format!(
                     "The interpreter {}{why}. Its state is lost; the next call starts a new one.",
-                    describe(exit)
+                    describe_exit(exit)
                 ));
                 return;
             }
@@ -311,22 +311,22 @@ impl Answer {
             None => told.interrupted,
         };
         self.status = match (stop, was_interrupted, &self.error) {
-            (Some(Stop::Timeout), true, _) => {
+            (Some(StopReason::Timeout), true, _) => {
                 self.notes.push(format!(
                     "The code ran longer than {seconds:.1} s and was interrupted; the state is kept. A longer 'timeout' gives it more time."
                 ));
-                Status::Timeout
+                ReplStatus::Timeout
             }
-            (_, true, _) => Status::Interrupted,
-            (_, false, Some(_)) => Status::Error,
-            (_, false, None) if told.status.is_some_and(|status| status != 0) => Status::Error,
-            (_, false, None) => Status::Ok,
+            (_, true, _) => ReplStatus::Interrupted,
+            (_, false, Some(_)) => ReplStatus::Error,
+            (_, false, None) if told.status.is_some_and(|status| status != 0) => ReplStatus::Error,
+            (_, false, None) => ReplStatus::Ok,
         };
     }
 }
 
 /// A shell that was told that somebody is there misses the terminal.
-fn without_noise(text: &str, code: &str) -> String {
+fn strip_shell_noise(text: &str, code: &str) -> String {
     // It tells of the command that runs the code; theirs are one level deeper.
     let quoted = code.replace('\'', r"'\''");
     let told = [format!("+ eval '{quoted}'\n"), format!("+ eval {code}\n")];
@@ -350,7 +350,7 @@ fn without_noise(text: &str, code: &str) -> String {
     lines.filter(|line| !is_noise(line)).collect()
 }
 
-pub(crate) fn describe(exit: ProcessExit) -> String {
+pub(crate) fn describe_exit(exit: ProcessExit) -> String {
     match exit {
         ProcessExit::Code(code) => format!("has ended by itself with exit code {code}"),
         ProcessExit::Signal(signal) => {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn still_hold(then: Option<&Confinement>, now: Option<&Confinement>) -> bool {
-    breach(then, now, |_| false).is_none()
+    find_breach(then, now, |_| false).is_none()
 }
 
 fn open() -> Confinement {
@@ -51,7 +51,7 @@ fn narrower_rules_end_it() {
 #[test]
 fn what_came_to_be_ends_it_only_if_it_is_secret() {
     let is_new = |path: &Path| path.starts_with("/project/new") || path.ends_with(".env");
-    let found = |now: Confinement| breach(Some(&open()), Some(&now), is_new);
+    let found = |now: Confinement| find_breach(Some(&open()), Some(&now), is_new);
     let guarded = Confinement {
         read_only: vec!["/project/.git/hooks".into(), "/project/new/.vscode".into()],
         ..open()
@@ -60,8 +60,8 @@ fn what_came_to_be_ends_it_only_if_it_is_secret() {
     let secret =
         Confinement { hidden: vec!["/home/.ssh".into(), "/project/.env".into()], ..open() };
     let breach = found(secret.clone()).unwrap();
-    assert_eq!(breach, Breach::Appeared("/project/.env".into()));
-    assert!(breach.told().contains("/project/.env is protected"), "{}", breach.told());
+    assert_eq!(breach, SandboxBreach::SecretAppeared("/project/.env".into()));
+    assert!(breach.message().contains("/project/.env is protected"), "{}", breach.message());
     let both = Confinement { write: vec!["/project/part".into()], ..secret };
-    assert_eq!(found(both), Some(Breach::Rules));
+    assert_eq!(found(both), Some(SandboxBreach::RulesNarrowed));
 }

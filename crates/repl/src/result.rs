@@ -3,12 +3,12 @@
 use hermes_exec::output::LogSummary;
 use serde::{Deserialize, Serialize};
 
-use crate::pictures::Picture;
+use crate::images::SavedImage;
 
 /// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ReplStatus {
     /// To its end.
     Ok,
     /// Until something was wrong.
@@ -23,23 +23,23 @@ pub enum Status {
 
 /// What a piece of code has brought.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ReplResult {
     /// How it went.
-    pub status: Status,
+    pub status: ReplStatus,
     /// The value of the last expression.
-    pub value: Option<Shown>,
+    pub value: Option<RenderedValue>,
     /// How many rows the last statement gave.
     pub rows: Option<u64>,
     /// The exit code of the last command.
     pub exit_code: Option<i32>,
     /// What was wrong.
-    pub error: Option<Failure>,
+    pub error: Option<CodeError>,
     /// What it wrote.
-    pub stdout: Written,
+    pub stdout: CapturedOutput,
     /// What it complained of.
-    pub stderr: Written,
+    pub stderr: CapturedOutput,
     /// What can be looked at.
-    pub pictures: Vec<Picture>,
+    pub images: Vec<SavedImage>,
     /// What else there is to know.
     pub notes: Vec<String>,
     /// Seconds that it took.
@@ -47,12 +47,12 @@ pub struct Answer {
     /// Which interpreter that was, in words.
     pub interpreter: String,
     /// What holds it, in words.
-    pub held: Option<String>,
+    pub sandbox: Option<String>,
 }
 
 /// A value, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct RenderedValue {
     /// The text.
     pub text: String,
     /// Its type.
@@ -65,7 +65,7 @@ pub struct Shown {
 
 /// Something that went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct CodeError {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
@@ -81,30 +81,30 @@ pub struct Failure {
 
 /// What was written to one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct CapturedOutput {
     /// The text; of much, the beginning and the end.
     pub text: String,
     /// How many bytes are left out.
-    pub omitted: u64,
+    pub omitted_bytes: u64,
 }
 
-impl From<LogSummary> for Written {
+impl From<LogSummary> for CapturedOutput {
     fn from(summary: LogSummary) -> Self {
-        Self { text: summary.text, omitted: summary.omitted_bytes }
+        Self { text: summary.text, omitted_bytes: summary.omitted_bytes }
     }
 }
 
 /// What a driver says.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Told {
+pub(crate) struct DriverMessage {
     /// Which request this is the answer to.
     pub(crate) done: Option<u64>,
     /// It can be asked; its version.
     pub(crate) ready: Option<String>,
     pub(crate) program: Option<String>,
-    pub(crate) value: Option<Shown>,
-    pub(crate) error: Option<Failure>,
+    pub(crate) value: Option<RenderedValue>,
+    pub(crate) error: Option<CodeError>,
     pub(crate) interrupted: bool,
     pub(crate) note: Option<String>,
     pub(crate) rows: Option<u64>,
@@ -117,11 +117,11 @@ pub(crate) struct Told {
     pub(crate) is_garbled: bool,
 }
 
-impl Told {
+impl DriverMessage {
     /// What stands for something that cannot be read.
-    pub(crate) fn garbled() -> Self {
+    pub(crate) fn unreadable() -> Self {
         let message = "The interpreter answered something that cannot be read; its state is kept";
-        let error = Failure {
+        let error = CodeError {
             kind: "Unreadable".to_owned(),
             message: message.to_owned(),
             line: None,
