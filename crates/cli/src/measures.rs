@@ -55,19 +55,19 @@ pub(crate) fn keep(settings: &HermesSettings) -> RetentionPolicy {
     }
 }
 
-pub(crate) fn scripts(settings: &HermesSettings) -> hermes_scripts::Limits {
+pub(crate) fn scripts(settings: &HermesSettings) -> hermes_scripts::ScriptLimits {
     let given = &settings.code_execution;
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    hermes_scripts::Limits {
+    hermes_scripts::ScriptLimits {
         mode: match given.mode.as_str() {
-            "strict" => hermes_scripts::Mode::Strict,
-            _ => hermes_scripts::Mode::Project,
+            "strict" => hermes_scripts::ScriptMode::Strict,
+            _ => hermes_scripts::ScriptMode::Project,
         },
         timeout: Duration::from_secs(given.timeout),
         tool_calls: given.max_tool_calls,
         stdout: size(given.max_stdout_bytes),
         stderr: size(given.max_stderr_bytes),
-        tools: given.tools.clone(),
+        extra_tools: given.tools.clone(),
     }
 }
 

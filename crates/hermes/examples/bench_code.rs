@@ -18,7 +18,7 @@ use hermes::core::{
 };
 use hermes::engine::{Caller, Engine};
 use hermes_exec::JobRegistry;
-use hermes_scripts::Limits;
+use hermes_scripts::ScriptLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -149,10 +149,10 @@ fn median(mut times: Vec<Duration>) -> f64 {
 }
 
 fn engine(folder: &Path) -> Engine {
-    let limits = Limits {
+    let limits = ScriptLimits {
         tool_calls: u64::MAX,
-        tools: vec!["echo".into(), "read_file".into()],
-        ..Limits::default()
+        extra_tools: vec!["echo".into(), "read_file".into()],
+        ..ScriptLimits::default()
     };
     let confinement = Confinement {
         read: vec!["/".into()],

@@ -16,65 +16,65 @@ use tokio::net::unix::pipe;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::desk::Desk;
-use crate::door::{Speakers, talk};
-use crate::frames::{Frames, framed, send};
-use crate::limits::{Language, Mode};
-use crate::stubs::Files;
+use crate::dispatcher::RpcDispatcher;
+use crate::socket::{StreamMode, serve_stream};
+use crate::frames::{FrameReader, encode_frame, write_all};
+use crate::limits::{ScriptLanguage, ScriptMode};
+use crate::stubs::ModuleFiles;
 
 /// How long it may take until somebody listens there.
-const FIRST: Duration = Duration::from_secs(60);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the bridge may take to clean up.
-const LAST: Duration = Duration::from_secs(5);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of its complaints that are read.
-const COMPLAINTS: usize = 4_096;
+const MAX_STDERR_BYTES: usize = 4_096;
 
 /// What is built there.
 #[derive(Debug)]
-pub(crate) struct Plan<'a> {
-    pub(crate) language: Language,
-    pub(crate) mode: Mode,
+pub(crate) struct BridgeSpec<'a> {
+    pub(crate) language: ScriptLanguage,
+    pub(crate) mode: ScriptMode,
     pub(crate) directory: &'a Path,
     pub(crate) environment: BTreeMap<OsString, OsString>,
     /// What lies in the script's folder.
-    pub(crate) files: &'a Files,
+    pub(crate) files: &'a ModuleFiles,
     /// The script, if it is a file.
     pub(crate) script: Option<(&'static str, &'a str)>,
 }
 
 /// A bridge that stands as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Bridge {
+pub(crate) struct RpcBridge {
     /// The script's folder there.
-    pub(crate) folder: PathBuf,
+    pub(crate) dir: PathBuf,
     /// The interpreter there.
     pub(crate) program: OsString,
     control: Arc<dyn ProcessControl>,
-    carrier: JoinHandle<()>,
+    relay_task: JoinHandle<()>,
 }
 
 #[derive(Deserialize)]
-struct Hello {
+struct BridgeHello {
     folder: PathBuf,
     program: String,
 }
 
-impl Bridge {
+impl RpcBridge {
     /// Builds one.
     pub(crate) async fn open(
         backend: &dyn ExecBackend,
         job: &str,
-        plan: Plan<'_>,
-        desk: Arc<Desk>,
+        plan: BridgeSpec<'_>,
+        desk: Arc<RpcDispatcher>,
     ) -> Result<Self, ToolError> {
         let (find, bridge) = match plan.language {
-            Language::Python => (include_str!("assets/find.sh"), include_str!("assets/bridge.py")),
-            Language::JavaScript => (
+            ScriptLanguage::Python => (include_str!("assets/find.sh"), include_str!("assets/bridge.py")),
+            ScriptLanguage::JavaScript => (
                 include_str!("assets/find_node.sh"),
                 concat!(include_str!("assets/frames.cjs"), include_str!("assets/bridge.cjs")),
             ),
         };
-        let mode = if plan.mode == Mode::Project { "project" } else { "strict" };
+        let mode = if plan.mode == ScriptMode::Project { "project" } else { "strict" };
         let files: BTreeMap<&str, &str> = plan
             .files
             .iter()
@@ -94,7 +94,7 @@ impl Bridge {
         };
         let SpawnedProcess { output, input, control, .. } = backend.start(job, order).await?;
         let control: Arc<dyn ProcessControl> = Arc::from(control);
-        match Self::greet(output, input, &files, Arc::clone(&control), desk).await {
+        match Self::handshake(output, input, &files, Arc::clone(&control), desk).await {
             Ok(bridge) => Ok(bridge),
             Err(error) => {
                 control.terminate(Duration::from_millis(500)).await;
@@ -103,12 +103,12 @@ impl Bridge {
         }
     }
 
-    async fn greet(
+    async fn handshake(
         output: Vec<(Stream, OwnedFd)>,
         input: Option<OwnedFd>,
         files: &str,
         control: Arc<dyn ProcessControl>,
-        desk: Arc<Desk>,
+        desk: Arc<RpcDispatcher>,
     ) -> Result<Self, ToolError> {
         let failed = |error: std::io::Error| ToolError::io("The way to the script", &error);
         let (mut said, mut complaints) = (None, Vec::new());
@@ -122,48 +122,48 @@ impl Bridge {
         let sink = pipe::Sender::from_owned_fd(input).map_err(failed)?;
         let large = Arc::new(Semaphore::new(2));
         let first = async {
-            send(&sink, &framed(Some(0), files)).await?;
-            Frames::tagged(&said, Arc::clone(&large)).next().await
+            write_all(&sink, &encode_frame(Some(0), files)).await?;
+            FrameReader::tagged(&said, Arc::clone(&large)).next().await
         };
-        let first = tokio::time::timeout(FIRST, first).await.map_err(|_| {
+        let first = tokio::time::timeout(HANDSHAKE_TIMEOUT, first).await.map_err(|_| {
             let message = "The place where the script is to run does not answer";
             ToolError::new(ErrorKind::Timeout, message)
         })?;
         let hello = match first {
-            Ok(Some(frame)) => serde_json::from_slice::<Hello>(&frame.bytes).ok(),
+            Ok(Some(frame)) => serde_json::from_slice::<BridgeHello>(&frame.bytes).ok(),
             _ => None,
         };
         let Some(hello) = hello else {
-            return Err(refusal(&heard(&complaints).await));
+            return Err(startup_error(&read_stderr(&complaints).await));
         };
         let carrier = tokio::spawn(async move {
             // Nobody there speaks before a script does, so nothing was lost.
-            let frames = Frames::tagged(&said, large);
+            let frames = FrameReader::tagged(&said, large);
             tokio::select! {
-                () = talk(frames, &sink, Speakers::Many, &desk) => {}
-                () = drain(complaints) => {}
+                () = serve_stream(frames, &sink, StreamMode::Multiplexed, &desk) => {}
+                () = drain_stderr(complaints) => {}
             }
         });
-        Ok(Self { folder: hello.folder, program: hello.program.into(), control, carrier })
+        Ok(Self { dir: hello.folder, program: hello.program.into(), control, relay_task: carrier })
     }
 
     /// Takes it down, with the folder that it has made.
     pub(crate) async fn close(self) {
         // It goes when nobody speaks to it any more.
-        self.carrier.abort();
-        if tokio::time::timeout(LAST, self.control.wait()).await.is_err() {
+        self.relay_task.abort();
+        if tokio::time::timeout(CLEANUP_TIMEOUT, self.control.wait()).await.is_err() {
             self.control.terminate(Duration::from_millis(500)).await;
         }
     }
 }
 
-impl Drop for Bridge {
+impl Drop for RpcBridge {
     fn drop(&mut self) {
-        self.carrier.abort();
+        self.relay_task.abort();
     }
 }
 
-fn refusal(said: &str) -> ToolError {
+fn startup_error(said: &str) -> ToolError {
     let said = said.trim();
     let told = if said.is_empty() { "it says nothing" } else { said };
     ToolError::unavailable(format!("The script cannot be run there: {told}"))
@@ -171,11 +171,11 @@ fn refusal(said: &str) -> ToolError {
 }
 
 /// What is complained of, as far as it is there.
-async fn heard(complaints: &[pipe::Receiver]) -> String {
+async fn read_stderr(complaints: &[pipe::Receiver]) -> String {
     let mut text = Vec::new();
-    let mut buffer = [0; COMPLAINTS];
+    let mut buffer = [0; MAX_STDERR_BYTES];
     for end in complaints {
-        while text.len() < COMPLAINTS {
+        while text.len() < MAX_STDERR_BYTES {
             let ready = tokio::time::timeout(Duration::from_secs(1), end.readable()).await;
             match (ready, end.try_read(&mut buffer)) {
                 (Ok(Ok(())), Ok(read)) if read > 0 => text.extend(buffer.iter().take(read)),
@@ -187,8 +187,8 @@ async fn heard(complaints: &[pipe::Receiver]) -> String {
 }
 
 /// Throws away what is complained of later; never ends.
-async fn drain(complaints: Vec<pipe::Receiver>) {
-    let mut buffer = [0; COMPLAINTS];
+async fn drain_stderr(complaints: Vec<pipe::Receiver>) {
+    let mut buffer = [0; MAX_STDERR_BYTES];
     for end in complaints {
         loop {
             if end.readable().await.is_err() {

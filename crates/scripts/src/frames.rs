@@ -9,16 +9,16 @@ use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes of the largest message.
-pub(crate) const LARGEST: usize = 64 << 20;
+pub(crate) const MAX_FRAME_BYTES: usize = 64 << 20;
 /// More than this is large: only a few are read at a time.
-const LARGE: usize = 1 << 20;
+const LARGE_FRAME_BYTES: usize = 1 << 20;
 /// Bytes that are read at a time.
-const CHUNK: usize = 64 * 1024;
+const READ_CHUNK_BYTES: usize = 64 * 1024;
 /// Bytes of a length.
-const LENGTH: usize = 4;
+const LENGTH_PREFIX_BYTES: usize = 4;
 
 /// Where messages come from.
-pub(crate) trait Source: Send + Sync {
+pub(crate) trait FrameSource: Send + Sync {
     /// Waits until there may be something.
     fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
     /// Reads what there is.
@@ -26,7 +26,7 @@ pub(crate) trait Source: Send + Sync {
 }
 
 /// Where messages go.
-pub(crate) trait Sink: Send + Sync {
+pub(crate) trait FrameSink: Send + Sync {
     /// Waits until there may be room.
     fn writable(&self) -> impl Future<Output = io::Result<()>> + Send;
     /// Writes as much as there is room for.
@@ -47,15 +47,15 @@ macro_rules! ends {
 }
 
 ends! {
-    Source UnixStream: readable, try_read(&mut [u8]);
-    Source pipe::Receiver: readable, try_read(&mut [u8]);
-    Sink UnixStream: writable, try_write(&[u8]);
-    Sink pipe::Sender: writable, try_write(&[u8]);
+    FrameSource UnixStream: readable, try_read(&mut [u8]);
+    FrameSource pipe::Receiver: readable, try_read(&mut [u8]);
+    FrameSink UnixStream: writable, try_write(&[u8]);
+    FrameSink pipe::Sender: writable, try_write(&[u8]);
 }
 
 /// A message.
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub(crate) struct RpcFrame {
     /// Who it is from, where several share a stream.
     pub(crate) tag: u32,
     /// What it says.
@@ -66,42 +66,42 @@ pub(crate) struct Frame {
 
 /// The messages of a stream.
 #[derive(Debug)]
-pub(crate) struct Frames<'a, S> {
+pub(crate) struct FrameReader<'a, S> {
     source: &'a S,
     /// Bytes in front of the length: those of a tag, or none.
-    tag: usize,
-    large: Arc<Semaphore>,
+    tag_bytes: usize,
+    large_messages: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
     buffer: Vec<u8>,
     chunk: Vec<u8>,
 }
 
-impl<'a, S: Source> Frames<'a, S> {
+impl<'a, S: FrameSource> FrameReader<'a, S> {
     /// Those of one speaker.
-    pub(crate) fn plain(source: &'a S, large: Arc<Semaphore>) -> Self {
-        Self { source, tag: 0, large, permit: None, buffer: Vec::new(), chunk: vec![0; CHUNK] }
+    pub(crate) fn untagged(source: &'a S, large: Arc<Semaphore>) -> Self {
+        Self { source, tag_bytes: 0, large_messages: large, permit: None, buffer: Vec::new(), chunk: vec![0; READ_CHUNK_BYTES] }
     }
 
     /// Those of several speakers, each with a tag.
     pub(crate) fn tagged(source: &'a S, large: Arc<Semaphore>) -> Self {
-        Self { tag: LENGTH, ..Self::plain(source, large) }
+        Self { tag_bytes: LENGTH_PREFIX_BYTES, ..Self::untagged(source, large) }
     }
 
     /// The next one; none at the end. May be dropped and asked again.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
-        let head = self.tag + LENGTH;
+    pub(crate) async fn next(&mut self) -> io::Result<Option<RpcFrame>> {
+        let head = self.tag_bytes + LENGTH_PREFIX_BYTES;
         loop {
-            let length = number(&self.buffer, self.tag);
+            let length = read_u32(&self.buffer, self.tag_bytes);
             if let Some(length) = length {
                 let length = length as usize;
-                if length > LARGEST {
+                if length > MAX_FRAME_BYTES {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
                 if self.buffer.len() >= head + length {
-                    return Ok(Some(self.cut(head, length)));
+                    return Ok(Some(self.take_frame(head, length)));
                 }
-                if length > LARGE && self.permit.is_none() {
-                    let permit = Arc::clone(&self.large).acquire_owned().await;
+                if length > LARGE_FRAME_BYTES && self.permit.is_none() {
+                    let permit = Arc::clone(&self.large_messages).acquire_owned().await;
                     self.permit = permit.ok();
                 }
             }
@@ -115,24 +115,24 @@ impl<'a, S: Source> Frames<'a, S> {
         }
     }
 
-    fn cut(&mut self, head: usize, length: usize) -> Frame {
-        let tag = if self.tag > 0 { number(&self.buffer, 0).unwrap_or_default() } else { 0 };
+    fn take_frame(&mut self, head: usize, length: usize) -> RpcFrame {
+        let tag = if self.tag_bytes > 0 { read_u32(&self.buffer, 0).unwrap_or_default() } else { 0 };
         let rest = self.buffer.split_off(head + length);
         let mut bytes = std::mem::replace(&mut self.buffer, rest);
         bytes.drain(..head);
-        Frame { tag, bytes, permit: self.permit.take() }
+        RpcFrame { tag, bytes, permit: self.permit.take() }
     }
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    let four = bytes.get(at..at + LENGTH)?;
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at + LENGTH_PREFIX_BYTES)?;
     Some(u32::from_be_bytes(four.try_into().ok()?))
 }
 
 /// Puts the length, and before it the tag if there is one, in front.
-pub(crate) fn framed(tag: Option<u32>, body: &str) -> Vec<u8> {
+pub(crate) fn encode_frame(tag: Option<u32>, body: &str) -> Vec<u8> {
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
-    let mut bytes = Vec::with_capacity(body.len() + 2 * LENGTH);
+    let mut bytes = Vec::with_capacity(body.len() + 2 * LENGTH_PREFIX_BYTES);
     bytes.extend(tag.map(u32::to_be_bytes).into_iter().flatten());
     bytes.extend(length.to_be_bytes());
     bytes.extend(body.as_bytes());
@@ -140,7 +140,7 @@ pub(crate) fn framed(tag: Option<u32>, body: &str) -> Vec<u8> {
 }
 
 /// Writes all of it.
-pub(crate) async fn send(sink: &impl Sink, mut rest: &[u8]) -> io::Result<()> {
+pub(crate) async fn write_all(sink: &impl FrameSink, mut rest: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match sink.try_write(rest) {
             Ok(written) => rest = rest.get(written..).unwrap_or_default(),

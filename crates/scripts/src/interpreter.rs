@@ -9,38 +9,38 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
 
-use crate::limits::{Language, Mode};
+use crate::limits::{ScriptLanguage, ScriptMode};
 
 /// The oldest Python that the module works with.
-const OLDEST: (u32, u32) = (3, 8);
+const MIN_PYTHON_VERSION: (u32, u32) = (3, 8);
 
 /// How far above the working folder a virtualenv is looked for.
-const ABOVE: usize = 16;
+const MAX_PARENT_DIRS: usize = 16;
 
-type Environment = BTreeMap<OsString, OsString>;
+type EnvVars = BTreeMap<OsString, OsString>;
 
 /// An interpreter.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Interpreter {
+pub(crate) struct ScriptInterpreter {
     pub(crate) program: PathBuf,
     /// The virtualenv that it belongs to.
-    pub(crate) home: Option<PathBuf>,
+    pub(crate) venv: Option<PathBuf>,
     /// What was wrong with the one that was wanted.
     pub(crate) warning: Option<String>,
 }
 
 /// The one for a script.
-pub(crate) fn find(
-    language: Language,
-    mode: Mode,
-    environment: &Environment,
+pub(crate) fn find_interpreter(
+    language: ScriptLanguage,
+    mode: ScriptMode,
+    environment: &EnvVars,
     cwd: &Path,
-) -> Result<Interpreter, ToolError> {
+) -> Result<ScriptInterpreter, ToolError> {
     let mut warning = None;
-    if (language, mode) == (Language::Python, Mode::Project) {
-        for home in homes(environment, cwd) {
-            match python_of(&home) {
-                Ok(program) => return Ok(Interpreter { program, home: Some(home), warning }),
+    if (language, mode) == (ScriptLanguage::Python, ScriptMode::Project) {
+        for home in venv_candidates(environment, cwd) {
+            match venv_python(&home) {
+                Ok(program) => return Ok(ScriptInterpreter { program, venv: Some(home), warning }),
                 Err(why) => {
                     let said = format!("{} is not used: {why}", home.display());
                     warning.get_or_insert(said);
@@ -49,41 +49,41 @@ pub(crate) fn find(
         }
     }
     let names: &[&str] = match language {
-        Language::Python => &["python3", "python"],
-        Language::JavaScript => &["node", "nodejs"],
+        ScriptLanguage::Python => &["python3", "python"],
+        ScriptLanguage::JavaScript => &["node", "nodejs"],
     };
     let path = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();
     // One that is active has its Python first on the path.
     let is_clean = |folder: &&PathBuf| {
-        let home = folder.parent().filter(|_| mode == Mode::Strict);
+        let home = folder.parent().filter(|_| mode == ScriptMode::Strict);
         !home.is_some_and(|home| home.join("pyvenv.cfg").is_file())
     };
     let first = |is_fit: &dyn Fn(&&PathBuf) -> bool| {
         names.iter().find_map(|name| {
             let files = folders.iter().filter(is_fit).map(|folder| folder.join(name));
-            files.into_iter().find(|file| can_run(file))
+            files.into_iter().find(|file| is_executable(file))
         })
     };
     let found = first(&is_clean).or_else(|| first(&|_| true));
     let program = found.ok_or_else(|| match language {
-        Language::Python => ToolError::unavailable("There is no python3 on the PATH")
+        ScriptLanguage::Python => ToolError::unavailable("There is no python3 on the PATH")
             .with_hint("Install it (apt install python3), or set VIRTUAL_ENV."),
-        Language::JavaScript => ToolError::unavailable("There is no node on the PATH")
+        ScriptLanguage::JavaScript => ToolError::unavailable("There is no node on the PATH")
             .with_hint("Install it (apt install nodejs), or write the script in Python."),
     })?;
-    Ok(Interpreter { program, home: None, warning })
+    Ok(ScriptInterpreter { program, venv: None, warning })
 }
 
 /// Where the user's own Python may be, the nearest first.
-fn homes(environment: &Environment, cwd: &Path) -> Vec<PathBuf> {
+fn venv_candidates(environment: &EnvVars, cwd: &Path) -> Vec<PathBuf> {
     let said = |name: &str| {
         let value = environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
         value.map(PathBuf::from)
     };
     // Above the working folder only within the project: elsewhere it would be
     // somebody else's.
-    let project = cwd.ancestors().take(ABOVE).position(|folder| folder.join(".git").exists());
+    let project = cwd.ancestors().take(MAX_PARENT_DIRS).position(|folder| folder.join(".git").exists());
     let near = cwd.ancestors().take(project.unwrap_or_default() + 1);
     let near = near.flat_map(|folder| [folder.join(".venv"), folder.join("venv")]);
     let near = near.filter(|home| home.join("pyvenv.cfg").is_file());
@@ -92,20 +92,20 @@ fn homes(environment: &Environment, cwd: &Path) -> Vec<PathBuf> {
 
 /// The Python of a virtualenv, or why it has none. Nothing is started to find
 /// out: that would take as long as the script.
-fn python_of(home: &Path) -> Result<PathBuf, String> {
+fn venv_python(home: &Path) -> Result<PathBuf, String> {
     let programs = ["bin/python", "bin/python3"].map(|name| home.join(name));
-    let program = programs.into_iter().find(|program| can_run(program));
+    let program = programs.into_iter().find(|program| is_executable(program));
     let program = program.ok_or("its Python is missing")?;
-    match version(home) {
-        Some(version) if version < OLDEST => Err(format!(
+    match venv_python_version(home) {
+        Some(version) if version < MIN_PYTHON_VERSION => Err(format!(
             "its Python is {}.{}, older than {}.{}",
-            version.0, version.1, OLDEST.0, OLDEST.1
+            version.0, version.1, MIN_PYTHON_VERSION.0, MIN_PYTHON_VERSION.1
         )),
         _ => Ok(program),
     }
 }
 
-fn version(home: &Path) -> Option<(u32, u32)> {
+fn venv_python_version(home: &Path) -> Option<(u32, u32)> {
     let text = fs::read_to_string(home.join("pyvenv.cfg")).ok()?;
     let value = text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
@@ -115,14 +115,14 @@ fn version(home: &Path) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-fn can_run(file: &Path) -> bool {
+fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// The script with the place of the module for its name, where it imports it.
 /// Node looks for a module beside whoever imports it, and the script is in the
 /// user's folder, as it were.
-pub(crate) fn located(code: &str, place: &str) -> String {
+pub(crate) fn rewrite_imports(code: &str, place: &str) -> String {
     let mut text = code.to_owned();
     for quote in ['\'', '"'] {
         let name = format!("{quote}hermes_tools{quote}");

@@ -13,15 +13,15 @@ fn virtualenv(home: &Path, version: &str) {
     fs::write(home.join("pyvenv.cfg"), format!("home = /usr\nversion = {version}\n")).unwrap();
 }
 
-fn around(pairs: &[(&str, &Path)]) -> Environment {
+fn around(pairs: &[(&str, &Path)]) -> EnvVars {
     pairs
         .iter()
         .map(|(name, value)| (OsString::from(*name), value.as_os_str().to_owned()))
         .collect()
 }
 
-fn python(environment: &Environment, cwd: &Path) -> Interpreter {
-    find(Language::Python, Mode::Project, environment, cwd).unwrap()
+fn python(environment: &EnvVars, cwd: &Path) -> ScriptInterpreter {
+    find_interpreter(ScriptLanguage::Python, ScriptMode::Project, environment, cwd).unwrap()
 }
 
 #[test]
@@ -44,22 +44,22 @@ fn the_nearest_usable_python_is_taken() {
     fs::create_dir(project.join(".git")).unwrap();
     let found = python(&plain, &cwd);
     assert_eq!(found.program, project.join(".venv/bin/python"));
-    assert_eq!(found.home, Some(project.join(".venv")));
+    assert_eq!(found.venv, Some(project.join(".venv")));
 
     let active = top.join("active");
     virtualenv(&active, "3.12.0");
     let with = around(&[("PATH", &bin), ("VIRTUAL_ENV", &active)]);
-    assert_eq!(python(&with, &cwd).home, Some(active.clone()));
-    let strict = find(Language::Python, Mode::Strict, &with, &cwd).unwrap();
+    assert_eq!(python(&with, &cwd).venv, Some(active.clone()));
+    let strict = find_interpreter(ScriptLanguage::Python, ScriptMode::Strict, &with, &cwd).unwrap();
     assert_eq!(strict.program, bin.join("python3"));
     let both = env::join_paths([active.join("bin"), bin.clone()]).unwrap();
     let activated = around(&[("PATH", Path::new(&both)), ("VIRTUAL_ENV", &active)]);
-    let strict = find(Language::Python, Mode::Strict, &activated, &cwd).unwrap();
+    let strict = find_interpreter(ScriptLanguage::Python, ScriptMode::Strict, &activated, &cwd).unwrap();
     assert_eq!(strict.program, bin.join("python3"), "an active one is not clean");
 
     fs::remove_file(active.join("bin/python")).unwrap();
     let found = python(&with, &cwd);
-    assert_eq!(found.home, Some(project.join(".venv")));
+    assert_eq!(found.venv, Some(project.join(".venv")));
     assert!(found.warning.unwrap().ends_with("active is not used: its Python is missing"));
     virtualenv(&project.join(".venv"), "3.6.9");
     assert_eq!(python(&plain, &cwd).program, bin.join("python3"));
@@ -68,8 +68,8 @@ fn the_nearest_usable_python_is_taken() {
 #[test]
 fn what_is_missing_is_said() {
     let empty = around(&[("PATH", Path::new("/nonesuch"))]);
-    for language in [Language::Python, Language::JavaScript] {
-        let error = find(language, Mode::Project, &empty, Path::new("/")).unwrap_err();
+    for language in [ScriptLanguage::Python, ScriptLanguage::JavaScript] {
+        let error = find_interpreter(language, ScriptMode::Project, &empty, Path::new("/")).unwrap_err();
         assert_eq!(error.kind(), hermes_core::ErrorKind::Unavailable);
         assert!(error.hint().contains("Install"));
     }
@@ -79,7 +79,7 @@ fn what_is_missing_is_said() {
 fn the_module_is_found_where_it_is() {
     let code = "import {a} from 'hermes_tools';\nconst b = await import(\"hermes_tools\");\n'hermes_tools'";
     assert_eq!(
-        located(code, "file:///x"),
+        rewrite_imports(code, "file:///x"),
         "import {a} from 'file:///x';\nconst b = await import(\"file:///x\");\n'hermes_tools'"
     );
 }

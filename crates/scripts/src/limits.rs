@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// What a script is held to; a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ScriptLimits {
     /// How it runs, unless a call says otherwise.
-    pub mode: Mode,
+    pub mode: ScriptMode,
     /// How long it may take. A call can ask for less.
     pub timeout: Duration,
     /// How many tools it may call.
@@ -16,25 +16,25 @@ pub struct Limits {
     /// Bytes of its errors that are told: the end.
     pub stderr: usize,
     /// Tools that it may call beside the usual ones.
-    pub tools: Vec<String>,
+    pub extra_tools: Vec<String>,
 }
 
-impl Default for Limits {
+impl Default for ScriptLimits {
     fn default() -> Self {
         Self {
-            mode: Mode::Project,
+            mode: ScriptMode::Project,
             timeout: Duration::from_secs(300),
             tool_calls: 50,
             stdout: 50_000,
             stderr: 10_000,
-            tools: Vec::new(),
+            extra_tools: Vec::new(),
         }
     }
 }
 
 /// How a script runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum ScriptMode {
     /// In the session's folder, with the user's virtualenv and environment.
     Project,
     /// In a folder of its own, with a clean interpreter and a small environment.
@@ -43,7 +43,7 @@ pub enum Mode {
 
 /// What a script is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Language {
+pub enum ScriptLanguage {
     /// Python.
     Python,
     /// JavaScript, for Node.

@@ -5,26 +5,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::limits::Language;
-use crate::offer::{Offered, Parameter};
+use crate::limits::ScriptLanguage;
+use crate::callable_tools::{CallableTool, ToolParameter};
 
-const PYTHON: &str = include_str!("assets/hermes_tools.py");
-const NODE: &str = concat!(
+const PYTHON_MODULE: &str = include_str!("assets/hermes_tools.py");
+const NODE_MODULE: &str = concat!(
     "'use strict';\n",
     include_str!("assets/frames.cjs"),
     include_str!("assets/hermes_tools.cjs")
 );
-const PRELUDE: &str = include_str!("assets/prelude.cjs");
+const NODE_PRELUDE: &str = include_str!("assets/prelude.cjs");
 /// Where modules and programs find the same thing.
-const PACKAGE: &str = r#"{"name":"hermes_tools","main":"index.cjs","exports":{"import":"./index.mjs","require":"./index.cjs"}}"#;
+const PACKAGE_JSON: &str = r#"{"name":"hermes_tools","main":"index.cjs","exports":{"import":"./index.mjs","require":"./index.cjs"}}"#;
 
 /// Characters of a description that are shown.
-const SHOWN: usize = 600;
+const MAX_DESCRIPTION_CHARS: usize = 600;
 /// How deep a type is told.
-const DEPTH: usize = 4;
+const MAX_TYPE_DEPTH: usize = 4;
 
 /// Words that no parameter of a Python function can have as its name.
-const KEYWORDS: [&str; 35] = [
+const PYTHON_KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
     "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
@@ -32,66 +32,66 @@ const KEYWORDS: [&str; 35] = [
 ];
 
 /// What the module itself has, or what its functions need.
-const TAKEN: [&str; 9] =
+const RESERVED_NAMES: [&str; 9] =
     ["ToolError", "aio", "dict", "globals", "json_parse", "retry", "shell_quote", "tools", "super"];
 
 /// Files of a script's folder, by name.
-pub(crate) type Files = Vec<(&'static str, String)>;
+pub(crate) type ModuleFiles = Vec<(&'static str, String)>;
 
 /// The modules that were made last; they change when the tools do.
 #[derive(Debug, Default)]
-pub(crate) struct Stubs {
-    made: Mutex<Vec<Made>>,
+pub(crate) struct StubCache {
+    stubs: Mutex<Vec<CachedStub>>,
 }
 
 #[derive(Debug)]
-struct Made {
-    language: Language,
-    tools: Arc<Vec<Offered>>,
-    files: Arc<Files>,
+struct CachedStub {
+    language: ScriptLanguage,
+    tools: Arc<Vec<CallableTool>>,
+    files: Arc<ModuleFiles>,
 }
 
 /// Sets of tools that are remembered: sessions differ in them.
-const KEPT: usize = 8;
+const MAX_CACHED_STUBS: usize = 8;
 
-impl Stubs {
+impl StubCache {
     /// The module for these tools.
-    pub(crate) fn of(&self, language: Language, tools: &Arc<Vec<Offered>>) -> Arc<Files> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn module_files(&self, language: ScriptLanguage, tools: &Arc<Vec<CallableTool>>) -> Arc<ModuleFiles> {
+        let mut made = self.stubs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.iter().find(|it| it.language == language && it.tools == *tools) {
             return Arc::clone(&known.files);
         }
         let files = Arc::new(match language {
-            Language::Python => vec![("lib/hermes_tools.py", python(tools))],
-            Language::JavaScript => javascript(tools),
+            ScriptLanguage::Python => vec![("lib/hermes_tools.py", python_module(tools))],
+            ScriptLanguage::JavaScript => node_package(tools),
         });
-        if made.len() >= KEPT {
+        if made.len() >= MAX_CACHED_STUBS {
             made.remove(0);
         }
-        made.push(Made { language, tools: Arc::clone(tools), files: Arc::clone(&files) });
+        made.push(CachedStub { language, tools: Arc::clone(tools), files: Arc::clone(&files) });
         files
     }
 }
 
 /// The module for Python.
-pub(crate) fn python(tools: &[Offered]) -> String {
-    let mut text = PYTHON.to_owned();
+pub(crate) fn python_module(tools: &[CallableTool]) -> String {
+    let mut text = PYTHON_MODULE.to_owned();
     let begin = text.len();
     for tool in tools {
         let name = python_name(&tool.name);
         let (named, unnamed): (Vec<_>, Vec<_>) =
-            tool.parameters.iter().partition(|it| is_word(&it.name));
+            tool.parameters.iter().partition(|it| is_identifier(&it.name));
         let mut signature: Vec<String> = named.iter().map(|it| python_parameter(it)).collect();
-        let rest = (tool.is_open || !unnamed.is_empty()).then(|| "**more".to_owned());
+        let rest = (tool.accepts_extra || !unnamed.is_empty()).then(|| "**more".to_owned());
         signature.extend(rest.clone());
-        let pairs = named.iter().map(|it| format!("{}: {}", quoted(&it.name), safe(&it.name)));
+        let pairs = named.iter().map(|it| format!("{}: {}", quote(&it.name), python_parameter_name(&it.name)));
         let pairs: Vec<String> = pairs.chain(rest).collect();
         let _ = write!(
             text,
             "\n\ndef {name}({}) -> dict:\n    {}\n    return _call({}, {{{}}})\n",
             signature.join(", "),
-            quoted(&python_doc(tool)),
-            quoted(&tool.name),
+            quote(&python_doc(tool)),
+            quote(&tool.name),
             pairs.join(", "),
         );
     }
@@ -99,7 +99,7 @@ pub(crate) fn python(tools: &[Offered]) -> String {
     if text.get(begin..).is_some_and(|made| made.contains("Literal[")) {
         text.insert_str(begin, "\n\nfrom typing import Literal\n");
     }
-    let names: Vec<String> = tools.iter().map(|tool| quoted(&python_name(&tool.name))).collect();
+    let names: Vec<String> = tools.iter().map(|tool| quote(&python_name(&tool.name))).collect();
     let _ = write!(
         text,
         "\n\ndef tools():\n    \"\"\"The names of the functions that are tools.\"\"\"\n    return [{}]\n",
@@ -108,9 +108,9 @@ pub(crate) fn python(tools: &[Offered]) -> String {
     text
 }
 
-fn python_parameter(parameter: &Parameter) -> String {
-    let name = safe(&parameter.name);
-    let kind = python_type(&parameter.schema, DEPTH);
+fn python_parameter(parameter: &ToolParameter) -> String {
+    let name = python_parameter_name(&parameter.name);
+    let kind = python_type(&parameter.schema, MAX_TYPE_DEPTH);
     if parameter.is_required {
         return format!("{name}: {kind}");
     }
@@ -118,7 +118,7 @@ fn python_parameter(parameter: &Parameter) -> String {
     format!("{name}: {kind} = {default}")
 }
 
-fn python_doc(tool: &Offered) -> String {
+fn python_doc(tool: &CallableTool) -> String {
     let mut text = excerpt(&tool.description);
     let told: Vec<_> = tool.parameters.iter().filter(|it| !it.description().is_empty()).collect();
     if !told.is_empty() {
@@ -126,7 +126,7 @@ fn python_doc(tool: &Offered) -> String {
     }
     for parameter in told {
         let _ =
-            write!(text, "\n    {}: {}", safe(&parameter.name), excerpt(parameter.description()));
+            write!(text, "\n    {}: {}", python_parameter_name(&parameter.name), excerpt(parameter.description()));
     }
     text
 }
@@ -147,11 +147,11 @@ fn python_type(schema: &Value, depth: usize) -> String {
         };
     }
     if let Some(choices) = schema.get("anyOf").or(schema.get("oneOf")).and_then(Value::as_array) {
-        return union(choices.iter().map(|it| python_type(it, depth - 1)));
+        return union_type(choices.iter().map(|it| python_type(it, depth - 1)));
     }
     match schema.get("type") {
         Some(Value::String(kind)) => plain_type(kind, schema, depth),
-        Some(Value::Array(kinds)) => union(
+        Some(Value::Array(kinds)) => union_type(
             kinds.iter().filter_map(Value::as_str).map(|kind| plain_type(kind, schema, depth)),
         ),
         _ => "object".to_owned(),
@@ -174,7 +174,7 @@ fn plain_type(kind: &str, schema: &Value, depth: usize) -> String {
     }
 }
 
-fn union(kinds: impl Iterator<Item = String>) -> String {
+fn union_type(kinds: impl Iterator<Item = String>) -> String {
     let mut all: Vec<String> = Vec::new();
     for kind in kinds {
         if !all.contains(&kind) {
@@ -190,13 +190,13 @@ fn python_value(value: &Value) -> String {
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => quoted(text),
+        Value::String(text) => quote(text),
         Value::Null | Value::Array(_) | Value::Object(_) => "None".to_owned(),
     }
 }
 
 /// A text between quotes. What JSON writes, Python and JavaScript read.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     // Both take these for the end of a line, or once did.
     let text = Value::from(text).to_string();
     text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029").replace('\u{7f}', "\\u007f")
@@ -206,48 +206,48 @@ fn python_name(name: &str) -> String {
     let name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let starts = name.starts_with(|c: char| c.is_ascii_digit() || c == '_');
-    if starts || KEYWORDS.contains(&&*name) || TAKEN.contains(&&*name) {
+    if starts || PYTHON_KEYWORDS.contains(&&*name) || RESERVED_NAMES.contains(&&*name) {
         return format!("tool_{}", name.trim_start_matches('_'));
     }
     name
 }
 
 /// A parameter's name as Python takes it.
-fn safe(name: &str) -> String {
-    if KEYWORDS.contains(&name) || name == "more" { format!("{name}_") } else { name.to_owned() }
+fn python_parameter_name(name: &str) -> String {
+    if PYTHON_KEYWORDS.contains(&name) || name == "more" { format!("{name}_") } else { name.to_owned() }
 }
 
-fn is_word(name: &str) -> bool {
+fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_DESCRIPTION_CHARS) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
 /// The package for Node.
-fn javascript(tools: &[Offered]) -> Files {
-    let mut text = NODE.to_owned();
+fn node_package(tools: &[CallableTool]) -> ModuleFiles {
+    let mut text = NODE_MODULE.to_owned();
     let mut module =
         "import tools from './index.cjs';\nexport default tools;\nexport const { ToolError, json_parse, retry, shell_quote } = tools;\n"
             .to_owned();
     for tool in tools {
         let name = python_name(&tool.name);
-        let names: Vec<String> = tool.parameters.iter().map(|it| quoted(&it.name)).collect();
+        let names: Vec<String> = tool.parameters.iter().map(|it| quote(&it.name)).collect();
         let _ = write!(
             text,
             "\n/**\n{} */\nexports.{name} = tool({}, [{}]);\n",
             javascript_doc(tool),
-            quoted(&tool.name),
+            quote(&tool.name),
             names.join(", ")
         );
         let _ = writeln!(module, "export const {name} = tools.{name};");
     }
-    let names: Vec<String> = tools.iter().map(|tool| quoted(&python_name(&tool.name))).collect();
+    let names: Vec<String> = tools.iter().map(|tool| quote(&python_name(&tool.name))).collect();
     let _ = write!(
         text,
         "\n/** The names of the functions that are tools. */\nexports.tools = () => [{}];\n",
@@ -257,12 +257,12 @@ fn javascript(tools: &[Offered]) -> Files {
     vec![
         ("node_modules/hermes_tools/index.cjs", text),
         ("node_modules/hermes_tools/index.mjs", module),
-        ("node_modules/hermes_tools/package.json", PACKAGE.to_owned()),
-        ("prelude.cjs", PRELUDE.to_owned()),
+        ("node_modules/hermes_tools/package.json", PACKAGE_JSON.to_owned()),
+        ("prelude.cjs", NODE_PRELUDE.to_owned()),
     ]
 }
 
-fn javascript_doc(tool: &Offered) -> String {
+fn javascript_doc(tool: &CallableTool) -> String {
     let mut text = String::new();
     let mut line = |said: &str| {
         for part in said.replace("*/", "* /").lines() {
@@ -271,7 +271,7 @@ fn javascript_doc(tool: &Offered) -> String {
     };
     line(&excerpt(&tool.description));
     for parameter in &tool.parameters {
-        let kind = javascript_type(&parameter.schema, DEPTH);
+        let kind = javascript_type(&parameter.schema, MAX_TYPE_DEPTH);
         let name = match parameter.is_required {
             true => parameter.name.clone(),
             false => format!("[{}]", parameter.name),
@@ -284,12 +284,12 @@ fn javascript_doc(tool: &Offered) -> String {
 
 fn javascript_type(schema: &Value, depth: usize) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return union(values.iter().map(Value::to_string));
+        return union_type(values.iter().map(Value::to_string));
     }
     if let Some(choices) = schema.get("anyOf").or(schema.get("oneOf")).and_then(Value::as_array)
         && depth > 0
     {
-        return union(choices.iter().map(|it| javascript_type(it, depth - 1)));
+        return union_type(choices.iter().map(|it| javascript_type(it, depth - 1)));
     }
     let plain = |kind: &str| match kind {
         "string" | "boolean" | "null" | "object" => kind.to_owned(),
@@ -299,7 +299,7 @@ fn javascript_type(schema: &Value, depth: usize) -> String {
     };
     match schema.get("type") {
         Some(Value::String(kind)) => plain(kind),
-        Some(Value::Array(kinds)) => union(kinds.iter().filter_map(Value::as_str).map(plain)),
+        Some(Value::Array(kinds)) => union_type(kinds.iter().filter_map(Value::as_str).map(plain)),
         _ => "*".to_owned(),
     }
 }

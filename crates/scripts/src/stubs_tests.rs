@@ -6,18 +6,18 @@ use serde_json::json;
 
 use super::*;
 
-fn parameter(name: &str, schema: Value, is_required: bool) -> Parameter {
-    Parameter { name: name.into(), schema, is_required }
+fn parameter(name: &str, schema: Value, is_required: bool) -> ToolParameter {
+    ToolParameter { name: name.into(), schema, is_required }
 }
 
-fn odd() -> Vec<Offered> {
+fn odd() -> Vec<CallableTool> {
     let texts = json!({ "type": "string", "description": "Says \"\"\" and */ and \\ and\nmore." });
     let one_of = json!({ "enum": ["a", "b's"], "default": "a" });
     let maybe = json!({ "type": ["array", "null"], "items": { "type": "integer" } });
     let switch = json!({ "type": "boolean", "default": true });
     let any = json!({ "anyOf": [{ "type": "number" }, { "type": "string" }] });
     vec![
-        Offered {
+        CallableTool {
             name: "odd".into(),
             description: "Line one\nLine \"two\" \u{2028} */".into(),
             parameters: vec![
@@ -28,19 +28,19 @@ fn odd() -> Vec<Offered> {
                 parameter("more", any, false),
                 parameter("with-dash", json!({}), false),
             ],
-            is_open: false,
+            accepts_extra: false,
         },
-        Offered {
+        CallableTool {
             name: "mcp-retry".into(),
             description: String::new(),
             parameters: vec![],
-            is_open: true,
+            accepts_extra: true,
         },
-        Offered {
+        CallableTool {
             name: "retry".into(),
             description: String::new(),
             parameters: vec![],
-            is_open: true,
+            accepts_extra: true,
         },
     ]
 }
@@ -48,7 +48,7 @@ fn odd() -> Vec<Offered> {
 #[test]
 fn python_reads_what_is_made_of_odd_schemas() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("hermes_tools.py"), python(&odd())).unwrap();
+    std::fs::write(folder.path().join("hermes_tools.py"), python_module(&odd())).unwrap();
     let code = "import inspect, hermes_tools as h\n\
                 print(inspect.signature(h.odd))\n\
                 import typing; assert typing.get_type_hints(h.odd)['class_'] == typing.Literal['a', \"b's\"]\n\
@@ -80,7 +80,7 @@ fn python_reads_what_is_made_of_odd_schemas() {
 #[test]
 fn node_reads_what_is_made_of_odd_schemas() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, text) in javascript(&odd()) {
+    for (name, text) in node_package(&odd()) {
         let path = folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -107,11 +107,11 @@ fn node_reads_what_is_made_of_odd_schemas() {
 
 #[test]
 fn the_same_tools_make_the_same_module() {
-    let stubs = Stubs::default();
+    let stubs = StubCache::default();
     let tools = Arc::new(odd());
-    let once = stubs.of(Language::Python, &tools);
-    assert!(Arc::ptr_eq(&once, &stubs.of(Language::Python, &Arc::new(odd()))));
+    let once = stubs.module_files(ScriptLanguage::Python, &tools);
+    assert!(Arc::ptr_eq(&once, &stubs.module_files(ScriptLanguage::Python, &Arc::new(odd()))));
     let fewer = Arc::new(odd().split_off(1));
-    assert_ne!(once, stubs.of(Language::Python, &fewer));
-    assert_ne!(once, stubs.of(Language::JavaScript, &tools));
+    assert_ne!(once, stubs.module_files(ScriptLanguage::Python, &fewer));
+    assert_ne!(once, stubs.module_files(ScriptLanguage::JavaScript, &tools));
 }

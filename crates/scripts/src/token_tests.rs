@@ -2,12 +2,12 @@ use super::*;
 
 #[test]
 fn a_token_is_itself_and_nothing_else() {
-    let (one, other) = (Token::new().expect("chance"), Token::new().expect("chance"));
-    assert_eq!(one.text().len(), 2 * SIZE);
-    assert!(one.is(one.text()));
-    assert!(!one.is(other.text()));
-    assert!(!one.is(""));
-    assert!(!one.is(&one.text()[1..]));
-    assert!(!one.is(&format!("{}0", one.text())));
-    assert!(!format!("{one:?}").contains(one.text()));
+    let (one, other) = (RunToken::new().expect("chance"), RunToken::new().expect("chance"));
+    assert_eq!(one.as_str().len(), 2 * TOKEN_BYTES);
+    assert!(one.matches(one.as_str()));
+    assert!(!one.matches(other.as_str()));
+    assert!(!one.matches(""));
+    assert!(!one.matches(&one.as_str()[1..]));
+    assert!(!one.matches(&format!("{}0", one.as_str())));
+    assert!(!format!("{one:?}").contains(one.as_str()));
 }

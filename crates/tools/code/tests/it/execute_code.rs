@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use hermes_core::{CancellationToken, Ruling, ToolCall, Verdict};
-use hermes_scripts::Limits;
+use hermes_scripts::ScriptLimits;
 use serde_json::{Value, json};
 
 use desk::{Desired, Desk, alive, eventually, text};
@@ -194,12 +194,12 @@ print(len(asyncio.run(threads())))
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_add_tools_and_change_limits() {
-    let limits = Limits {
-        tools: vec!["extra".into(), "execute_code".into(), "nonesuch".into()],
+    let limits = ScriptLimits {
+        extra_tools: vec!["extra".into(), "execute_code".into(), "nonesuch".into()],
         tool_calls: 2,
         stdout: 1_000,
         stderr: 200,
-        ..Limits::default()
+        ..ScriptLimits::default()
     };
     let desk = Desk::limited(limits);
     let code = "import sys\nfrom hermes_tools import *\nimport hermes_tools\n\

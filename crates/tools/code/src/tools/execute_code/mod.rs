@@ -7,7 +7,7 @@ use hermes_core::{
     ToolSpec, WorkingDir,
 };
 use hermes_exec::JobRegistry;
-use hermes_scripts::{Language, Mode, Outcome, Script, Scripts, Status};
+use hermes_scripts::{ScriptLanguage, ScriptMode, ScriptOutcome, ScriptRequest, ScriptRunner, ScriptStatus};
 use hermes_secrets::own_env;
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 
 #[derive(Debug, Default)]
 pub(crate) struct ExecuteCode {
-    scripts: Scripts,
+    scripts: ScriptRunner,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,10 +52,10 @@ enum Manner {
 
 impl Tool for ExecuteCode {
     type Args = Args;
-    type Output = Outcome;
+    type Output = ScriptOutcome;
 
-    fn was_stopped(outcome: &Outcome) -> bool {
-        outcome.status == Status::Interrupted
+    fn was_stopped(outcome: &ScriptOutcome) -> bool {
+        outcome.status == ScriptStatus::Interrupted
     }
 
     fn spec() -> ToolSpec {
@@ -92,7 +92,7 @@ impl Tool for ExecuteCode {
         &["code"]
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Outcome, ToolError> {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<ScriptOutcome, ToolError> {
         let here = Resource::Path(cx.working_dir.cwd().to_owned());
         cx.check_grant(&Scope::CODE_EXECUTE, &here)?;
         cx.check_grant(&Scope::FILE_READ, &here)?;
@@ -100,15 +100,15 @@ impl Tool for ExecuteCode {
             return Err(ToolError::invalid("There is no code to run")
                 .with_hint("Give the whole script in 'code'."));
         }
-        let script = Script {
+        let script = ScriptRequest {
             code: args.code,
             language: match args.language {
-                Spoken::Python => Language::Python,
-                Spoken::JavaScript => Language::JavaScript,
+                Spoken::Python => ScriptLanguage::Python,
+                Spoken::JavaScript => ScriptLanguage::JavaScript,
             },
             mode: args.mode.map(|mode| match mode {
-                Manner::Project => Mode::Project,
-                Manner::Strict => Mode::Strict,
+                Manner::Project => ScriptMode::Project,
+                Manner::Strict => ScriptMode::Strict,
             }),
             timeout: args.timeout.map(Duration::from_secs),
         };

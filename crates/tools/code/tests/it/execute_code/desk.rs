@@ -12,7 +12,7 @@ use hermes_core::{
 };
 use hermes_engine::{Caller, Engine};
 use hermes_exec::{ExecBackend, StdinSource, JobRegistry, LocalBackend, CommandSpec, StdioMode};
-use hermes_scripts::Limits;
+use hermes_scripts::ScriptLimits;
 use hermes_testkit::probe::Probe;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,7 +32,7 @@ pub(super) struct Desk {
 /// What is unusual about a desk.
 #[derive(Default)]
 pub(super) struct Desired {
-    pub(super) limits: Limits,
+    pub(super) limits: ScriptLimits,
     pub(super) policy: Option<Arc<dyn Policy>>,
     pub(super) backend: Option<Arc<dyn ExecBackend>>,
     /// It has nothing to call.
@@ -50,7 +50,7 @@ impl Desk {
         Self::with(Desired { is_bare: true, ..Desired::default() })
     }
 
-    pub(super) fn limited(limits: Limits) -> Self {
+    pub(super) fn limited(limits: ScriptLimits) -> Self {
         Self::with(Desired { limits, ..Desired::default() })
     }
 

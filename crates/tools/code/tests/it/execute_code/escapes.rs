@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{ChildLimits, Confinement};
-use hermes_scripts::Limits;
+use hermes_scripts::ScriptLimits;
 use serde_json::{Value, json};
 
 use super::desk::{Desired, Desk, alive, eventually, held, text};
@@ -283,7 +283,7 @@ async fn the_token_of_another_run_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_breaks_in_the_middle_breaks_nothing_else() {
-    let desk = Desk::limited(Limits::default());
+    let desk = Desk::limited(ScriptLimits::default());
     desk.write("a.txt", "alpha");
     let code = format!(
         "{RAW}from hermes_tools import read_file, terminal\n\

@@ -4,14 +4,14 @@ use hermes_core::EngineHandle;
 use serde_json::{Map, Value};
 
 /// What scripts may call, as far as the session has it.
-const USUAL: [&str; 7] =
+const DEFAULT_TOOLS: [&str; 7] =
     ["web_search", "web_extract", "read_file", "write_file", "search_files", "patch", "terminal"];
 
 /// Running scripts is not for scripts, whatever the settings say.
-const NEVER: [&str; 1] = ["execute_code"];
+const FORBIDDEN_TOOLS: [&str; 1] = ["execute_code"];
 
 /// What would outlive the script, or needs somebody who answers.
-const TERMINAL_WITHOUT: [&str; 7] = [
+const HIDDEN_TERMINAL_PARAMETERS: [&str; 7] = [
     "background",
     "background_after",
     "pty",
@@ -23,7 +23,7 @@ const TERMINAL_WITHOUT: [&str; 7] = [
 
 /// The order in which arguments are given without their names, where it is
 /// not that of the schema.
-const ORDER: [(&str, &[&str]); 7] = [
+const POSITIONAL_PARAMETERS: [(&str, &[&str]); 7] = [
     ("web_search", &["query", "limit"]),
     ("web_extract", &["urls", "char_limit"]),
     ("read_file", &["path", "offset", "limit"]),
@@ -38,23 +38,23 @@ const ORDER: [(&str, &[&str]); 7] = [
 
 /// A tool that a script may call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Offered {
+pub(crate) struct CallableTool {
     pub(crate) name: String,
     pub(crate) description: String,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameters: Vec<ToolParameter>,
     /// Whether it takes others as well.
-    pub(crate) is_open: bool,
+    pub(crate) accepts_extra: bool,
 }
 
 /// One of its arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Parameter {
+pub(crate) struct ToolParameter {
     pub(crate) name: String,
     pub(crate) schema: Value,
     pub(crate) is_required: bool,
 }
 
-impl Parameter {
+impl ToolParameter {
     /// What it is for.
     pub(crate) fn description(&self) -> &str {
         self.schema.get("description").and_then(Value::as_str).unwrap_or_default()
@@ -67,21 +67,21 @@ impl Parameter {
 }
 
 /// What the session has of the usual tools and of these.
-pub(crate) fn offered(host: Option<&dyn EngineHandle>, more: &[String]) -> Vec<Offered> {
+pub(crate) fn callable_tools(host: Option<&dyn EngineHandle>, more: &[String]) -> Vec<CallableTool> {
     let Some(host) = host else { return Vec::new() };
     let known = host.tool_names();
     let mut names: Vec<&str> = Vec::new();
-    for name in USUAL.into_iter().chain(more.iter().map(String::as_str)) {
+    for name in DEFAULT_TOOLS.into_iter().chain(more.iter().map(String::as_str)) {
         let is_known = known.iter().any(|known| known == name);
-        if is_known && !names.contains(&name) && !NEVER.contains(&name) {
+        if is_known && !names.contains(&name) && !FORBIDDEN_TOOLS.contains(&name) {
             names.push(name);
         }
     }
     let definitions = names.into_iter().filter_map(|name| Some((name, host.describe_tool(name)?)));
-    definitions.map(|(name, definition)| read(name, &definition)).collect()
+    definitions.map(|(name, definition)| parse_definition(name, &definition)).collect()
 }
 
-fn read(name: &str, definition: &Value) -> Offered {
+fn parse_definition(name: &str, definition: &Value) -> CallableTool {
     let text = |key| definition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let schema = definition.get("parameters");
     let empty = Map::new();
@@ -91,27 +91,27 @@ fn read(name: &str, definition: &Value) -> Offered {
         required.is_some_and(|names| names.iter().any(|name| name == parameter))
             || (name, parameter) == ("terminal", "command")
     };
-    let mut parameters: Vec<Parameter> = properties
+    let mut parameters: Vec<ToolParameter> = properties
         .unwrap_or(&empty)
         .iter()
-        .filter(|(parameter, _)| name != "terminal" || !TERMINAL_WITHOUT.contains(&&***parameter))
-        .map(|(parameter, schema)| Parameter {
+        .filter(|(parameter, _)| name != "terminal" || !HIDDEN_TERMINAL_PARAMETERS.contains(&&***parameter))
+        .map(|(parameter, schema)| ToolParameter {
             name: parameter.clone(),
             schema: schema.clone(),
             is_required: is_required(parameter),
         })
         .collect();
-    let order = ORDER.iter().find(|(tool, _)| *tool == name).map_or(&[][..], |(_, order)| order);
-    let rank = |parameter: &Parameter| order.iter().position(|it| *it == parameter.name);
+    let order = POSITIONAL_PARAMETERS.iter().find(|(tool, _)| *tool == name).map_or(&[][..], |(_, order)| order);
+    let rank = |parameter: &ToolParameter| order.iter().position(|it| *it == parameter.name);
     parameters.sort_by_key(|it| (!it.is_required, rank(it).unwrap_or(usize::MAX)));
     let others = schema.and_then(|schema| schema.get("additionalProperties"));
     let is_open = match others {
         Some(others) => *others != Value::Bool(false),
         None => parameters.is_empty(),
     };
-    Offered { name: name.to_owned(), description: text("description"), parameters, is_open }
+    CallableTool { name: name.to_owned(), description: text("description"), parameters, accepts_extra: is_open }
 }
 
 #[cfg(test)]
-#[path = "offer_tests.rs"]
+#[path = "callable_tools_tests.rs"]
 pub(crate) mod tests;

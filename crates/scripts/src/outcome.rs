@@ -8,26 +8,26 @@ use hermes_exec::output::OutputStream;
 use hermes_exec::{JobExit, ProcessExit, Job, SandboxStop, tree};
 use serde::Serialize;
 
-use crate::desk::Desk;
-use crate::limits::{Language, Limits};
-use crate::offer::Offered;
+use crate::dispatcher::RpcDispatcher;
+use crate::limits::{ScriptLanguage, ScriptLimits};
+use crate::callable_tools::CallableTool;
 
 /// Process ids that are looked at one by one after a script has ended.
-const FEW: u32 = 4_096;
+const MAX_PIDS_SCANNED: u32 = 4_096;
 /// Characters of a command.
-const COMMAND: usize = 100;
+const MAX_COMMAND_CHARS: usize = 100;
 /// Characters of an error's line.
-const LINE: usize = 500;
+const MAX_ERROR_CHARS: usize = 500;
 /// Bytes of the standard error that its cause is looked for in.
-const WHOLE: usize = 256 * 1024;
+const MAX_STDERR_SCAN_BYTES: usize = 256 * 1024;
 /// What Node ends with if it waits for something that cannot come.
-const UNSETTLED: i32 = 13;
+const NODE_UNSETTLED_AWAIT_EXIT: i32 = 13;
 
 /// What became of a script.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct ScriptOutcome {
     /// How it ended.
-    pub status: Status,
+    pub status: ScriptStatus,
     /// What it printed, and after that what it wrote to its standard error.
     pub output: String,
     /// As a shell would say it.
@@ -61,7 +61,7 @@ pub struct Outcome {
 /// How a script ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum ScriptStatus {
     /// With 0.
     Success,
     /// With something else, or by a signal.
@@ -74,32 +74,32 @@ pub enum Status {
 
 /// Why nobody waits for it any more.
 #[derive(Debug)]
-pub(crate) enum End {
-    Itself(JobExit),
+pub(crate) enum ScriptEnd {
+    Exited(JobExit),
     Timeout,
     Cancelled,
     /// It had more processes than this.
-    Crowded(u64),
+    TooManyProcesses(u64),
 }
 
 /// All that is known of it.
 #[derive(Debug)]
-pub(crate) struct Telling<'a> {
-    pub(crate) end: End,
-    pub(crate) limit: Duration,
+pub(crate) struct OutcomeBuilder<'a> {
+    pub(crate) end: ScriptEnd,
+    pub(crate) timeout: Duration,
     /// Whether something that it had started was still there.
-    pub(crate) left: bool,
+    pub(crate) has_orphans: bool,
     /// Where it ran.
     pub(crate) directory: PathBuf,
     pub(crate) warning: Option<String>,
-    pub(crate) language: Language,
-    pub(crate) limits: &'a Limits,
-    pub(crate) tools: &'a [Offered],
-    pub(crate) desk: &'a Desk,
+    pub(crate) language: ScriptLanguage,
+    pub(crate) limits: &'a ScriptLimits,
+    pub(crate) tools: &'a [CallableTool],
+    pub(crate) dispatcher: &'a RpcDispatcher,
 }
 
-impl Telling<'_> {
-    pub(crate) fn of(self, job: &Job) -> Outcome {
+impl OutcomeBuilder<'_> {
+    pub(crate) fn build(self, job: &Job) -> ScriptOutcome {
         let (printed, errors, unshown) = {
             let log = job.log();
             let printed = log.stream_summary(OutputStream::Stdout, self.limits.stdout);
@@ -109,16 +109,16 @@ impl Telling<'_> {
             let is_cut = errors.is_cut || end.len() < errors.text.len();
             let unshown = errors.total_bytes.saturating_sub(end.len() as u64);
             // A long message has its begin before that.
-            let whole = log.stream_summary(OutputStream::Stderr, WHOLE.max(self.limits.stderr)).text;
+            let whole = log.stream_summary(OutputStream::Stderr, MAX_STDERR_SCAN_BYTES.max(self.limits.stderr)).text;
             (printed, (end, whole), unshown * u64::from(is_cut))
         };
         let (errors, whole) = errors;
         let (status, exit_code) = match &self.end {
-            End::Itself(ended) if ended.exit == ProcessExit::Code(0) => (Status::Success, 0),
-            End::Itself(ended) => (Status::Error, ended.exit.code()),
-            End::Timeout => (Status::Timeout, 124),
-            End::Cancelled => (Status::Interrupted, 130),
-            End::Crowded(_) => (Status::Error, 137),
+            ScriptEnd::Exited(ended) if ended.exit == ProcessExit::Code(0) => (ScriptStatus::Success, 0),
+            ScriptEnd::Exited(ended) => (ScriptStatus::Error, ended.exit.code()),
+            ScriptEnd::Timeout => (ScriptStatus::Timeout, 124),
+            ScriptEnd::Cancelled => (ScriptStatus::Interrupted, 130),
+            ScriptEnd::TooManyProcesses(_) => (ScriptStatus::Error, 137),
         };
         let mut output = printed.text;
         if !errors.trim().is_empty() {
@@ -131,11 +131,11 @@ impl Telling<'_> {
             }
             output.push_str(&errors);
         }
-        Outcome {
+        ScriptOutcome {
             status,
             output,
             exit_code,
-            tool_calls_made: self.desk.made(),
+            tool_calls_made: self.dispatcher.calls_made(),
             duration_seconds: (job.age().as_secs_f64() * 1000.0).round() / 1000.0,
             stdout_truncated: printed.is_cut,
             stdout_bytes_captured: printed.total_bytes - printed.omitted_bytes,
@@ -150,24 +150,24 @@ impl Telling<'_> {
 
     fn error(&self, errors: &str) -> Option<String> {
         match &self.end {
-            End::Itself(ended) => match ended.exit {
+            ScriptEnd::Exited(ended) => match ended.exit {
                 ProcessExit::Code(0) => None,
-                ProcessExit::Code(UNSETTLED) if self.language == Language::JavaScript => Some(
+                ProcessExit::Code(NODE_UNSETTLED_AWAIT_EXIT) if self.language == ScriptLanguage::JavaScript => Some(
                     "The script ended with code 13: it awaits something at its top level that \
                      nothing can settle any more"
                         .to_owned(),
                 ),
                 ProcessExit::Code(code) => Some(
-                    cause(errors).unwrap_or_else(|| format!("The script ended with code {code}")),
+                    error_line(errors).unwrap_or_else(|| format!("The script ended with code {code}")),
                 ),
                 ProcessExit::Signal(signal) => Some(format!("The script was killed by signal {signal}")),
             },
-            End::Timeout => Some(format!(
+            ScriptEnd::Timeout => Some(format!(
                 "The script was ended after {} s, with all that it had started; this is its output so far",
-                self.limit.as_secs_f64().round()
+                self.timeout.as_secs_f64().round()
             )),
-            End::Cancelled => Some("The script was stopped".to_owned()),
-            End::Crowded(most) => Some(format!(
+            ScriptEnd::Cancelled => Some("The script was stopped".to_owned()),
+            ScriptEnd::TooManyProcesses(most) => Some(format!(
                 "The script had more than {most} processes and was ended with all of them; this is its output so far"
             )),
         }
@@ -175,21 +175,21 @@ impl Telling<'_> {
 
     fn warnings(&self, errors: &str) -> Option<String> {
         let mut all: Vec<String> = self.warning.iter().cloned().collect();
-        if self.left {
+        if self.has_orphans {
             all.push("Processes that the script had left running were ended".to_owned());
         }
-        let over = self.desk.over();
+        let over = self.dispatcher.calls_over_limit();
         if over > 0 {
             let most = self.limits.tool_calls;
             all.push(format!("{over} tool calls were refused: a script may make {most}"));
         }
-        let forged = self.desk.forged();
+        let forged = self.dispatcher.forged_requests();
         if forged > 0 {
             all.push(format!("{forged} tool calls were refused: their token was not this run's"));
         }
         let wanted = match self.language {
-            Language::Python => errors.contains("ImportError: cannot import name"),
-            Language::JavaScript => errors.contains("does not provide an export named"),
+            ScriptLanguage::Python => errors.contains("ImportError: cannot import name"),
+            ScriptLanguage::JavaScript => errors.contains("does not provide an export named"),
         };
         if wanted && errors.contains("hermes_tools") {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -201,27 +201,27 @@ impl Telling<'_> {
 }
 
 /// A command for a warning.
-pub(crate) fn shortened(command: &str) -> String {
+pub(crate) fn shorten_command(command: &str) -> String {
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(COMMAND) {
+    match line.char_indices().nth(MAX_COMMAND_CHARS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
     }
 }
 
 /// The line that says what went wrong.
-fn cause(errors: &str) -> Option<String> {
+fn error_line(errors: &str) -> Option<String> {
     let lines = || errors.lines().rev().filter(|line| !line.trim().is_empty());
     // Frames of Node come behind what they belong to.
     let is_last =
         |line: &&str| !line.starts_with("Node.js v") && !line.trim_start().starts_with("at ");
-    let plain = || lines().find(|line| is_named(line)).or_else(|| lines().find(is_last));
-    let told = group(errors).or_else(|| plain().map(str::to_owned))?;
-    Some(told.trim().chars().take(LINE).collect())
+    let plain = || lines().find(|line| is_exception_line(line)).or_else(|| lines().find(is_last));
+    let told = exception_group(errors).or_else(|| plain().map(str::to_owned))?;
+    Some(told.trim().chars().take(MAX_ERROR_CHARS).collect())
 }
 
 /// `ValueError: bad`
-fn is_named(line: &str) -> bool {
+fn is_exception_line(line: &str) -> bool {
     let name = line.split([':', ' ']).next().unwrap_or_default();
     let is_name = name.chars().all(|c| c.is_alphanumeric() || "._$".contains(c));
     is_name && ["Error", "Exception", "Interrupt", "Group"].iter().any(|end| name.ends_with(end))
@@ -229,7 +229,7 @@ fn is_named(line: &str) -> bool {
 
 /// A group of exceptions of Python and the first of them, if that is the last
 /// thing that is told. It is drawn as a tree.
-fn group(errors: &str) -> Option<String> {
+fn exception_group(errors: &str) -> Option<String> {
     let at = errors.rfind("  + Exception Group Traceback (most recent call last):\n")?;
     let tree = errors.get(at..)?;
     let is_drawn = |line: &str| line.starts_with("  ") || line.trim().is_empty();
@@ -237,7 +237,7 @@ fn group(errors: &str) -> Option<String> {
     let mut next = || {
         let bare = lines.by_ref().map(|line| line.trim_start_matches([' ', '|', '+', '-']));
         // A heading begins with such a word, too.
-        let mut named = bare.filter(|line| is_named(line) && !line.ends_with("call last):"));
+        let mut named = bare.filter(|line| is_exception_line(line) && !line.ends_with("call last):"));
         named.next().map(str::to_owned)
     };
     let first = next()?;
@@ -257,7 +257,7 @@ fn tail(text: &str, most: usize) -> &str {
 
 /// Whether the script has more processes than it may. The kernel does not
 /// count those of root.
-pub(crate) async fn is_crowded(job: &Job, most: u64) -> bool {
+pub(crate) async fn exceeds_process_limit(job: &Job, most: u64) -> bool {
     // As long as the machine has fewer, nobody looks at each of them.
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let all = load.split_whitespace().nth(3).and_then(|it| it.split_once('/')?.1.parse().ok());
@@ -273,26 +273,26 @@ pub(crate) async fn is_crowded(job: &Job, most: u64) -> bool {
 
 /// Whether a process that the script has started still runs. To look at all
 /// processes would take longer than many a script: its own have later ids.
-pub(crate) fn has_left(job: &Job) -> bool {
+pub(crate) fn has_orphans(job: &Job) -> bool {
     let Some(pid) = job.pid else { return true };
     let last = fs::read_to_string("/proc/loadavg").ok().and_then(|text| {
         text.split_whitespace().next_back().and_then(|last| last.parse::<u32>().ok())
     });
     match last {
-        Some(last) if last >= pid && last - pid <= FEW => {
-            (pid + 1..=last).any(|pid| carries(pid, &job.id))
+        Some(last) if last >= pid && last - pid <= MAX_PIDS_SCANNED => {
+            (pid + 1..=last).any(|pid| belongs_to_job(pid, &job.id))
         }
         // They were counted round, or nobody tells.
         _ => true,
     }
 }
 
-fn carries(pid: u32, job: &str) -> bool {
+fn belongs_to_job(pid: u32, job: &str) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
     let job = job.as_bytes();
     environment.windows(job.len()).any(|piece| piece == job)
 }
 
 #[cfg(test)]
-#[path = "finish_tests.rs"]
+#[path = "outcome_tests.rs"]
 mod tests;

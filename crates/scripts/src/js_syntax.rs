@@ -4,44 +4,44 @@
 /// Whether a script is a module to Node: it imports, exports, or awaits outside
 /// of its functions.
 pub(crate) fn is_module(code: &str) -> bool {
-    Reading { code, at: 0, last: Last::Nothing, open: Vec::new(), was_head: false }.run()
+    ModuleScanner { code, at: 0, previous: PrevToken::Start, brackets: Vec::new(), closed_control_head: false }.run()
 }
 
 /// What was read last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last<'a> {
-    Nothing,
+enum PrevToken<'a> {
+    Start,
     Word(&'a str),
     /// A text, or an expression for texts.
-    Text,
-    Mark(u8),
+    Literal,
+    Punctuation(u8),
     Arrow,
 }
 
 /// What has begun and not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBracket {
     /// `(`; whether it is that of `if`, `for` and the like.
-    Round(bool),
+    Paren(bool),
     /// `{` of a function.
     Function,
     /// `${` in a text.
-    Inset,
+    TemplateExpr,
     /// Another one.
     Other,
 }
 
 /// A script that is being read. Bytes are enough: all that matters is ASCII.
-struct Reading<'a> {
+struct ModuleScanner<'a> {
     code: &'a str,
     at: usize,
-    last: Last<'a>,
-    open: Vec<Open>,
+    previous: PrevToken<'a>,
+    brackets: Vec<OpenBracket>,
     /// Whether the last `)` was that of `if`, `for` and the like.
-    was_head: bool,
+    closed_control_head: bool,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ModuleScanner<'a> {
     fn run(mut self) -> bool {
         if self.code.starts_with("#!") {
             self.skip_line();
@@ -50,23 +50,23 @@ impl<'a> Reading<'a> {
             match byte {
                 b'/' if self.byte(1) == Some(b'/') => self.skip_line(),
                 b'/' if self.byte(1) == Some(b'*') => self.skip_comment(),
-                b'\'' | b'"' => self.skip_text(byte),
+                b'\'' | b'"' => self.skip_string(byte),
                 b'`' => self.skip_template(),
-                b'/' if self.is_expression() => self.skip_expression(),
+                b'/' if self.is_regex_start() => self.skip_regex(),
                 b'=' if self.byte(1) == Some(b'>') => {
                     self.at += 2;
-                    self.last = Last::Arrow;
+                    self.previous = PrevToken::Arrow;
                 }
                 _ if is_word(byte) => {
-                    let before = self.last;
-                    let word = self.word();
-                    if self.is_of_a_module(word, before) {
+                    let before = self.previous;
+                    let word = self.take_word();
+                    if self.is_module_syntax(word, before) {
                         return true;
                     }
-                    self.last = Last::Word(word);
+                    self.previous = PrevToken::Word(word);
                 }
                 _ if byte.is_ascii_whitespace() => self.at += 1,
-                _ => self.mark(byte),
+                _ => self.take_punctuation(byte),
             }
         }
         false
@@ -77,10 +77,10 @@ impl<'a> Reading<'a> {
     }
 
     /// Whether a word is one that only a module may say here.
-    fn is_of_a_module(&self, word: &str, before: Last<'_>) -> bool {
-        let next = self.next();
+    fn is_module_syntax(&self, word: &str, before: PrevToken<'_>) -> bool {
+        let next = self.peek_code();
         // The name of a property.
-        if before == Last::Mark(b'.') || next == Some(b':') {
+        if before == PrevToken::Punctuation(b'.') || next == Some(b':') {
             return false;
         }
         match word {
@@ -88,8 +88,8 @@ impl<'a> Reading<'a> {
             "import" => next != Some(b'('),
             "export" => next.is_some_and(|next| is_word(next) || matches!(next, b'{' | b'*')),
             "await" => {
-                let is_name = matches!(before, Last::Word("const" | "let" | "var" | "function"));
-                let is_inner = before == Last::Arrow || self.open.contains(&Open::Function);
+                let is_name = matches!(before, PrevToken::Word("const" | "let" | "var" | "function"));
+                let is_inner = before == PrevToken::Arrow || self.brackets.contains(&OpenBracket::Function);
                 !is_name && !is_inner
             }
             _ => false,
@@ -97,51 +97,51 @@ impl<'a> Reading<'a> {
     }
 
     /// The next byte of code that is no blank.
-    fn next(&self) -> Option<u8> {
+    fn peek_code(&self) -> Option<u8> {
         let rest = self.code.as_bytes().get(self.at..).unwrap_or_default();
         rest.iter().copied().find(|byte| !byte.is_ascii_whitespace())
     }
 
-    fn word(&mut self) -> &'a str {
+    fn take_word(&mut self) -> &'a str {
         let rest = self.code.get(self.at..).unwrap_or_default();
         let length = rest.bytes().take_while(|byte| is_word(*byte)).count();
         self.at += length;
         rest.get(..length).unwrap_or_default()
     }
 
-    fn mark(&mut self, byte: u8) {
+    fn take_punctuation(&mut self, byte: u8) {
         self.at += 1;
         match byte {
             b'(' => {
                 let heads = ["if", "for", "while", "switch", "with", "catch", "await"];
-                let is_head = matches!(self.last, Last::Word(word) if heads.contains(&word));
-                self.open.push(Open::Round(is_head));
+                let is_head = matches!(self.previous, PrevToken::Word(word) if heads.contains(&word));
+                self.brackets.push(OpenBracket::Paren(is_head));
             }
             b'{' => {
-                let is_body = match self.last {
-                    Last::Arrow => true,
-                    Last::Mark(b')') => !self.was_head,
+                let is_body = match self.previous {
+                    PrevToken::Arrow => true,
+                    PrevToken::Punctuation(b')') => !self.closed_control_head,
                     _ => false,
                 };
-                self.open.push(if is_body { Open::Function } else { Open::Other });
+                self.brackets.push(if is_body { OpenBracket::Function } else { OpenBracket::Other });
             }
-            b'[' => self.open.push(Open::Other),
-            b')' | b'}' | b']' => match self.open.pop() {
-                Some(Open::Inset) => {
+            b'[' => self.brackets.push(OpenBracket::Other),
+            b')' | b'}' | b']' => match self.brackets.pop() {
+                Some(OpenBracket::TemplateExpr) => {
                     self.skip_template_rest();
                     return;
                 }
-                Some(Open::Round(is_head)) => self.was_head = is_head,
+                Some(OpenBracket::Paren(is_head)) => self.closed_control_head = is_head,
                 _ => {}
             },
             _ => {}
         }
-        self.last = Last::Mark(byte);
+        self.previous = PrevToken::Punctuation(byte);
     }
 
     /// Whether a slash begins an expression for texts, and does not divide.
-    fn is_expression(&self) -> bool {
-        const BEFORE: &[&str] = &[
+    fn is_regex_start(&self) -> bool {
+        const KEYWORDS_BEFORE_REGEX: &[&str] = &[
             "return",
             "typeof",
             "case",
@@ -157,12 +157,12 @@ impl<'a> Reading<'a> {
             "yield",
             "instanceof",
         ];
-        match self.last {
-            Last::Nothing | Last::Arrow => true,
-            Last::Word(word) => BEFORE.contains(&word),
-            Last::Text | Last::Mark(b']' | b'}') => false,
-            Last::Mark(b')') => self.was_head,
-            Last::Mark(_) => true,
+        match self.previous {
+            PrevToken::Start | PrevToken::Arrow => true,
+            PrevToken::Word(word) => KEYWORDS_BEFORE_REGEX.contains(&word),
+            PrevToken::Literal | PrevToken::Punctuation(b']' | b'}') => false,
+            PrevToken::Punctuation(b')') => self.closed_control_head,
+            PrevToken::Punctuation(_) => true,
         }
     }
 
@@ -176,7 +176,7 @@ impl<'a> Reading<'a> {
         self.at += 2 + rest.find("*/").map_or(rest.len(), |at| at + 2);
     }
 
-    fn skip_text(&mut self, quote: u8) {
+    fn skip_string(&mut self, quote: u8) {
         self.at += 1;
         while let Some(byte) = self.byte(0) {
             self.at += if byte == b'\\' { 2 } else { 1 };
@@ -184,7 +184,7 @@ impl<'a> Reading<'a> {
                 break;
             }
         }
-        self.last = Last::Text;
+        self.previous = PrevToken::Literal;
     }
 
     fn skip_template(&mut self) {
@@ -196,8 +196,8 @@ impl<'a> Reading<'a> {
         while let Some(byte) = self.byte(0) {
             if byte == b'$' && self.byte(1) == Some(b'{') {
                 self.at += 2;
-                self.open.push(Open::Inset);
-                self.last = Last::Nothing;
+                self.brackets.push(OpenBracket::TemplateExpr);
+                self.previous = PrevToken::Start;
                 return;
             }
             self.at += if byte == b'\\' { 2 } else { 1 };
@@ -205,11 +205,11 @@ impl<'a> Reading<'a> {
                 break;
             }
         }
-        self.last = Last::Text;
+        self.previous = PrevToken::Literal;
     }
 
     /// `/[/']+/g`; one that has no end in its line is none.
-    fn skip_expression(&mut self) {
+    fn skip_regex(&mut self) {
         let begin = self.at;
         let mut is_class = false;
         self.at += 1;
@@ -219,9 +219,9 @@ impl<'a> Reading<'a> {
                 b'[' => is_class = true,
                 b']' => is_class = false,
                 b'/' if !is_class => {
-                    self.last = Last::Text;
+                    self.previous = PrevToken::Literal;
                     // Its flags are no word.
-                    self.word();
+                    self.take_word();
                     return;
                 }
                 b'\n' => break,
@@ -229,7 +229,7 @@ impl<'a> Reading<'a> {
             }
         }
         self.at = begin + 1;
-        self.last = Last::Mark(b'/');
+        self.previous = PrevToken::Punctuation(b'/');
     }
 }
 
@@ -238,5 +238,5 @@ fn is_word(byte: u8) -> bool {
 }
 
 #[cfg(test)]
-#[path = "syntax_tests.rs"]
+#[path = "js_syntax_tests.rs"]
 mod tests;

@@ -10,44 +10,44 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore, oneshot};
 
-use crate::frames::LARGEST;
-use crate::offer::Offered;
-use crate::token::Token;
+use crate::frames::MAX_FRAME_BYTES;
+use crate::callable_tools::CallableTool;
+use crate::token::RunToken;
 
 /// Tools that change nothing: they wait for nobody.
-const READERS: [&str; 4] = ["read_file", "search_files", "web_extract", "web_search"];
+const READ_ONLY_TOOLS: [&str; 4] = ["read_file", "search_files", "web_extract", "web_search"];
 
 /// Large messages that are in memory at a time.
-const LARGE_ONES: usize = 2;
+const MAX_LARGE_MESSAGES: usize = 2;
 
 /// Where a script's calls are taken.
-pub(crate) struct Desk {
-    pub(crate) token: Token,
+pub(crate) struct RpcDispatcher {
+    pub(crate) token: RunToken,
     /// Who may read a large message.
-    pub(crate) large: Arc<Semaphore>,
+    pub(crate) large_messages: Arc<Semaphore>,
     host: Option<Arc<dyn EngineHandle>>,
     /// What the calls are named after.
     call_id: Arc<str>,
-    tools: Arc<Vec<Offered>>,
-    most: u64,
-    made: AtomicU64,
-    over: AtomicU64,
-    forged: AtomicU64,
-    open: AtomicUsize,
-    closed: Notify,
-    turns: Mutex<Turns>,
+    tools: Arc<Vec<CallableTool>>,
+    max_calls: u64,
+    calls_made: AtomicU64,
+    calls_over_limit: AtomicU64,
+    forged_requests: AtomicU64,
+    in_flight: AtomicUsize,
+    idle: Notify,
+    write_queue: Mutex<WriteQueue>,
 }
 
 /// Calls that may change something are made in the order in which they came;
 /// those that wait together are planned together.
 #[derive(Default)]
-struct Turns {
-    taken: bool,
+struct WriteQueue {
+    is_busy: bool,
     waiting: Vec<(ToolCall, oneshot::Sender<ToolResult>)>,
 }
 
 #[derive(Deserialize)]
-struct Request {
+struct RpcRequest {
     id: u64,
     token: String,
     tool: String,
@@ -57,60 +57,60 @@ struct Request {
 
 /// What is sent back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RpcResponse {
     pub(crate) text: String,
     /// Nobody who speaks like this is listened to any more.
     pub(crate) hang_up: bool,
 }
 
-impl Desk {
+impl RpcDispatcher {
     pub(crate) fn new(
         host: Option<Arc<dyn EngineHandle>>,
         call_id: Arc<str>,
-        tools: Arc<Vec<Offered>>,
+        tools: Arc<Vec<CallableTool>>,
         most: u64,
     ) -> Result<Self, ToolError> {
-        let token = Token::new().map_err(|error| ToolError::io("/dev/urandom", &error))?;
+        let token = RunToken::new().map_err(|error| ToolError::io("/dev/urandom", &error))?;
         Ok(Self {
             token,
-            large: Arc::new(Semaphore::new(LARGE_ONES)),
+            large_messages: Arc::new(Semaphore::new(MAX_LARGE_MESSAGES)),
             host,
             call_id,
             tools,
-            most,
-            made: AtomicU64::new(0),
-            over: AtomicU64::new(0),
-            forged: AtomicU64::new(0),
-            open: AtomicUsize::new(0),
-            closed: Notify::new(),
-            turns: Mutex::default(),
+            max_calls: most,
+            calls_made: AtomicU64::new(0),
+            calls_over_limit: AtomicU64::new(0),
+            forged_requests: AtomicU64::new(0),
+            in_flight: AtomicUsize::new(0),
+            idle: Notify::new(),
+            write_queue: Mutex::default(),
         })
     }
 
     /// How many tools were called.
-    pub(crate) fn made(&self) -> u64 {
-        self.made.load(Ordering::SeqCst)
+    pub(crate) fn calls_made(&self) -> u64 {
+        self.calls_made.load(Ordering::SeqCst)
     }
 
     /// How many calls were too many.
-    pub(crate) fn over(&self) -> u64 {
-        self.over.load(Ordering::SeqCst)
+    pub(crate) fn calls_over_limit(&self) -> u64 {
+        self.calls_over_limit.load(Ordering::SeqCst)
     }
 
     /// How many requests did not know the token.
-    pub(crate) fn forged(&self) -> u64 {
-        self.forged.load(Ordering::SeqCst)
+    pub(crate) fn forged_requests(&self) -> u64 {
+        self.forged_requests.load(Ordering::SeqCst)
     }
 
     /// Whether some call is being made.
     pub(crate) fn is_busy(&self) -> bool {
-        self.open.load(Ordering::SeqCst) > 0
+        self.in_flight.load(Ordering::SeqCst) > 0
     }
 
     /// Waits until none is.
-    pub(crate) async fn quiet(&self) {
+    pub(crate) async fn wait_idle(&self) {
         loop {
-            let closed = self.closed.notified();
+            let closed = self.idle.notified();
             if !self.is_busy() {
                 return;
             }
@@ -119,35 +119,35 @@ impl Desk {
     }
 
     /// Takes one request, and makes its call.
-    pub(crate) async fn answer(self: &Arc<Self>, request: Vec<u8>) -> Answer {
-        let request = match serde_json::from_slice::<Request>(&request) {
+    pub(crate) async fn handle_request(self: &Arc<Self>, request: Vec<u8>) -> RpcResponse {
+        let request = match serde_json::from_slice::<RpcRequest>(&request) {
             Ok(request) => request,
             Err(error) => {
                 let error = ToolError::invalid(format!("The request cannot be read: {error}"));
-                return Answer { text: failed(None, &error.to_json()), hang_up: true };
+                return RpcResponse { text: render_error(None, &error.to_json()), hang_up: true };
             }
         };
-        if !self.token.is(&request.token) {
-            self.forged.fetch_add(1, Ordering::SeqCst);
+        if !self.token.matches(&request.token) {
+            self.forged_requests.fetch_add(1, Ordering::SeqCst);
             let error = ToolError::denied("This is not the token of this run");
-            return Answer { text: failed(Some(request.id), &error.to_json()), hang_up: true };
+            return RpcResponse { text: render_error(Some(request.id), &error.to_json()), hang_up: true };
         }
-        let text = match self.permit(&request) {
+        let text = match self.authorize(&request) {
             Ok(number) => {
                 let id = format!("{}.{number}", self.call_id);
-                let Request { id: own, tool, mut args, .. } = request;
-                self.ask_for_all(&tool, &mut args);
-                let result = self.make(ToolCall::new(id, tool, Value::Object(args))).await;
-                told(own, result)
+                let RpcRequest { id: own, tool, mut args, .. } = request;
+                self.request_fresh_result(&tool, &mut args);
+                let result = self.run_call(ToolCall::new(id, tool, Value::Object(args))).await;
+                render_result(own, result)
             }
-            Err(error) => failed(Some(request.id), &error.to_json()),
+            Err(error) => render_error(Some(request.id), &error.to_json()),
         };
-        Answer { text, hang_up: false }
+        RpcResponse { text, hang_up: false }
     }
 
     /// What a model was shown before is told to it in a word; a script has not
     /// seen it.
-    fn ask_for_all(&self, tool: &str, args: &mut Map<String, Value>) {
+    fn request_fresh_result(&self, tool: &str, args: &mut Map<String, Value>) {
         let tool = self.tools.iter().find(|known| known.name == tool);
         if tool.is_some_and(|tool| tool.parameters.iter().any(|it| it.name == "fresh")) {
             args.insert("fresh".to_owned(), Value::Bool(true));
@@ -155,7 +155,7 @@ impl Desk {
     }
 
     /// Whether a call may be made, and which one it is.
-    fn permit(&self, request: &Request) -> Result<u64, ToolError> {
+    fn authorize(&self, request: &RpcRequest) -> Result<u64, ToolError> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == request.tool) else {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
             let hint = match names.is_empty() {
@@ -175,50 +175,50 @@ impl Desk {
             return Err(ToolError::invalid(format!("In a script terminal has no '{name}'"))
                 .with_hint(format!("It has: {}.", names.join(", "))));
         }
-        let next = |made: u64| (made < self.most).then_some(made + 1);
-        self.made.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).map_err(|_| {
-            self.over.fetch_add(1, Ordering::SeqCst);
-            ToolError::limit(format!("A script may call tools {} times", self.most))
+        let next = |made: u64| (made < self.max_calls).then_some(made + 1);
+        self.calls_made.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).map_err(|_| {
+            self.calls_over_limit.fetch_add(1, Ordering::SeqCst);
+            ToolError::limit(format!("A script may call tools {} times", self.max_calls))
                 .with_hint("Go on with what there is, or do the rest in another script.")
         })
     }
 
-    async fn make(self: &Arc<Self>, call: ToolCall) -> ToolResult {
-        let Some(host) = &self.host else { return cut_off(&call.id, &call.name) };
-        let _open = Open::new(self);
-        if READERS.contains(&&*call.name) {
+    async fn run_call(self: &Arc<Self>, call: ToolCall) -> ToolResult {
+        let Some(host) = &self.host else { return cancelled_result(&call.id, &call.name) };
+        let _open = InFlightCall::new(self);
+        if READ_ONLY_TOOLS.contains(&&*call.name) {
             return host.call(call).await;
         }
         let (call, answer) = {
-            let mut turns = self.turns();
-            if turns.taken {
+            let mut turns = self.write_queue();
+            if turns.is_busy {
                 let (sender, answer) = oneshot::channel();
                 let known = (call.id.clone(), call.name.clone());
                 turns.waiting.push((call, sender));
                 (None, Some((answer, known)))
             } else {
-                turns.taken = true;
+                turns.is_busy = true;
                 (Some(call), None)
             }
         };
         if let Some((answer, (id, name))) = answer {
-            return answer.await.unwrap_or_else(|_| cut_off(&id, &name));
+            return answer.await.unwrap_or_else(|_| cancelled_result(&id, &name));
         }
-        let _turn = Turn(Arc::clone(self));
+        let _turn = WriteTurn(Arc::clone(self));
         match call {
             Some(call) => host.call(call).await,
-            None => cut_off("", ""),
+            None => cancelled_result("", ""),
         }
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn write_queue(&self) -> MutexGuard<'_, WriteQueue> {
+        self.write_queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes all calls that wait; the host knows which of them can meet.
-    async fn make_waiting(self: Arc<Self>, waiting: Vec<(ToolCall, oneshot::Sender<ToolResult>)>) {
-        let _turn = Turn(Arc::clone(&self));
-        let _open = Open::new(&self);
+    async fn run_queued(self: Arc<Self>, waiting: Vec<(ToolCall, oneshot::Sender<ToolResult>)>) {
+        let _turn = WriteTurn(Arc::clone(&self));
+        let _open = InFlightCall::new(&self);
         let Some(host) = &self.host else { return };
         // Somebody who is gone wants nothing.
         let waiting = waiting.into_iter().filter(|(_, answer)| !answer.is_closed());
@@ -231,82 +231,82 @@ impl Desk {
 }
 
 /// A turn, which goes on to those who wait, however it ends.
-struct Turn(Arc<Desk>);
+struct WriteTurn(Arc<RpcDispatcher>);
 
-impl Drop for Turn {
+impl Drop for WriteTurn {
     fn drop(&mut self) {
-        let mut turns = self.0.turns();
+        let mut turns = self.0.write_queue();
         let waiting = std::mem::take(&mut turns.waiting);
         let runtime = tokio::runtime::Handle::try_current();
         match runtime {
             Ok(runtime) if !waiting.is_empty() => {
-                runtime.spawn(Arc::clone(&self.0).make_waiting(waiting));
+                runtime.spawn(Arc::clone(&self.0).run_queued(waiting));
             }
-            _ => turns.taken = false,
+            _ => turns.is_busy = false,
         }
     }
 }
 
 /// A call that is being made.
-struct Open<'a>(&'a Desk);
+struct InFlightCall<'a>(&'a RpcDispatcher);
 
-impl<'a> Open<'a> {
-    fn new(desk: &'a Desk) -> Self {
-        desk.open.fetch_add(1, Ordering::SeqCst);
+impl<'a> InFlightCall<'a> {
+    fn new(desk: &'a RpcDispatcher) -> Self {
+        desk.in_flight.fetch_add(1, Ordering::SeqCst);
         Self(desk)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for InFlightCall<'_> {
     fn drop(&mut self) {
-        if self.0.open.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.closed.notify_waiters();
+        if self.0.in_flight.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.idle.notify_waiters();
         }
     }
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for RpcDispatcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("made", &self.made()).finish_non_exhaustive()
+        f.debug_struct("Desk").field("made", &self.calls_made()).finish_non_exhaustive()
     }
 }
 
-fn cut_off(id: &str, name: &str) -> ToolResult {
+fn cancelled_result(id: &str, name: &str) -> ToolResult {
     ToolResult::error(id, name, &ToolError::cancelled(), EffectDisposition::NotRun)
 }
 
-fn told(id: u64, result: ToolResult) -> String {
+fn render_result(id: u64, result: ToolResult) -> String {
     if result.is_success() {
-        let content = whole(result);
+        let content = full_content(result);
         return format!("{{\"id\":{id},\"ok\":true,\"result\":{content}}}");
     }
-    failed(Some(id), &result.content)
+    render_error(Some(id), &result.content)
 }
 
-fn failed(id: Option<u64>, error: &str) -> String {
+fn render_error(id: Option<u64>, error: &str) -> String {
     let id = id.map_or_else(|| "null".to_owned(), |id| id.to_string());
     format!("{{\"id\":{id},\"ok\":false,\"error\":{error}}}")
 }
 
 /// The answer as the tool gave it: what was put aside, or labelled, for the
 /// sake of a model is no trouble to a script.
-fn whole(mut result: ToolResult) -> String {
+fn full_content(mut result: ToolResult) -> String {
     if let Some(path) = result.spill_path.take()
-        && let Some(content) = restored(&result.content, &path)
+        && let Some(content) = read_spilled(&result.content, &path)
     {
         result.content = content;
     }
     if result.untrusted
-        && let Some(content) = unlabelled(&result.content)
+        && let Some(content) = strip_label(&result.content)
     {
         result.content = content;
     }
     result.content
 }
 
-fn restored(content: &str, path: &Path) -> Option<String> {
+fn read_spilled(content: &str, path: &Path) -> Option<String> {
     let size = std::fs::metadata(path).ok()?.len();
-    if size > LARGEST as u64 / 2 {
+    if size > MAX_FRAME_BYTES as u64 / 2 {
         return None;
     }
     let file = std::fs::read_to_string(path).ok()?;
@@ -325,7 +325,7 @@ fn restored(content: &str, path: &Path) -> Option<String> {
     Some(value.to_string())
 }
 
-fn unlabelled(content: &str) -> Option<String> {
+fn strip_label(content: &str) -> Option<String> {
     let mut value: Value = serde_json::from_str(content).ok()?;
     match value.get_mut("content").map(Value::take)? {
         Value::String(text) => {
@@ -337,5 +337,5 @@ fn unlabelled(content: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "desk_tests.rs"]
+#[path = "dispatcher_tests.rs"]
 mod tests;

@@ -14,31 +14,31 @@ use hermes_core::ToolError;
 use hermes_exec::RunDir;
 
 /// A socket's name may have about a hundred bytes, all in all.
-const LONGEST: usize = 60;
+const MAX_TEMP_DIR_BYTES: usize = 60;
 
 /// All such folders.
 #[derive(Debug, Default)]
-pub(crate) struct Rooms {
-    shared: Arc<Mutex<Shared>>,
+pub(crate) struct ScriptDirPool {
+    shared: Arc<Mutex<DirPoolState>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    top: Option<RunDir>,
+struct DirPoolState {
+    base_dir: Option<RunDir>,
     free: BTreeSet<usize>,
     next: usize,
 }
 
-impl Rooms {
+impl ScriptDirPool {
     /// One that nobody uses.
-    pub(crate) fn take(&self) -> Result<Room, ToolError> {
+    pub(crate) fn acquire(&self) -> Result<ScriptDir, ToolError> {
         let failed = |error: io::Error| ToolError::io("A folder for the script", &error);
         let mut shared = lock(&self.shared);
-        if shared.top.is_none() {
-            shared.top = Some(top().map_err(failed)?);
+        if shared.base_dir.is_none() {
+            shared.base_dir = Some(create_base_dir().map_err(failed)?);
             (shared.free, shared.next) = (BTreeSet::new(), 0);
         }
-        let top = shared.top.as_ref().map(|top| top.path().to_owned()).unwrap_or_default();
+        let top = shared.base_dir.as_ref().map(|top| top.path().to_owned()).unwrap_or_default();
         // What holds a script wants to know where it really is.
         let top = top.canonicalize().map_err(failed)?;
         let number = match shared.free.pop_first() {
@@ -53,46 +53,46 @@ impl Rooms {
                 number
             }
         };
-        Ok(Room { path: top.join(number.to_string()), number, shared: Arc::clone(&self.shared) })
+        Ok(ScriptDir { path: top.join(number.to_string()), number, shared: Arc::clone(&self.shared) })
     }
 
     /// Takes all of them away.
     pub(crate) fn close(&self) {
-        lock(&self.shared).top.take();
+        lock(&self.shared).base_dir.take();
     }
 }
 
 /// In the place of which a script sees nothing but its own folder, if there is
 /// one.
-fn top() -> io::Result<RunDir> {
+fn create_base_dir() -> io::Result<RunDir> {
     if let Ok(den) = hermes_exec::private_dir() {
         return RunDir::create(&den);
     }
     let usual = std::env::temp_dir();
-    let folder = if usual.as_os_str().len() > LONGEST { Path::new("/tmp") } else { &usual };
+    let folder = if usual.as_os_str().len() > MAX_TEMP_DIR_BYTES { Path::new("/tmp") } else { &usual };
     RunDir::create(folder)
 }
 
 /// A folder for one script.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ScriptDir {
     pub(crate) path: PathBuf,
     number: usize,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<DirPoolState>>,
 }
 
-impl Room {
+impl ScriptDir {
     /// Makes a folder in it.
-    pub(crate) fn folder(&self, name: &str) -> io::Result<PathBuf> {
+    pub(crate) fn create_dir(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         Ok(path)
     }
 
     /// Makes a file in it.
-    pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+    pub(crate) fn write_file(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         if let Some((folder, _)) = name.rsplit_once('/') {
-            self.folder(folder)?;
+            self.create_dir(folder)?;
         }
         let path = self.path.join(name);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
@@ -101,16 +101,16 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for ScriptDir {
     fn drop(&mut self) {
         let (path, number, shared) = (self.path.clone(), self.number, Arc::clone(&self.shared));
-        if sweep(&path, Thoroughness::Quick) {
+        if empty_dir(&path, SweepDepth::Shallow) {
             lock(&shared).free.insert(number);
             return;
         }
         let thoroughly = move || {
             // One that cannot be emptied is not used again.
-            if sweep(&path, Thoroughness::Whole) {
+            if empty_dir(&path, SweepDepth::Recursive) {
                 lock(&shared).free.insert(number);
             }
         };
@@ -122,15 +122,15 @@ impl Drop for Room {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thoroughness {
+enum SweepDepth {
     /// Folders that a script may have filled are left if they are not empty.
-    Quick,
-    Whole,
+    Shallow,
+    Recursive,
 }
 
 /// Empties a folder; whether that went well. Names are not looked up below
 /// it, since a script may have put links there.
-fn sweep(path: &Path, how: Thoroughness) -> bool {
+fn empty_dir(path: &Path, how: SweepDepth) -> bool {
     let Ok(entries) = fs::read_dir(path) else { return false };
     entries.flatten().fold(true, |well, entry| {
         let (path, name) = (entry.path(), entry.file_name());
@@ -138,17 +138,17 @@ fn sweep(path: &Path, how: Thoroughness) -> bool {
         let is_ours = name == "lib" || name == "node_modules";
         let gone = match (is_folder, how) {
             (false, _) => fs::remove_file(&path),
-            (true, Thoroughness::Quick) if !is_ours => fs::remove_dir(&path),
+            (true, SweepDepth::Shallow) if !is_ours => fs::remove_dir(&path),
             (true, _) => fs::remove_dir_all(&path),
         };
         gone.is_ok() && well
     })
 }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(shared: &Mutex<DirPoolState>) -> MutexGuard<'_, DirPoolState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
-#[path = "room_tests.rs"]
+#[path = "script_dir_tests.rs"]
 mod tests;

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 
 use super::*;
-use crate::offer::Parameter;
+use crate::callable_tools::ToolParameter;
 
 /// Answers every call with its arguments, and counts how they come.
 struct Echo {
@@ -29,7 +29,7 @@ impl Echo {
 }
 
 fn echoed(call: &ToolCall) -> ToolResult {
-    let mut result = cut_off(&call.id, &call.name);
+    let mut result = cancelled_result(&call.id, &call.name);
     result.status = CallStatus::Success;
     result.content = match &call.arguments {
         hermes_core::CallArguments::Json(value) => value.to_string(),
@@ -72,24 +72,24 @@ impl EngineHandle for Echo {
     }
 }
 
-fn desk(host: Arc<Echo>, most: u64) -> Arc<Desk> {
-    let tool = |name: &str| Offered {
+fn desk(host: Arc<Echo>, most: u64) -> Arc<RpcDispatcher> {
+    let tool = |name: &str| CallableTool {
         name: name.into(),
         description: String::new(),
-        parameters: vec![Parameter {
+        parameters: vec![ToolParameter {
             name: "command".into(),
             schema: json!({}),
             is_required: true,
         }],
-        is_open: false,
+        accepts_extra: false,
     };
     let tools = ["read_file", "terminal", "write_file"].map(tool).to_vec();
-    Arc::new(Desk::new(Some(host), "outer".into(), Arc::new(tools), most).unwrap())
+    Arc::new(RpcDispatcher::new(Some(host), "outer".into(), Arc::new(tools), most).unwrap())
 }
 
-async fn ask(desk: &Arc<Desk>, tool: &str, args: Value) -> Value {
-    let request = json!({ "id": 7, "token": desk.token.text(), "tool": tool, "args": args });
-    let answer = desk.answer(request.to_string().into_bytes()).await;
+async fn ask(desk: &Arc<RpcDispatcher>, tool: &str, args: Value) -> Value {
+    let request = json!({ "id": 7, "token": desk.token.as_str(), "tool": tool, "args": args });
+    let answer = desk.handle_request(request.to_string().into_bytes()).await;
     serde_json::from_str(&answer.text).unwrap()
 }
 
@@ -98,7 +98,7 @@ async fn a_call_is_made_and_answered_by_its_number() {
     let desk = desk(Echo::new(None, false), 9);
     let answer = ask(&desk, "read_file", json!({ "path": "a" })).await;
     assert_eq!(answer, json!({ "id": 7, "ok": true, "result": { "path": "a" } }));
-    assert_eq!((desk.made(), desk.is_busy()), (1, false));
+    assert_eq!((desk.calls_made(), desk.is_busy()), (1, false));
 }
 
 #[tokio::test]
@@ -106,11 +106,11 @@ async fn a_stranger_is_refused_and_not_heard_again() {
     let desk = desk(Echo::new(None, false), 9);
     for token in ["", "0", &"0".repeat(64)] {
         let request = json!({ "id": 1, "token": token, "tool": "read_file", "args": {} });
-        let answer = desk.answer(request.to_string().into_bytes()).await;
+        let answer = desk.handle_request(request.to_string().into_bytes()).await;
         assert!(answer.hang_up && answer.text.contains("\"denied\""), "{answer:?}");
     }
-    assert!(desk.answer(b"{".to_vec()).await.hang_up);
-    assert_eq!((desk.made(), desk.forged()), (0, 3));
+    assert!(desk.handle_request(b"{".to_vec()).await.hang_up);
+    assert_eq!((desk.calls_made(), desk.forged_requests()), (0, 3));
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn what_is_not_offered_is_refused_with_what_is() {
     assert_eq!(answer["error"]["hint"], "Scripts may call: read_file, terminal, write_file.");
     let answer = ask(&desk, "terminal", json!({ "command": "x", "run_in_background": true })).await;
     assert_eq!(answer["error"]["kind"], "invalid_arguments");
-    assert_eq!(desk.made(), 0);
+    assert_eq!(desk.calls_made(), 0);
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn too_many_calls_are_refused_one_by_one() {
         well.push(ask(&desk, "read_file", json!({})).await["ok"] == true);
     }
     assert_eq!(well, [true, true, false, false]);
-    assert_eq!((desk.made(), desk.over()), (2, 2));
+    assert_eq!((desk.calls_made(), desk.calls_over_limit()), (2, 2));
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn calls_that_change_something_wait_and_are_planned_together() {
     }
     assert_eq!(host.alone.load(Ordering::SeqCst), 1);
     assert_eq!(*host.batches.lock().unwrap(), [3]);
-    assert!(!desk.turns().taken);
+    assert!(!desk.write_queue().is_busy);
 }
 
 #[tokio::test]
@@ -180,12 +180,12 @@ async fn one_who_leaves_in_the_middle_does_not_keep_the_others_waiting() {
         let desk = Arc::clone(&desk);
         async move { ask(&desk, "write_file", json!({ "at": 1 })).await }
     });
-    while desk.turns().waiting.is_empty() {
+    while desk.write_queue().waiting.is_empty() {
         tokio::task::yield_now().await;
     }
     leaving.abort();
     assert_eq!(staying.await.unwrap()["result"]["at"], 1);
-    desk.quiet().await;
+    desk.wait_idle().await;
 }
 
 #[test]
@@ -193,34 +193,34 @@ fn what_was_put_aside_or_labelled_is_whole_again() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("text");
     std::fs::write(&file, "the whole text").unwrap();
-    let mut result = cut_off("1", "read_file");
+    let mut result = cancelled_result("1", "read_file");
     result.spill_path = Some(file.clone());
     result.content = json!({ "a": { "text": "the … text" }, "n": 1, "truncated": true,
         "spilled": { "field": "a/text" } })
     .to_string();
-    assert_eq!(whole(result.clone()), r#"{"a":{"text":"the whole text"},"n":1}"#);
+    assert_eq!(full_content(result.clone()), r#"{"a":{"text":"the whole text"},"n":1}"#);
     std::fs::write(&file, "[1,\n2]").unwrap();
     result.content = json!({ "truncated": true, "head": "[1", "spilled": {} }).to_string();
-    assert_eq!(whole(result.clone()), "[1,2]");
+    assert_eq!(full_content(result.clone()), "[1,2]");
     result.spill_path = None;
     result.untrusted = true;
     let text = hermes_threats::label("web_search", r#"{"found":[]}"#).text;
     result.content = json!({ "untrusted": true, "content": text }).to_string();
-    assert_eq!(whole(result.clone()), r#"{"found":[]}"#);
+    assert_eq!(full_content(result.clone()), r#"{"found":[]}"#);
     result.content = json!({ "untrusted": true, "content": { "found": 1 } }).to_string();
-    assert_eq!(whole(result), r#"{"found":1}"#);
+    assert_eq!(full_content(result), r#"{"found":1}"#);
 }
 
 #[tokio::test]
 async fn a_script_gets_the_whole_of_what_the_model_has_seen() {
-    let tool = Offered {
+    let tool = CallableTool {
         name: "read_file".into(),
         description: String::new(),
-        parameters: vec![Parameter { name: "fresh".into(), schema: json!({}), is_required: false }],
-        is_open: false,
+        parameters: vec![ToolParameter { name: "fresh".into(), schema: json!({}), is_required: false }],
+        accepts_extra: false,
     };
     let host = Echo::new(None, false);
-    let desk = Arc::new(Desk::new(Some(host), "outer".into(), Arc::new(vec![tool]), 9).unwrap());
+    let desk = Arc::new(RpcDispatcher::new(Some(host), "outer".into(), Arc::new(vec![tool]), 9).unwrap());
     let answer = ask(&desk, "read_file", json!({ "path": "a" })).await;
     assert_eq!(answer["result"], json!({ "path": "a", "fresh": true }));
     // That is the default, which the functions for scripts send along.

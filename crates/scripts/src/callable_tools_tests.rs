@@ -38,7 +38,7 @@ impl EngineHandle for Shelf {
 
 fn names(host: &Shelf, more: &[&str]) -> Vec<String> {
     let more: Vec<String> = more.iter().map(|name| (*name).to_owned()).collect();
-    offered(Some(host), &more).into_iter().map(|tool| tool.name).collect()
+    callable_tools(Some(host), &more).into_iter().map(|tool| tool.name).collect()
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn only_what_the_session_has_is_offered() {
         ["read_file", "terminal", "sleep"]
     );
     assert_eq!(names(&Shelf(vec![("sleep", json!({}))]), &[]), [""; 0], "none is none");
-    assert!(offered(None, &[]).is_empty());
+    assert!(callable_tools(None, &[]).is_empty());
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn arguments_come_in_the_order_that_people_know() {
         ("read_file", json!({ "limit": {}, "raw": {}, "offset": {}, "path": {} })),
         ("terminal", json!({ "background": {}, "workdir": {}, "command": {}, "detach": {} })),
     ]);
-    let offered = offered(Some(&shelf), &[]);
+    let offered = callable_tools(Some(&shelf), &[]);
     let of = |at: usize| -> Vec<&str> {
         offered[at].parameters.iter().map(|it| it.name.as_str()).collect()
     };
