@@ -3,28 +3,28 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use crate::choices::Choices;
+use crate::settings::SkillSettings;
 use crate::error::SkillError;
-use crate::head::{self, Head};
-use crate::naming::{LONGEST_NAME, slug, tidy};
-use crate::place::{Origin, Place};
+use crate::manifest::{self, SkillManifest};
+use crate::naming::{MAX_NAME_CHARS, slug, sanitize_line};
+use crate::roots::{SkillOrigin, SkillRoot};
 use crate::read;
-use crate::skill::{Note, Skill, Standing, is_supported};
+use crate::skill::{SkillNote, Skill, SkillStatus, is_supported};
 use crate::threat;
-use crate::walk::{Found, Walked};
+use crate::walk::{FoundSkillDir, RootScan};
 
 /// How many names are suggested.
-const NEAR: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// The skills of a moment, by origin and name.
 #[derive(Debug, Clone, Default)]
-pub struct Catalogue {
+pub struct SkillCatalogue {
     skills: Vec<Skill>,
-    notes: Vec<Note>,
+    notes: Vec<SkillNote>,
 }
 
-impl Catalogue {
-    pub(crate) fn of(places: &[Place], walked: &[Walked], choices: &Choices) -> Self {
+impl SkillCatalogue {
+    pub(crate) fn from_scans(places: &[SkillRoot], walked: &[RootScan], choices: &SkillSettings) -> Self {
         let mut skills = Vec::new();
         let mut notes = Vec::new();
         let mut folders = HashSet::new();
@@ -32,12 +32,12 @@ impl Catalogue {
             notes.extend(walked.notes.iter().cloned());
             for found in &walked.found {
                 // One that two places lead to is not there twice.
-                if folders.insert(found.folder.clone()) {
-                    skills.push(look_at(place, at, found, choices));
+                if folders.insert(found.dir.clone()) {
+                    skills.push(load_skill(place, at, found, choices));
                 }
             }
         }
-        settle(&mut skills);
+        resolve_name_conflicts(&mut skills);
         Self { skills, notes }
     }
 
@@ -52,7 +52,7 @@ impl Catalogue {
     }
 
     /// What else is to be told: folders that were left out.
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[SkillNote] {
         &self.notes
     }
 
@@ -62,11 +62,11 @@ impl Catalogue {
         let wanted = wanted.trim().trim_start_matches('/');
         let path = wanted.replace(':', "/");
         let key = slug(wanted);
-        let counts = |skill: &&Skill| !matches!(skill.standing, Standing::Shadowed { .. });
+        let counts = |skill: &&Skill| !matches!(skill.status, SkillStatus::Shadowed { .. });
         let counting: Vec<&Skill> = self.skills.iter().filter(counts).collect();
-        let by_address = |skill: &&&Skill| skill.address == wanted || skill.relative == path;
+        let by_address = |skill: &&&Skill| skill.qualified_name == wanted || skill.relative == path;
         let by_name = |skill: &&&Skill| {
-            let folder = skill.folder.file_name().and_then(|name| name.to_str());
+            let folder = skill.dir.file_name().and_then(|name| name.to_str());
             !key.is_empty() && skill.key == key || folder == Some(wanted)
         };
         let mut found: Vec<&Skill> = counting.iter().filter(by_address).copied().collect();
@@ -75,16 +75,16 @@ impl Catalogue {
         }
         match found.as_slice() {
             [one] => Ok(one),
-            [] => Err(SkillError::NotFound { wanted: wanted.to_owned(), near: self.near(&key) }),
+            [] => Err(SkillError::NotFound { wanted: wanted.to_owned(), near: self.suggestions(&key) }),
             several => Err(SkillError::Ambiguous {
                 wanted: wanted.to_owned(),
-                matches: several.iter().map(|skill| skill.address.clone()).collect(),
+                matches: several.iter().map(|skill| skill.qualified_name.clone()).collect(),
             }),
         }
     }
 
     /// The skill that is meant, if it can be used.
-    pub fn usable(&self, wanted: &str) -> Result<&Skill, SkillError> {
+    pub fn find_ready(&self, wanted: &str) -> Result<&Skill, SkillError> {
         let skill = self.find(wanted)?;
         skill.require_ready()?;
         Ok(skill)
@@ -92,133 +92,133 @@ impl Catalogue {
 
     /// The same after every text was read: what would be refused then is told now.
     #[must_use]
-    pub fn examined(&self) -> Self {
+    pub fn with_texts_scanned(&self) -> Self {
         let mut all = self.clone();
         for skill in all.skills.iter_mut().filter(|skill| skill.is_ready()) {
-            match skill.text(None) {
+            match skill.instructions(None) {
                 Ok(_) => {}
                 Err(SkillError::Threat { threat, .. }) => {
-                    skill.standing = Standing::Broken(suspicious(&threat));
+                    skill.status = SkillStatus::Broken(threat_note(&threat));
                 }
                 Err(SkillError::Unusable { why, .. }) => {
-                    skill.standing = Standing::Broken(Note::of(why));
+                    skill.status = SkillStatus::Broken(SkillNote::new(why));
                 }
-                Err(other) => skill.standing = Standing::Broken(Note::of(other.to_string())),
+                Err(other) => skill.status = SkillStatus::Broken(SkillNote::new(other.to_string())),
             }
         }
         all
     }
 
-    fn near(&self, key: &str) -> Vec<String> {
+    fn suggestions(&self, key: &str) -> Vec<String> {
         let is_near = |skill: &&Skill| {
             let begins = skill.key.chars().zip(key.chars()).take_while(|(a, b)| a == b).count();
             !key.is_empty() && (skill.key.contains(key) || key.contains(&skill.key) || begins >= 3)
         };
-        let near = self.ready().filter(is_near).take(NEAR);
-        near.map(|skill| skill.address.clone()).collect()
+        let near = self.ready().filter(is_near).take(MAX_SUGGESTIONS);
+        near.map(|skill| skill.qualified_name.clone()).collect()
     }
 }
 
-pub(crate) fn suspicious(threat: &threat::Threat) -> Note {
+pub(crate) fn threat_note(threat: &threat::SkillThreat) -> SkillNote {
     let what = format!(
         "it holds text that looks like an attack on the reader ({}: {})",
         threat.rule, threat.excerpt
     );
-    Note::at(threat.line, what)
+    SkillNote::at_line(threat.line, what)
 }
 
 /// Reads a skill that was found.
-fn look_at(place: &Place, at: usize, found: &Found, choices: &Choices) -> Skill {
-    let shown = place.folder.join(&found.relative);
+fn load_skill(place: &SkillRoot, at: usize, found: &FoundSkillDir, choices: &SkillSettings) -> Skill {
+    let shown = place.dir.join(&found.relative);
     let name = shown.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let parts: Vec<String> =
-        found.relative.iter().map(|part| tidy(&part.to_string_lossy(), LONGEST_NAME)).collect();
+        found.relative.iter().map(|part| sanitize_line(&part.to_string_lossy(), MAX_NAME_CHARS)).collect();
     // A place may be a skill itself.
-    let relative = if parts.is_empty() { tidy(&name, LONGEST_NAME) } else { parts.join("/") };
+    let relative = if parts.is_empty() { sanitize_line(&name, MAX_NAME_CHARS) } else { parts.join("/") };
     let mut skill = Skill {
-        head: Head { name: tidy(&name, LONGEST_NAME), ..Head::default() },
-        address: String::new(),
+        manifest: SkillManifest { name: sanitize_line(&name, MAX_NAME_CHARS), ..SkillManifest::default() },
+        qualified_name: String::new(),
         category: parts.first().filter(|_| parts.len() > 1).cloned(),
         origin: place.origin,
-        shown: shown.clone(),
-        folder: found.folder.clone(),
+        display_dir: shown.clone(),
+        dir: found.dir.clone(),
         file: found.file,
         files: found.files.clone(),
-        standing: Standing::Ready,
+        status: SkillStatus::Ready,
         notes: Vec::new(),
         key: String::new(),
         relative,
-        place: at,
+        root_index: at,
         is_trusted: false,
-        fills_in: choices.fills_in,
+        expands_vars: choices.expands_vars,
     };
-    match read::own_file(&found.folder, found.file) {
-        Err(note) => skill.standing = Standing::Broken(note),
-        Ok(text) => match head::read(&text, &name) {
-            Err(fault) => skill.standing = Standing::Broken(Note::at(fault.line, fault.what)),
+    match read::read_skill_file(&found.dir, found.file) {
+        Err(note) => skill.status = SkillStatus::Broken(note),
+        Ok(text) => match manifest::parse(&text, &name) {
+            Err(fault) => skill.status = SkillStatus::Broken(SkillNote::at_line(fault.line, fault.what)),
             Ok(read) => {
                 skill.notes = read.notes;
-                skill.head = read.head;
+                skill.manifest = read.manifest;
             }
         },
     }
-    skill.key = [slug(&skill.head.name), slug(&name)]
+    skill.key = [slug(&skill.manifest.name), slug(&name)]
         .into_iter()
         .find(|key| !key.is_empty())
         .unwrap_or_else(|| "skill".to_owned());
-    let is_own = place.origin != Origin::Project;
-    skill.is_trusted = is_own && choices.trusts(&skill.key);
+    let is_own = place.origin != SkillOrigin::Project;
+    skill.is_trusted = is_own && choices.is_trusted(&skill.key);
     if skill.is_ready() {
-        skill.standing = standing(&skill, choices);
+        skill.status = assess_status(&skill, choices);
     }
     skill
 }
 
 /// Whether a skill that can be read can be used.
-fn standing(skill: &Skill, choices: &Choices) -> Standing {
-    if choices.disables(&skill.key) || choices.disables(&skill.head.name) {
-        return Standing::Disabled;
+fn assess_status(skill: &Skill, choices: &SkillSettings) -> SkillStatus {
+    if choices.is_disabled(&skill.key) || choices.is_disabled(&skill.manifest.name) {
+        return SkillStatus::Disabled;
     }
-    if !is_supported(&skill.head.platforms) {
-        return Standing::Unsupported;
+    if !is_supported(&skill.manifest.platforms) {
+        return SkillStatus::Unsupported;
     }
     // What is listed is read by a model before anybody has asked for it.
-    let listed = format!("{}\n{}", skill.head.name, skill.head.description);
-    match threat::find(&listed).filter(|_| !skill.is_trusted) {
-        Some(threat) => Standing::Broken(Note { line: None, ..suspicious(&threat) }),
-        None => Standing::Ready,
+    let listed = format!("{}\n{}", skill.manifest.name, skill.manifest.description);
+    match threat::find_threat(&listed).filter(|_| !skill.is_trusted) {
+        Some(threat) => SkillStatus::Broken(SkillNote { line: None, ..threat_note(&threat) }),
+        None => SkillStatus::Ready,
     }
 }
 
 /// Decides which of several skills of one name count. A place that comes later does not take a name away, not
 /// even from a skill that is broken: a project must not slip in its own.
-fn settle(skills: &mut [Skill]) {
+fn resolve_name_conflicts(skills: &mut [Skill]) {
     let mut first: HashMap<String, (usize, usize)> = HashMap::new();
     let mut several: HashSet<String> = HashSet::new();
     for (at, skill) in skills.iter().enumerate() {
         match first.get(&skill.key) {
             None => {
-                first.insert(skill.key.clone(), (skill.place, at));
+                first.insert(skill.key.clone(), (skill.root_index, at));
             }
-            Some((place, _)) if *place == skill.place => {
+            Some((place, _)) if *place == skill.root_index => {
                 several.insert(skill.key.clone());
             }
             Some(_) => {}
         }
     }
-    let shown: Vec<_> = skills.iter().map(|skill| skill.shown.clone()).collect();
+    let shown: Vec<_> = skills.iter().map(|skill| skill.display_dir.clone()).collect();
     for skill in skills.iter_mut() {
         let Some((place, at)) = first.get(&skill.key) else { continue };
-        let is_one_of_several = several.contains(&skill.key) && *place == skill.place;
-        skill.address = if is_one_of_several { skill.relative.clone() } else { skill.key.clone() };
-        if *place != skill.place {
+        let is_one_of_several = several.contains(&skill.key) && *place == skill.root_index;
+        skill.qualified_name = if is_one_of_several { skill.relative.clone() } else { skill.key.clone() };
+        if *place != skill.root_index {
             let by = shown.get(*at).map(|path| Path::new(path).to_owned()).unwrap_or_default();
-            skill.standing = Standing::Shadowed { by };
+            skill.status = SkillStatus::Shadowed { by };
         }
     }
     skills.sort_by(|a, b| {
-        (a.place, &a.category, &a.key, &a.relative).cmp(&(
-            b.place,
+        (a.root_index, &a.category, &a.key, &a.relative).cmp(&(
+            b.root_index,
             &b.category,
             &b.key,
             &b.relative,

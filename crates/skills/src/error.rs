@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::threat::Threat;
+use crate::threat::SkillThreat;
 
 /// A skill, or a file of one, is not to be had.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum SkillError {
         /// The file.
         file: String,
         /// What was found.
-        threat: Threat,
+        threat: SkillThreat,
     },
     /// The path is none that a skill's files have.
     #[error("'{path}' is not a file of the skill: {why}")]

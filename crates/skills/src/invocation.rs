@@ -1,46 +1,46 @@
 //! A skill that is called for: what is said to the model then, and what the person had typed.
 
-use crate::place::Origin;
-use crate::read::Text;
+use crate::roots::SkillOrigin;
+use crate::read::SkillInstructions;
 use crate::skill::Skill;
 
 /// What stands around the instructions.
-const OPENED: &str = "\n\n<skill name=\"";
-const CLOSED: &str = "</skill>";
+const SKILL_OPEN_TAG: &str = "\n\n<skill name=\"";
+const SKILL_CLOSE_TAG: &str = "</skill>";
 /// So many files are named.
-const FILES: usize = 50;
+const MAX_LISTED_FILES: usize = 50;
 
 /// How the files of a skill are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Files {
+pub enum FileReferenceStyle {
     /// By their paths below the skill's folder.
     Paths,
     /// By their addresses, for clients that cannot read files.
-    Addresses,
+    Uris,
 }
 
 /// A skill with its instructions.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'s> {
+pub struct SkillInvocation<'s> {
     /// The skill.
     pub skill: &'s Skill,
     /// Its instructions.
-    pub text: &'s Text,
+    pub text: &'s SkillInstructions,
 }
 
 /// The message that calls for skills: what the person has said, then the instructions.
-pub fn expand(said: &str, calls: &[Call<'_>], files: Files) -> String {
+pub fn expand_invocation(said: &str, calls: &[SkillInvocation<'_>], files: FileReferenceStyle) -> String {
     let mut message = said.trim().to_owned();
-    for Call { skill, text } in calls {
-        let name = skill.head.name.replace('"', "'");
+    for SkillInvocation { skill, text } in calls {
+        let name = skill.manifest.name.replace('"', "'");
         // The instructions end where we say, not where they say themselves.
-        let body = text.body.replace(CLOSED, "[/skill]");
+        let body = text.body.replace(SKILL_CLOSE_TAG, "[/skill]");
         let from = skill.origin.name();
-        message.push_str(&format!("{OPENED}{name}\" from=\"{from}\">\n{body}\n{CLOSED}"));
-        if skill.origin == Origin::Project {
+        message.push_str(&format!("{SKILL_OPEN_TAG}{name}\" from=\"{from}\">\n{body}\n{SKILL_CLOSE_TAG}"));
+        if skill.origin == SkillOrigin::Project {
             message.push_str("\nIt came with the project; the user has not written it.");
         }
-        if let Some(told) = told_files(skill, files) {
+        if let Some(told) = files_note(skill, files) {
             message.push_str(&format!("\n{told}"));
         }
     }
@@ -52,14 +52,14 @@ pub fn expand(said: &str, calls: &[Call<'_>], files: Files) -> String {
     message
 }
 
-fn told_files(skill: &Skill, files: Files) -> Option<String> {
+fn files_note(skill: &Skill, files: FileReferenceStyle) -> Option<String> {
     let named: Vec<String> = skill
         .files
         .iter()
-        .take(FILES)
+        .take(MAX_LISTED_FILES)
         .map(|path| match files {
-            Files::Paths => path.clone(),
-            Files::Addresses => skill.address_of(path),
+            FileReferenceStyle::Paths => path.clone(),
+            FileReferenceStyle::Uris => skill.file_uri(path),
         })
         .collect();
     if named.is_empty() {
@@ -71,18 +71,18 @@ fn told_files(skill: &Skill, files: Files) -> Option<String> {
     };
     let names = named.join(", ");
     Some(match files {
-        Files::Paths => {
-            let folder = skill.folder.display();
+        FileReferenceStyle::Paths => {
+            let folder = skill.dir.display();
             format!("Its files are below {folder}; read one when it says so: {names}{more}")
         }
-        Files::Addresses => format!("Its files; read one when it says so: {names}{more}"),
+        FileReferenceStyle::Uris => format!("Its files; read one when it says so: {names}{more}"),
     })
 }
 
 /// What the person had typed of a message that calls for skills; none if it is another message.
-pub fn typed(message: &str) -> Option<&str> {
-    let (typed, _) = message.split_once(OPENED).filter(|_| message.starts_with('/'))?;
-    Some(typed)
+pub fn typed_text(message: &str) -> Option<&str> {
+    let (typed, _) = message.split_once(SKILL_OPEN_TAG).filter(|_| message.starts_with('/'))?;
+    Some(typed_text)
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use hermes_threats::is_hidden;
 
 /// The longest name.
-pub(crate) const LONGEST_NAME: usize = 64;
+pub(crate) const MAX_NAME_CHARS: usize = 64;
 /// The longest description.
-pub(crate) const LONGEST_DESCRIPTION: usize = 1024;
+pub(crate) const MAX_DESCRIPTION_CHARS: usize = 1024;
 
 /// The name as it is typed after a slash: small letters, digits, single hyphens.
 pub fn slug(name: &str) -> String {
@@ -29,9 +29,9 @@ fn hyphen(slug: &mut String) {
 }
 
 /// What is wrong with a name, by the rules that skills of all programs share; none if it is a good one.
-pub(crate) fn fault(name: &str) -> Option<&'static str> {
+pub(crate) fn name_problem(name: &str) -> Option<&'static str> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    if name.chars().count() > LONGEST_NAME {
+    if name.chars().count() > MAX_NAME_CHARS {
         return Some("the name has more than 64 characters");
     }
     if !name.chars().all(|c| is_plain(c) || c == '-') {
@@ -44,7 +44,7 @@ pub(crate) fn fault(name: &str) -> Option<&'static str> {
 }
 
 /// A text of one line with nothing invisible in it, cut to fit.
-pub(crate) fn tidy(text: &str, most: usize) -> String {
+pub(crate) fn sanitize_line(text: &str, most: usize) -> String {
     let seen: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })

@@ -18,16 +18,16 @@ fn a_name_becomes_what_is_typed() {
 #[test]
 fn rules_for_names() {
     for good in ["ok-name", "a", "9lives", &"a".repeat(64)] {
-        assert_eq!(fault(good), None, "{good}");
+        assert_eq!(name_problem(good), None, "{good}");
     }
     for bad in ["Bad", "-x", "x-", "a--b", "a b", "ä", &"a".repeat(65)] {
-        assert!(fault(bad).is_some(), "{bad}");
+        assert!(name_problem(bad).is_some(), "{bad}");
     }
 }
 
 #[test]
 fn a_text_is_one_visible_line() {
-    assert_eq!(tidy("two\n  lines\u{200b}\u{202e} here\u{7}", 100), "two lines here");
-    assert_eq!(tidy(&"wörter ".repeat(20), 12), "wörter wö...");
-    assert_eq!(tidy("twelve chars", 12), "twelve chars");
+    assert_eq!(sanitize_line("two\n  lines\u{200b}\u{202e} here\u{7}", 100), "two lines here");
+    assert_eq!(sanitize_line(&"wörter ".repeat(20), 12), "wörter wö...");
+    assert_eq!(sanitize_line("twelve chars", 12), "twelve chars");
 }

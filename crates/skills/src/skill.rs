@@ -4,48 +4,48 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::SkillError;
-use crate::head::Head;
-use crate::place::Origin;
+use crate::manifest::SkillManifest;
+use crate::roots::SkillOrigin;
 
 /// A skill that was found.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Skill {
     /// What it says of itself.
-    pub head: Head,
+    pub manifest: SkillManifest,
     /// What it is asked for by: its name in small letters, or its path where several have that name. No
     /// other skill that can be used has it.
-    pub address: String,
+    pub qualified_name: String,
     /// The folder above it, if it is not the place itself.
     pub category: Option<String>,
     /// Whose it is.
-    pub origin: Origin,
+    pub origin: SkillOrigin,
     /// Its folder, as people find it.
-    pub shown: PathBuf,
+    pub display_dir: PathBuf,
     /// Its folder, as it really is.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// What its own file is called.
     pub file: &'static str,
     /// Its other files, relative to the folder.
     pub files: Vec<String>,
     /// Whether it can be used.
-    pub standing: Standing,
+    pub status: SkillStatus,
     /// What is odd about it and does not matter much.
-    pub notes: Vec<Note>,
+    pub notes: Vec<SkillNote>,
     /// What it is found by: its name as it is typed.
     pub(crate) key: String,
     /// Where it is below its place, and which place that is.
     pub(crate) relative: String,
-    pub(crate) place: usize,
+    pub(crate) root_index: usize,
     /// Whether it is not searched for attacks.
     pub(crate) is_trusted: bool,
     /// Whether names in its text are filled in.
-    pub(crate) fills_in: bool,
+    pub(crate) expands_vars: bool,
 }
 
 /// Whether a skill can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum SkillStatus {
     /// It can.
     Ready,
     /// The settings switch it off.
@@ -58,10 +58,10 @@ pub enum Standing {
         by: PathBuf,
     },
     /// Something is wrong with it.
-    Broken(Note),
+    Broken(SkillNote),
 }
 
-impl Standing {
+impl SkillStatus {
     /// The standing as a word.
     pub fn name(&self) -> &'static str {
         match self {
@@ -76,24 +76,24 @@ impl Standing {
 
 /// Something to be told, with the line of the file if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct SkillNote {
     /// The line, from 1.
     pub line: Option<usize>,
     /// What there is to tell.
     pub text: String,
 }
 
-impl Note {
-    pub(crate) fn of(text: impl Into<String>) -> Self {
+impl SkillNote {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { line: None, text: text.into() }
     }
 
-    pub(crate) fn at(line: usize, text: impl Into<String>) -> Self {
+    pub(crate) fn at_line(line: usize, text: impl Into<String>) -> Self {
         Self { line: Some(line), text: text.into() }
     }
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for SkillNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "line {line}: {}", self.text),
@@ -105,29 +105,29 @@ impl fmt::Display for Note {
 impl Skill {
     /// Whether it can be used.
     pub fn is_ready(&self) -> bool {
-        self.standing == Standing::Ready
+        self.status == SkillStatus::Ready
     }
 
     /// Why it cannot be used; none if it can.
-    pub fn why_not(&self) -> Option<String> {
-        match &self.standing {
-            Standing::Ready => None,
-            Standing::Disabled => Some("the settings switch it off (skills.disabled)".to_owned()),
-            Standing::Unsupported => Some(format!("it is for {}", self.head.platforms.join(", "))),
-            Standing::Shadowed { by } => Some(format!("{} comes first", by.display())),
-            Standing::Broken(note) => Some(note.to_string()),
+    pub fn unusable_reason(&self) -> Option<String> {
+        match &self.status {
+            SkillStatus::Ready => None,
+            SkillStatus::Disabled => Some("the settings switch it off (skills.disabled)".to_owned()),
+            SkillStatus::Unsupported => Some(format!("it is for {}", self.manifest.platforms.join(", "))),
+            SkillStatus::Shadowed { by } => Some(format!("{} comes first", by.display())),
+            SkillStatus::Broken(note) => Some(note.to_string()),
         }
     }
 
     /// Its own file, as people find it.
     pub fn path(&self) -> PathBuf {
-        self.shown.join(self.file)
+        self.display_dir.join(self.file)
     }
 
     pub(crate) fn require_ready(&self) -> Result<(), SkillError> {
-        match self.why_not() {
+        match self.unusable_reason() {
             None => Ok(()),
-            Some(why) => Err(SkillError::Unusable { name: self.head.name.clone(), why }),
+            Some(why) => Err(SkillError::Unusable { name: self.manifest.name.clone(), why }),
         }
     }
 }

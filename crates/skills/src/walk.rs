@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use hermes_files::{FileMetadata, OpenDir, FileKind, WalkMode, open_dir, real_path};
 
-use crate::place::Place;
-use crate::skill::Note;
+use crate::roots::SkillRoot;
+use crate::skill::SkillNote;
 
 /// The file that makes a folder a skill, the usual spelling first.
-pub(crate) const FILES: [&str; 2] = ["SKILL.md", "skill.md"];
+pub(crate) const SKILL_FILE_NAMES: [&str; 2] = ["SKILL.md", "skill.md"];
 /// Folders of a skill in which a `SKILL.md` would be an example.
-const SUPPORT: [&str; 4] = ["references", "templates", "scripts", "assets"];
+const SUPPORT_DIRS: [&str; 4] = ["references", "templates", "scripts", "assets"];
 /// Folders that hold no skills but much else.
-const NEVER: [&str; 16] = [
+const SKIPPED_DIRS: [&str; 16] = [
     ".git",
     ".github",
     ".hub",
@@ -32,20 +32,20 @@ const NEVER: [&str; 16] = [
     ".ruff_cache",
 ];
 /// How deep, how many folders, how many entries of all of them, how many skills.
-const DEPTH: usize = 8;
-const FOLDERS: usize = 4_000;
-const ENTRIES: usize = 100_000;
-const SKILLS: usize = 1_000;
+const MAX_DEPTH: usize = 8;
+const MAX_DIRS: usize = 4_000;
+const MAX_ENTRIES: usize = 100_000;
+const MAX_SKILLS: usize = 1_000;
 /// The same for the files of one skill.
-const FILE_DEPTH: usize = 5;
-const FILE_FOLDERS: usize = 100;
-const FILE_COUNT: usize = 200;
+const MAX_FILE_DEPTH: usize = 5;
+const MAX_FILE_DIRS: usize = 100;
+const MAX_FILES: usize = 200;
 
 /// A folder with a `SKILL.md`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct FoundSkillDir {
     /// Where it really is.
-    pub(crate) folder: PathBuf,
+    pub(crate) dir: PathBuf,
     /// Where it is below its place.
     pub(crate) relative: PathBuf,
     /// What its file is called.
@@ -58,21 +58,21 @@ pub(crate) struct Found {
 
 /// What is below a place.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Walked {
-    pub(crate) found: Vec<Found>,
+pub(crate) struct RootScan {
+    pub(crate) found: Vec<FoundSkillDir>,
     /// What was left out, and why.
-    pub(crate) notes: Vec<Note>,
+    pub(crate) notes: Vec<SkillNote>,
 }
 
 /// Looks through a place. One that is not there is empty.
-pub(crate) fn walk(place: &Place) -> Walked {
-    let mut walked = Walked::default();
+pub(crate) fn scan_root(place: &SkillRoot) -> RootScan {
+    let mut walked = RootScan::default();
     let mut open = VecDeque::new();
-    let Ok(root) = real_path(&place.folder) else { return walked };
-    if is_out(place, &root) {
+    let Ok(root) = real_path(&place.dir) else { return walked };
+    if is_outside(place, &root) {
         // One that leads nowhere is of no interest.
         if root.is_dir() {
-            walked.notes.push(leads_out(&place.folder));
+            walked.notes.push(outside_note(&place.dir));
         }
         return walked;
     }
@@ -80,10 +80,10 @@ pub(crate) fn walk(place: &Place) -> Walked {
     let mut seen = HashSet::new();
     let mut entries = 0;
     while let Some((real, relative, depth)) = open.pop_front() {
-        let shown = place.folder.join(&relative);
+        let shown = place.dir.join(&relative);
         let Ok(folder) = open_dir(&real, WalkMode::default()) else {
             if depth > 0 || shown.is_dir() {
-                walked.notes.push(Note::of(format!("{} cannot be read", shown.display())));
+                walked.notes.push(SkillNote::new(format!("{} cannot be read", shown.display())));
             }
             continue;
         };
@@ -92,34 +92,34 @@ pub(crate) fn walk(place: &Place) -> Walked {
         if !seen.insert((facts.identity.dev, facts.identity.ino)) {
             continue;
         }
-        if seen.len() > FOLDERS || entries > ENTRIES || walked.found.len() >= SKILLS {
+        if seen.len() > MAX_DIRS || entries > MAX_ENTRIES || walked.found.len() >= MAX_SKILLS {
             let what =
-                format!("{} has too much in it; the rest is left out", place.folder.display());
-            walked.notes.push(Note::of(what));
+                format!("{} has too much in it; the rest is left out", place.dir.display());
+            walked.notes.push(SkillNote::new(what));
             break;
         }
-        let names = names(&folder, &mut entries);
+        let names = list_names(&folder, &mut entries);
         let has = |file: &&'static str| {
             names.iter().any(|(name, kind)| {
                 name.to_str() == Some(*file) && matches!(kind, FileKind::File | FileKind::Link)
             })
         };
-        let file = FILES.into_iter().find(has);
+        let file = SKILL_FILE_NAMES.into_iter().find(has);
         if let Some(file) = file {
-            walked.found.push(Found {
-                folder: real.clone(),
+            walked.found.push(FoundSkillDir {
+                dir: real.clone(),
                 relative: relative.clone(),
                 file,
                 facts: folder.metadata(Path::new(file)).ok(),
-                files: files(&folder, file),
+                files: list_files(&folder, file),
             });
         }
-        if depth == DEPTH {
+        if depth == MAX_DEPTH {
             continue;
         }
         for (name, kind) in names {
             let is_kept = |list: &[&str]| name.to_str().is_some_and(|name| list.contains(&name));
-            if is_kept(&NEVER) || (file.is_some() && is_kept(&SUPPORT)) {
+            if is_kept(&SKIPPED_DIRS) || (file.is_some() && is_kept(&SUPPORT_DIRS)) {
                 continue;
             }
             let below = relative.join(&name);
@@ -127,8 +127,8 @@ pub(crate) fn walk(place: &Place) -> Walked {
                 FileKind::Directory => open.push_back((real.join(&name), below, depth + 1)),
                 FileKind::Link => match real_path(&real.join(&name)) {
                     Ok(target) if !target.is_dir() => {}
-                    Ok(target) if is_out(place, &target) => {
-                        walked.notes.push(leads_out(&place.folder.join(&below)));
+                    Ok(target) if is_outside(place, &target) => {
+                        walked.notes.push(outside_note(&place.dir.join(&below)));
                     }
                     Ok(target) => open.push_back((target, below, depth + 1)),
                     Err(_) => {}
@@ -141,21 +141,21 @@ pub(crate) fn walk(place: &Place) -> Walked {
     walked
 }
 
-fn is_out(place: &Place, real: &Path) -> bool {
-    place.bound.as_ref().is_some_and(|bound| !real.starts_with(bound))
+fn is_outside(place: &SkillRoot, real: &Path) -> bool {
+    place.link_boundary.as_ref().is_some_and(|bound| !real.starts_with(bound))
 }
 
-fn leads_out(path: &Path) -> Note {
-    Note::of(format!("{} is left out: it leads out of the project", path.display()))
+fn outside_note(path: &Path) -> SkillNote {
+    SkillNote::new(format!("{} is left out: it leads out of the project", path.display()))
 }
 
 /// What is in a folder, by name.
-fn names(folder: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, FileKind)> {
+fn list_names(folder: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, FileKind)> {
     let Ok(entries) = folder.entries() else { return Vec::new() };
     let mut names = Vec::new();
     for entry in entries.flatten() {
         *count += 1;
-        if *count > ENTRIES {
+        if *count > MAX_ENTRIES {
             break;
         }
         names.push((entry.name, entry.kind));
@@ -165,7 +165,7 @@ fn names(folder: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, FileKi
 }
 
 /// The other files of a skill: all that are not hidden and belong to no skill below it.
-fn files(folder: &OpenDir, own: &str) -> Vec<String> {
+fn list_files(folder: &OpenDir, own: &str) -> Vec<String> {
     let mut files = Vec::new();
     let mut open = VecDeque::from([(PathBuf::new(), 0)]);
     let mut folders = 0;
@@ -173,12 +173,12 @@ fn files(folder: &OpenDir, own: &str) -> Vec<String> {
     while let Some((relative, depth)) = open.pop_front() {
         let Ok(here) = folder.open_dir(&relative) else { continue };
         folders += 1;
-        let names = names(&here, &mut entries);
+        let names = list_names(&here, &mut entries);
         let is_support = |path: &Path| {
             let top = path.iter().next().and_then(|name| name.to_str());
-            top.is_some_and(|top| SUPPORT.contains(&top))
+            top.is_some_and(|top| SUPPORT_DIRS.contains(&top))
         };
-        let is_skill = names.iter().any(|(name, _)| FILES.iter().any(|file| name == file));
+        let is_skill = names.iter().any(|(name, _)| SKILL_FILE_NAMES.iter().any(|file| name == file));
         if depth > 0 && is_skill && !is_support(&relative) {
             continue;
         }
@@ -187,8 +187,8 @@ fn files(folder: &OpenDir, own: &str) -> Vec<String> {
             let path = relative.join(&name);
             match kind {
                 _ if text.starts_with('.') || text.contains(char::is_control) => {}
-                FileKind::Directory if NEVER.contains(&text) || depth == FILE_DEPTH => {}
-                FileKind::Directory if folders + open.len() < FILE_FOLDERS => {
+                FileKind::Directory if SKIPPED_DIRS.contains(&text) || depth == MAX_FILE_DEPTH => {}
+                FileKind::Directory if folders + open.len() < MAX_FILE_DIRS => {
                     open.push_back((path, depth + 1));
                 }
                 FileKind::File if !(depth == 0 && text == own) => {
@@ -196,7 +196,7 @@ fn files(folder: &OpenDir, own: &str) -> Vec<String> {
                 }
                 _ => {}
             }
-            if files.len() == FILE_COUNT {
+            if files.len() == MAX_FILES {
                 files.sort();
                 return files;
             }

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use hermes::core::ErrorKind;
 use hermes::engine::Secrets as _;
 use hermes_config::{ResolvedConfig, HermesHome};
-use hermes_skills::{Choices, Content, Note, Shelf, Skill, SkillError, Standing, places};
+use hermes_skills::{SkillSettings, SkillFileContent, SkillNote, SkillLibrary, Skill, SkillError, SkillStatus, skill_roots};
 use serde_json::{Value, json};
 
 use crate::app::{App, folder};
@@ -67,12 +67,12 @@ impl From<SkillError> for Failure {
 }
 
 /// The skills of a home, and of the project around a folder.
-pub(crate) fn shelf(home: &HermesHome, config: &ResolvedConfig, cwd: &Path) -> Shelf {
+pub(crate) fn shelf(home: &HermesHome, config: &ResolvedConfig, cwd: &Path) -> SkillLibrary {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let choices = Choices::read(config.document.value(), home.root(), &variable);
+    let choices = SkillSettings::read(config.document.value(), home.root(), &variable);
     // The folder may be one of another machine, of which we know nothing.
     let is_here = config.settings.terminal.backend == "local";
-    Shelf::new(places(home.root(), &choices, is_here.then_some(cwd)), choices)
+    SkillLibrary::new(skill_roots(home.root(), &choices, is_here.then_some(cwd)), choices)
 }
 
 pub(crate) fn run(app: &App, command: Skills) -> Outcome {
@@ -93,8 +93,8 @@ pub(crate) fn run(app: &App, command: Skills) -> Outcome {
     }
 }
 
-fn list(app: &App, shelf: &Shelf) -> Outcome {
-    let catalogue = shelf.look().examined();
+fn list(app: &App, shelf: &SkillLibrary) -> Outcome {
+    let catalogue = shelf.refresh().with_texts_scanned();
     if app.json {
         let skills: Vec<Value> = catalogue.all().iter().map(document).collect();
         let notes: Vec<String> = catalogue.notes().iter().map(ToString::to_string).collect();
@@ -107,7 +107,7 @@ fn list(app: &App, shelf: &Shelf) -> Outcome {
     }
     if catalogue.all().is_empty() {
         let folders: Vec<String> =
-            shelf.places().iter().take(1).map(|place| place.folder.display().to_string()).collect();
+            shelf.roots().iter().take(1).map(|place| place.dir.display().to_string()).collect();
         app.terminal.note(&format!(
             "There are no skills yet. A folder with a SKILL.md in {} is one.",
             folders.join(", ")
@@ -118,7 +118,7 @@ fn list(app: &App, shelf: &Shelf) -> Outcome {
     for skill in catalogue.all() {
         let style = if skill.is_ready() { Style::Bold } else { Style::Dim };
         table.row([
-            (one_line(&skill.address), Some(style)),
+            (one_line(&skill.qualified_name), Some(style)),
             (origin(skill), Some(Style::Dim)),
             (about(skill), None),
         ]);
@@ -137,28 +137,28 @@ pub(crate) fn origin(skill: &Skill) -> String {
 
 /// What a skill is for, or why it cannot be used.
 pub(crate) fn about(skill: &Skill) -> String {
-    match skill.why_not() {
-        None => one_line(&skill.head.description),
-        Some(why) => format!("[{}] {}", skill.standing.name(), one_line(&why)),
+    match skill.unusable_reason() {
+        None => one_line(&skill.manifest.description),
+        Some(why) => format!("[{}] {}", skill.status.name(), one_line(&why)),
     }
 }
 
 fn document(skill: &Skill) -> Value {
-    let head = &skill.head;
-    let told = |note: &Note| json!({ "line": note.line, "text": note.text });
-    let line = match &skill.standing {
-        Standing::Broken(note) => note.line,
+    let head = &skill.manifest;
+    let told = |note: &SkillNote| json!({ "line": note.line, "text": note.text });
+    let line = match &skill.status {
+        SkillStatus::Broken(note) => note.line,
         _ => None,
     };
     json!({
         "name": head.name,
-        "address": skill.address,
+        "address": skill.qualified_name,
         "description": head.description,
         "category": skill.category,
         "origin": skill.origin.name(),
         "path": skill.path().display().to_string(),
-        "status": skill.standing.name(),
-        "reason": skill.why_not(),
+        "status": skill.status.name(),
+        "reason": skill.unusable_reason(),
         "line": line,
         "version": head.version,
         "license": head.license,
@@ -176,7 +176,7 @@ fn document(skill: &Skill) -> Value {
 
 /// The fields of a skill for people, a line each.
 pub(crate) fn facts(skill: &Skill) -> Vec<(&'static str, String)> {
-    let head = &skill.head;
+    let head = &skill.manifest;
     let mut facts = vec![("name", head.name.clone())];
     facts.push(("from", format!("{} ({})", skill.path().display(), origin(skill))));
     facts.push(("for", head.description.clone()));
@@ -198,8 +198,8 @@ pub(crate) fn facts(skill: &Skill) -> Vec<(&'static str, String)> {
     let said = lists.into_iter().filter(|(_, list)| !list.is_empty());
     facts.extend(said.map(|(name, list)| (name, list.join(", "))));
     facts.extend(skill.notes.iter().map(|note| ("note", note.to_string())));
-    if let Some(why) = skill.why_not() {
-        facts.push((skill.standing.name(), why));
+    if let Some(why) = skill.unusable_reason() {
+        facts.push((skill.status.name(), why));
     }
     facts.retain(|(_, text)| !text.is_empty());
     facts.iter().map(|(name, text)| (*name, one_line(text))).collect()
@@ -212,11 +212,11 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn skill(&self, shelf: &Shelf, name: &str) -> Outcome {
-        let catalogue = shelf.look().examined();
+    fn skill(&self, shelf: &SkillLibrary, name: &str) -> Outcome {
+        let catalogue = shelf.refresh().with_texts_scanned();
         let skill = catalogue.find(name)?;
         let body = match skill.is_ready() {
-            true => Some(self.clean(&skill.text(None)?.body)),
+            true => Some(self.clean(&skill.instructions(None)?.body)),
             false => None,
         };
         if self.app.json {
@@ -237,17 +237,17 @@ impl Shown<'_> {
         Ok(Exit::Ok)
     }
 
-    fn file(&self, shelf: &Shelf, name: &str, file: &str) -> Outcome {
-        let catalogue = shelf.look();
-        let skill = catalogue.usable(name)?;
+    fn file(&self, shelf: &SkillLibrary, name: &str, file: &str) -> Outcome {
+        let catalogue = shelf.refresh();
+        let skill = catalogue.find_ready(name)?;
         let content = skill.read(file)?;
         let (text, bytes) = match content {
-            Content::Text(text) => (Some(self.clean(&text)), text.len()),
-            Content::Binary(bytes) => (None, bytes.len()),
+            SkillFileContent::Text(text) => (Some(self.clean(&text)), text.len()),
+            SkillFileContent::Binary(bytes) => (None, bytes.len()),
         };
         if self.app.json {
             let told = json!({
-                "schema_version": 1, "name": skill.head.name, "file": file, "bytes": bytes,
+                "schema_version": 1, "name": skill.manifest.name, "file": file, "bytes": bytes,
                 "is_binary": text.is_none(), "content": text,
             });
             self.app.terminal.line(&told.to_string())?;
@@ -256,7 +256,7 @@ impl Shown<'_> {
         let Some(text) = text else {
             let what = format!("{file} is not a text; it has {bytes} bytes");
             return Err(Failure::failed(ErrorKind::InvalidArguments, what)
-                .hint(format!("It is {}.", skill.shown.join(file).display())));
+                .hint(format!("It is {}.", skill.display_dir.join(file).display())));
         };
         self.text(&text)?;
         Ok(Exit::Ok)

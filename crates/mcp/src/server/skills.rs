@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{ToolAnnotations, Effect, Policy, CallProposal, Scope, Verdict, WorkingDir};
 use hermes_engine::Caller;
-use hermes_skills::{Call, Catalogue, Content, Files, Shelf, Skill, SkillError, expand};
+use hermes_skills::{SkillInvocation, SkillCatalogue, SkillFileContent, FileReferenceStyle, SkillLibrary, Skill, SkillError, expand_invocation};
 use rmcp::ErrorData;
 use rmcp::model::{
     CacheScope, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
@@ -29,7 +29,7 @@ pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Skills that are offered, as far as they may be read.
 pub struct Skills {
-    shelf: Shelf,
+    shelf: SkillLibrary,
     policy: Arc<dyn Policy>,
     redact: Redact,
     latest: Mutex<Option<Arc<Offer>>>,
@@ -41,27 +41,27 @@ pub struct Skills {
 #[derive(Debug)]
 pub(crate) struct Offer {
     /// The catalogue that it was made from.
-    found: Arc<Catalogue>,
+    found: Arc<SkillCatalogue>,
     /// The same, after everything was read.
-    catalogue: Catalogue,
+    catalogue: SkillCatalogue,
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) resources: Vec<Resource>,
 }
 
 impl Skills {
     /// The skills of a shelf that this policy lets be read, without secrets.
-    pub fn new(shelf: Shelf, policy: Arc<dyn Policy>, redact: Redact) -> Self {
+    pub fn new(shelf: SkillLibrary, policy: Arc<dyn Policy>, redact: Redact) -> Self {
         Self { shelf, policy, redact, latest: Mutex::default(), first: OnceLock::new() }
     }
 
     /// What is offered now. It reads files.
     pub(crate) fn offer(&self, caller: &Caller) -> Arc<Offer> {
-        let found = self.shelf.look();
+        let found = self.shelf.refresh();
         let kept = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.found, &found)) {
             return kept;
         }
-        let catalogue = found.examined();
+        let catalogue = found.with_texts_scanned();
         let mut prompts = Vec::new();
         let mut resources = Vec::new();
         for skill in catalogue.ready().filter(|skill| self.permits(caller, skill, skill.file)) {
@@ -97,14 +97,14 @@ impl Skills {
     ) -> Result<GetPromptResult, ErrorData> {
         let task = task(request)?;
         let offer = self.told(caller);
-        let skill = offer.catalogue.usable(&request.name).map_err(|error| unfit(&error))?;
+        let skill = offer.catalogue.find_ready(&request.name).map_err(|error| unfit(&error))?;
         self.require(caller, skill, skill.file)?;
-        let text = skill.text(None).map_err(|error| unfit(&error))?;
+        let text = skill.instructions(None).map_err(|error| unfit(&error))?;
         let said = match task {
             Some(task) => task.to_owned(),
-            None => format!("Use the skill “{}”.", skill.head.name),
+            None => format!("Use the skill “{}”.", skill.manifest.name),
         };
-        let message = expand(&said, &[Call { skill, text: &text }], Files::Addresses);
+        let message = expand_invocation(&said, &[SkillInvocation { skill, text: &text }], FileReferenceStyle::Uris);
         let message = PromptMessage::new_text(Role::User, (self.redact)(&message));
         Ok(GetPromptResult::new(vec![message]).with_description(self.described(skill)))
     }
@@ -114,7 +114,7 @@ impl Skills {
         let missing =
             |what: String| ErrorData::resource_not_found(what, Some(json!({ "uri": uri })));
         let offer = self.told(caller);
-        let Some((skill, path)) = offer.catalogue.at(uri) else {
+        let Some((skill, path)) = offer.catalogue.resolve_uri(uri) else {
             return Err(missing(format!("There is no resource {uri}")));
         };
         self.require(caller, skill, &path)?;
@@ -123,8 +123,8 @@ impl Skills {
             other => unfit(&other),
         })?;
         let contents = match content {
-            Content::Text(text) => ResourceContents::text((self.redact)(&text), uri),
-            Content::Binary(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
+            SkillFileContent::Text(text) => ResourceContents::text((self.redact)(&text), uri),
+            SkillFileContent::Binary(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
         };
         let contents = contents.with_mime_type(media_type(&path));
         let result = ReadResourceResult::new(vec![contents]);
@@ -136,23 +136,23 @@ impl Skills {
             .with_description("What is to be done with the skill, in a few words")
             .with_required(false);
         let about = Some(self.described(skill));
-        Prompt::new(skill.address.clone(), about, Some(vec![task]))
-            .with_title(skill.head.name.clone())
+        Prompt::new(skill.qualified_name.clone(), about, Some(vec![task]))
+            .with_title(skill.manifest.name.clone())
     }
 
     fn resource(&self, skill: &Skill, path: &str) -> Resource {
-        let name = format!("{}/{path}", skill.address);
-        let resource = Resource::new(skill.address_of(path), name).with_mime_type(media_type(path));
+        let name = format!("{}/{path}", skill.qualified_name);
+        let resource = Resource::new(skill.file_uri(path), name).with_mime_type(media_type(path));
         match path == skill.file {
             true => {
-                resource.with_title(skill.head.name.clone()).with_description(self.described(skill))
+                resource.with_title(skill.manifest.name.clone()).with_description(self.described(skill))
             }
             false => resource,
         }
     }
 
     fn described(&self, skill: &Skill) -> String {
-        (self.redact)(&skill.head.description)
+        (self.redact)(&skill.manifest.description)
     }
 
     fn permits(&self, caller: &Caller, skill: &Skill, path: &str) -> bool {
@@ -161,10 +161,10 @@ impl Skills {
 
     /// An error unless the file may be read without a question.
     fn require(&self, caller: &Caller, skill: &Skill, path: &str) -> Result<(), ErrorData> {
-        let place: PathBuf = skill.place_of(path).map_err(|error| unfit(&error))?;
-        let arguments = json!({ "name": skill.address, "file_path": path });
+        let place: PathBuf = skill.file_path(path).map_err(|error| unfit(&error))?;
+        let arguments = json!({ "name": skill.qualified_name, "file_path": path });
         let effects = [
-            Effect::name(Scope::SKILL_READ, skill.address.clone()),
+            Effect::name(Scope::SKILL_READ, skill.qualified_name.clone()),
             Effect::path(Scope::FILE_READ, place),
         ];
         let workplace = WorkingDir::new(caller.cwd.clone(), caller.home.clone());
@@ -183,7 +183,7 @@ impl Skills {
         match ruling.verdict {
             Verdict::Allow => Ok(()),
             Verdict::Ask { reason, .. } | Verdict::Deny { reason, .. } => {
-                let what = format!("{path} of the skill '{}' may not be read", skill.address);
+                let what = format!("{path} of the skill '{}' may not be read", skill.qualified_name);
                 Err(ErrorData::invalid_params(format!("{what}: {reason}"), None))
             }
         }

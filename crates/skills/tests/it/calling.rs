@@ -1,6 +1,6 @@
 //! What a model is told when a skill is called for.
 
-use hermes_skills::{Call, Files, expand, typed};
+use hermes_skills::{SkillInvocation, FileReferenceStyle, expand_invocation, typed_text};
 
 use crate::World;
 
@@ -11,10 +11,10 @@ fn a_skill_is_told_after_what_was_said() {
     world.file("work/.hermes/skills/greet/SKILL.md", text);
     world.file("work/.hermes/skills/greet/scripts/hi there.sh", "echo hi");
     let catalogue = world.look();
-    let skill = catalogue.usable("greet").unwrap();
-    let text = skill.text(None).unwrap();
+    let skill = catalogue.find_ready("greet").unwrap();
+    let text = skill.instructions(None).unwrap();
     let said = "/greet the\n\nworld";
-    let message = expand(said, &[Call { skill, text: &text }], Files::Paths);
+    let message = expand_invocation(said, &[SkillInvocation { skill, text: &text }], FileReferenceStyle::Paths);
     let folder = world.path("work/.hermes/skills/greet");
     assert_eq!(
         message,
@@ -26,8 +26,8 @@ fn a_skill_is_told_after_what_was_said() {
             folder.display()
         )
     );
-    assert_eq!(typed(&message), Some(said));
-    let told = expand(said, &[Call { skill, text: &text }], Files::Addresses);
+    assert_eq!(typed_text(&message), Some(said));
+    let told = expand_invocation(said, &[SkillInvocation { skill, text: &text }], FileReferenceStyle::Uris);
     assert!(told.contains("skill://say-hi/scripts/hi%20there.sh"), "{told}");
     assert!(!told.contains(&*folder.to_string_lossy()), "{told}");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use hermes_skills::{Origin, SkillError};
+use hermes_skills::{SkillOrigin, SkillError};
 use serde_json::json;
 
 use crate::{World, told};
@@ -36,11 +36,11 @@ fn skills_are_found_in_all_places_and_the_first_one_counts() {
         ]
     );
     let axolotl = catalogue.find("Axolotl").unwrap();
-    assert_eq!((axolotl.category.as_deref(), axolotl.origin), (Some("mlops"), Origin::Home));
-    let hidden = catalogue.all().iter().find(|s| s.why_not().is_some()).unwrap();
-    assert!(hidden.why_not().unwrap().contains("home/skills/plain comes first"), "{hidden:?}");
+    assert_eq!((axolotl.category.as_deref(), axolotl.origin), (Some("mlops"), SkillOrigin::Home));
+    let hidden = catalogue.all().iter().find(|s| s.unusable_reason().is_some()).unwrap();
+    assert!(hidden.unusable_reason().unwrap().contains("home/skills/plain comes first"), "{hidden:?}");
     for name in ["mlops/axolotl", "mlops:axolotl", "/axolotl"] {
-        assert_eq!(catalogue.find(name).unwrap().address, "axolotl", "{name}");
+        assert_eq!(catalogue.find(name).unwrap().qualified_name, "axolotl", "{name}");
     }
 }
 
@@ -58,9 +58,9 @@ fn of_two_with_one_name_none_is_guessed() {
     let Err(SkillError::Ambiguous { matches, .. }) = catalogue.find("twin") else { panic!() };
     assert_eq!(matches, ["a/twin", "b/twin"]);
     assert_eq!(catalogue.find("b/twin").unwrap().category.as_deref(), Some("b"));
-    let (skill, path) = catalogue.at("skill://b/twin/references/x%20y.md").unwrap();
-    assert_eq!((&*skill.address, &*path), ("b/twin", "references/x y.md"));
-    assert!(catalogue.at("skill://twin/SKILL.md").is_none());
+    let (skill, path) = catalogue.resolve_uri("skill://b/twin/references/x%20y.md").unwrap();
+    assert_eq!((&*skill.qualified_name, &*path), ("b/twin", "references/x y.md"));
+    assert!(catalogue.resolve_uri("skill://twin/SKILL.md").is_none());
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_broken_skill_is_told_with_its_line_and_disturbs_no_other() {
     world.file("home/skills/huge/SKILL.md", vec![b'x'; 500_000]);
     fs::create_dir_all(world.path("home/skills/folder/SKILL.md")).unwrap();
     let catalogue = world.look();
-    let why = |name: &str| catalogue.find(name).unwrap().why_not().unwrap();
+    let why = |name: &str| catalogue.find(name).unwrap().unusable_reason().unwrap();
     for (name, part) in [
         ("unclosed", "line 1: the `---`"),
         ("bare", "line 1: it must begin"),
@@ -91,7 +91,7 @@ fn a_broken_skill_is_told_with_its_line_and_disturbs_no_other() {
         ("huge", "more than 100000 characters"),
     ] {
         assert!(why(name).contains(part), "{name}: {}", why(name));
-        assert!(matches!(catalogue.usable(name), Err(SkillError::Unusable { .. })), "{name}");
+        assert!(matches!(catalogue.find_ready(name), Err(SkillError::Unusable { .. })), "{name}");
     }
     assert_eq!(catalogue.ready().count(), 1);
     assert!(catalogue.find("folder").is_err(), "a folder of that name is no file");
@@ -112,14 +112,14 @@ fn settings_and_systems_switch_skills_off() {
     let with = |platforms: &str| {
         let text = format!("---\nname: sys\ndescription: d\nplatforms: {platforms}\n---\nDo.\n");
         world.file("home/skills/sys/SKILL.md", text);
-        world.look().find("sys").unwrap().standing.name()
+        world.look().find("sys").unwrap().status.name()
     };
     let (here, other) = match cfg!(target_os = "macos") {
         true => ("darwin", "[linux, windows]"),
         false => ("Linux", "[macos, windows]"),
     };
     assert_eq!((with(here), with(other)), ("ready", "unsupported"));
-    assert_eq!(world.look().find("off").unwrap().standing.name(), "disabled");
+    assert_eq!(world.look().find("off").unwrap().status.name(), "disabled");
 }
 
 #[test]
@@ -178,22 +178,22 @@ fn what_has_not_changed_is_not_read_again() {
     let world = World::new();
     world.skill("home/skills/one");
     let shelf = world.shelf();
-    let first = shelf.look();
-    assert!(Arc::ptr_eq(&first, &shelf.look()) && Arc::ptr_eq(&first, &shelf.recent()));
+    let first = shelf.refresh();
+    assert!(Arc::ptr_eq(&first, &shelf.refresh()) && Arc::ptr_eq(&first, &shelf.recent()));
     world.file("home/skills/one/references/new.md", "x");
-    let second = shelf.look();
+    let second = shelf.refresh();
     assert_eq!(second.find("one").unwrap().files, ["references/new.md"]);
     world.file("home/skills/one/SKILL.md", "---\nname: one\ndescription: New.\n---\nDo.\n");
-    assert_eq!(shelf.look().find("one").unwrap().head.description, "New.");
+    assert_eq!(shelf.refresh().find("one").unwrap().manifest.description, "New.");
     fs::remove_dir_all(world.path("home/skills")).unwrap();
-    assert!(shelf.look().all().is_empty());
+    assert!(shelf.refresh().all().is_empty());
 }
 
 #[test]
 fn a_name_that_is_nearly_right_is_suggested() {
     let world = World::new();
     world.skill("home/skills/deploy-k8s");
-    let error = world.look().usable("deploy").unwrap_err();
+    let error = world.look().find_ready("deploy").unwrap_err();
     assert_eq!(error.hint().as_deref(), Some("Did you mean deploy-k8s?"));
-    assert_eq!(world.look().usable("zzz").unwrap_err().hint(), None);
+    assert_eq!(world.look().find_ready("zzz").unwrap_err().hint(), None);
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_skills::{Catalogue, Choices, Shelf, Skill, places};
+use hermes_skills::{SkillCatalogue, SkillSettings, SkillLibrary, Skill, skill_roots};
 use serde_json::{Value, json};
 
 /// A home and a project, with skills in both.
@@ -56,23 +56,23 @@ impl World {
         std::os::unix::fs::symlink(target, path).unwrap();
     }
 
-    pub(crate) fn shelf(&self) -> Shelf {
+    pub(crate) fn shelf(&self) -> SkillLibrary {
         let home = self.path("home");
         let config = json!({ "skills": self.skills });
-        let choices = Choices::read(&config, &home, &|_| None);
+        let choices = SkillSettings::read(&config, &home, &|_| None);
         let work = self.path("work/deep/er");
         fs::create_dir_all(&work).unwrap();
-        Shelf::new(places(&home, &choices, Some(&work)), choices)
+        SkillLibrary::new(skill_roots(&home, &choices, Some(&work)), choices)
     }
 
-    pub(crate) fn look(&self) -> Arc<Catalogue> {
-        self.shelf().look()
+    pub(crate) fn look(&self) -> Arc<SkillCatalogue> {
+        self.shelf().refresh()
     }
 }
 
 /// Each skill as `ADDRESS ORIGIN STANDING`.
-pub(crate) fn told(catalogue: &Catalogue) -> Vec<String> {
+pub(crate) fn told(catalogue: &SkillCatalogue) -> Vec<String> {
     let one =
-        |skill: &Skill| format!("{} {} {}", skill.address, skill.origin, skill.standing.name());
+        |skill: &Skill| format!("{} {} {}", skill.qualified_name, skill.origin, skill.status.name());
     catalogue.all().iter().map(one).collect()
 }

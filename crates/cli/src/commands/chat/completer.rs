@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hermes_chat::{Candidate, Completer, Completions};
-use hermes_skills::Shelf;
+use hermes_skills::SkillLibrary;
 
 use super::orders::ORDERS;
 use super::skills;
@@ -14,7 +14,7 @@ const MOST: usize = 50;
 /// Completes commands, skills and files.
 #[derive(Debug)]
 pub(crate) struct Words {
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: SkillLibrary,
 }
 
 impl Completer for Words {

@@ -317,7 +317,7 @@ fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
     }
     sitting.screen.note(&told);
     if let Some(text) = taken.user_text {
-        sitting.screen.fill(hermes_skills::typed(&text).unwrap_or(&text));
+        sitting.screen.fill(hermes_skills::typed_text(&text).unwrap_or(&text));
     }
     Ok(true)
 }
@@ -501,7 +501,7 @@ pub(crate) fn show_again(sitting: &Sitting<'_>) {
             }
             other => {
                 let text = other.text();
-                sitting.screen.user(hermes_skills::typed(&text).unwrap_or(&text));
+                sitting.screen.user(hermes_skills::typed_text(&text).unwrap_or(&text));
             }
         }
     }

@@ -9,7 +9,7 @@ use hermes::engine::Caller;
 use hermes_agent::{Agent, Budget, End, Interrupt, Level, Outcome, Watcher};
 use hermes_chat::{Event, Events, Form, Screen};
 use hermes_llm::{ChatMessage, ContentPart};
-use hermes_skills::Shelf;
+use hermes_skills::SkillLibrary;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -79,7 +79,7 @@ pub(crate) struct Sitting<'a> {
     pub(crate) shown: Arc<Shown>,
     pub(crate) engaged: Engagement,
     /// The skills of this place.
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: SkillLibrary,
     /// How much the agent does without asking.
     pub(crate) mode: AgentMode,
     /// The mode that comes back when automatic approval is switched off.

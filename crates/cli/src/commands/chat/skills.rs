@@ -2,7 +2,7 @@
 
 use hermes::engine::Secrets as _;
 use hermes_chat::Candidate;
-use hermes_skills::{Call, Files, Shelf, Skill, SkillError, Text, expand};
+use hermes_skills::{SkillInvocation, FileReferenceStyle, SkillLibrary, Skill, SkillError, SkillInstructions, expand_invocation};
 
 use super::orders::ORDERS;
 use super::sitting::Sitting;
@@ -20,7 +20,7 @@ const NOTE: usize = 70;
 
 /// A skill as it is typed: a slash would look like a path.
 fn typed(skill: &Skill) -> String {
-    skill.address.replace('/', ":")
+    skill.qualified_name.replace('/', ":")
 }
 
 /// `/skills …`: the table, one skill, or the message that calls for one.
@@ -37,7 +37,7 @@ pub(crate) fn order(sitting: &Sitting<'_>, rest: &str) -> Result<Option<String>,
             // Who asks for it here does not mean another command.
             let missing =
                 || {
-                    Failure::from(sitting.shelf.look().usable(first).err().unwrap_or(
+                    Failure::from(sitting.shelf.refresh().find_ready(first).err().unwrap_or(
                         SkillError::NotFound { wanted: first.to_owned(), near: Vec::new() },
                     ))
                 };
@@ -48,7 +48,7 @@ pub(crate) fn order(sitting: &Sitting<'_>, rest: &str) -> Result<Option<String>,
 }
 
 fn table(sitting: &Sitting<'_>) {
-    let catalogue = sitting.shelf.look().examined();
+    let catalogue = sitting.shelf.refresh().with_texts_scanned();
     let mut text = String::new();
     let rows = catalogue.all().iter().map(|skill| (typed(skill), origin(skill), about(skill)));
     let rows: Vec<(String, String, String)> = rows.collect();
@@ -71,7 +71,7 @@ fn table(sitting: &Sitting<'_>) {
 }
 
 fn show(sitting: &Sitting<'_>, name: &str) -> Result<(), Failure> {
-    let catalogue = sitting.shelf.look().examined();
+    let catalogue = sitting.shelf.refresh().with_texts_scanned();
     let skill = catalogue.find(name)?;
     let mut text = String::new();
     for (name, fact) in facts(skill) {
@@ -79,7 +79,7 @@ fn show(sitting: &Sitting<'_>, name: &str) -> Result<(), Failure> {
     }
     sitting.screen.note(text.trim_end());
     if skill.is_ready() {
-        let body = skill.text(Some(&sitting.engaged.session))?.body;
+        let body = skill.instructions(Some(&sitting.engaged.session))?.body;
         sitting.screen.text(&sitting.ready.secrets.redactor().redact(&body));
         sitting.screen.end_text();
     }
@@ -88,7 +88,7 @@ fn show(sitting: &Sitting<'_>, name: &str) -> Result<(), Failure> {
 
 /// The message of `/NAME what to do`, or of several names; none if the first is no skill.
 pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String>, Failure> {
-    let catalogue = sitting.shelf.look();
+    let catalogue = sitting.shelf.refresh();
     let mut skills: Vec<&Skill> = Vec::new();
     let mut rest = order.trim();
     while skills.len() < AT_ONCE {
@@ -98,8 +98,8 @@ pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String
             false => word.strip_prefix('/').filter(|name| !name.is_empty()),
         };
         let Some(name) = name else { break };
-        match catalogue.usable(name) {
-            Ok(skill) if skills.iter().any(|known| known.address == skill.address) => {}
+        match catalogue.find_ready(name) {
+            Ok(skill) if skills.iter().any(|known| known.qualified_name == skill.qualified_name) => {}
             Ok(skill) => skills.push(skill),
             Err(SkillError::NotFound { .. }) => break,
             Err(error) => return Err(error.into()),
@@ -110,23 +110,23 @@ pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String
         return Ok(None);
     }
     let session = Some(&*sitting.engaged.session);
-    let texts: Vec<Text> =
-        skills.iter().map(|skill| skill.text(session)).collect::<Result<_, _>>()?;
-    let calls: Vec<Call<'_>> =
-        skills.iter().zip(&texts).map(|(skill, text)| Call { skill, text }).collect();
+    let texts: Vec<SkillInstructions> =
+        skills.iter().map(|skill| skill.instructions(session)).collect::<Result<_, _>>()?;
+    let calls: Vec<SkillInvocation<'_>> =
+        skills.iter().zip(&texts).map(|(skill, text)| SkillInvocation { skill, text }).collect();
     let names: Vec<String> = skills.iter().map(|skill| format!("/{}", typed(skill))).collect();
     let said = format!("{} {rest}", names.join(" "));
-    let message = expand(&said, &calls, Files::Paths);
+    let message = expand_invocation(&said, &calls, FileReferenceStyle::Paths);
     for (skill, text) in skills.iter().zip(&texts) {
         let size = text.body.len() / 4;
         let from = skill.path().display().to_string();
-        sitting.screen.note(&format!("{} is told, about {size} tokens: {from}", skill.head.name));
+        sitting.screen.note(&format!("{} is told, about {size} tokens: {from}", skill.manifest.name));
     }
     Ok(Some(sitting.ready.secrets.redactor().redact(&message).into_owned()))
 }
 
 /// Skills whose name begins so, each with what comes before it.
-pub(crate) fn candidates(shelf: &Shelf, begun: &str, before: &str) -> Vec<Candidate> {
+pub(crate) fn candidates(shelf: &SkillLibrary, begun: &str, before: &str) -> Vec<Candidate> {
     let catalogue = shelf.recent();
     let fits = |name: &String| name.starts_with(begun);
     let is_hidden = |name: &String| before == "/" && ORDERS.iter().any(|o| o.name == name);
@@ -134,7 +134,7 @@ pub(crate) fn candidates(shelf: &Shelf, begun: &str, before: &str) -> Vec<Candid
     let named = named.filter(|(name, _)| fits(name) && !is_hidden(name));
     let candidate = |(name, skill): (String, &Skill)| Candidate {
         text: format!("{before}{name} "),
-        note: summary::short(&skill.head.description, NOTE),
+        note: summary::short(&skill.manifest.description, NOTE),
     };
     named.map(candidate).collect()
 }

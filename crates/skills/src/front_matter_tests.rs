@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(text: &str) -> Result<(Map<String, Value>, Option<Fault>), Fault> {
-    fields(split(text)?.matter)
+fn read(text: &str) -> Result<(Map<String, Value>, Option<FrontMatterError>), FrontMatterError> {
+    parse_fields(split(text)?.matter)
 }
 
 #[test]
@@ -55,7 +55,7 @@ proptest! {
         if let Ok(parts) = split(&text) {
             prop_assert!(parts.matter.len() + parts.body.len() < text.len());
             prop_assert!(text.ends_with(parts.body));
-            let _ = fields(parts.matter);
+            let _ = parse_fields(parts.matter);
         }
     }
 }

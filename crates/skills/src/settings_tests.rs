@@ -2,13 +2,13 @@ use serde_json::json;
 
 use super::*;
 
-fn read(skills: Value) -> Choices {
+fn read(skills: Value) -> SkillSettings {
     let variable = |name: &str| match name {
         "HOME" => Some("/u".to_owned()),
         "MINE" => Some("/opt/mine".to_owned()),
         _ => None,
     };
-    Choices::read(&json!({ "skills": skills }), Path::new("/h"), &variable)
+    SkillSettings::read(&json!({ "skills": skills }), Path::new("/h"), &variable)
 }
 
 #[test]
@@ -16,13 +16,13 @@ fn skills_are_switched_off_by_any_spelling() {
     let choices = read(json!({
         "disabled": ["Deploy K8s", 7], "platform_disabled": {"cli": "other", "telegram": ["third"]},
     }));
-    assert!(choices.disables("deploy-k8s") && choices.disables("other"));
-    assert!(!choices.disables("third") && !choices.disables("7"));
+    assert!(choices.is_disabled("deploy-k8s") && choices.is_disabled("other"));
+    assert!(!choices.is_disabled("third") && !choices.is_disabled("7"));
 }
 
 #[test]
 fn folders_are_a_list_or_one_text() {
-    let folders = |said: Value| read(json!({ "external_dirs": said })).folders;
+    let folders = |said: Value| read(json!({ "external_dirs": said })).external_dirs;
     assert_eq!(folders(json!("~/x")), [Path::new("/u/x")]);
     assert_eq!(
         folders(json!(["rel", "$MINE/a", "${MINE}b", "/a/$NONE/$", "~other/x"])),
@@ -34,7 +34,7 @@ fn folders_are_a_list_or_one_text() {
 fn what_is_not_said_well_is_not_said() {
     for odd in [json!(null), json!(true), json!([1]), json!({"disabled": {"a": 1}, "trusted": 3})] {
         let choices = read(odd);
-        assert_eq!(choices, Choices::default());
+        assert_eq!(choices, SkillSettings::default());
     }
-    assert!(!read(json!({"template_vars": false})).fills_in);
+    assert!(!read(json!({"template_vars": false})).expands_vars);
 }

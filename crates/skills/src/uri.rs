@@ -1,32 +1,32 @@
 //! Addresses of the files of skills: `skill://NAME/PATH`.
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::SkillCatalogue;
 use crate::skill::Skill;
 
 /// How such an address begins.
-const SCHEME: &str = "skill://";
+const SKILL_SCHEME: &str = "skill://";
 
 impl Skill {
     /// The address of one of its files.
-    pub fn address_of(&self, path: &str) -> String {
-        format!("{SCHEME}{}/{}", encode(&self.address), encode(path))
+    pub fn file_uri(&self, path: &str) -> String {
+        format!("{SKILL_SCHEME}{}/{}", percent_encode(&self.qualified_name), percent_encode(path))
     }
 }
 
-impl Catalogue {
+impl SkillCatalogue {
     /// The skill that an address is about, and the path of the file; none if it is about none of these.
-    pub fn at(&self, address: &str) -> Option<(&Skill, String)> {
-        let rest = decode(address.strip_prefix(SCHEME)?)?;
+    pub fn resolve_uri(&self, address: &str) -> Option<(&Skill, String)> {
+        let rest = percent_decode(address.strip_prefix(SKILL_SCHEME)?)?;
         let path_in = |skill: &Skill| {
-            rest.strip_prefix(skill.address.as_str())?.strip_prefix('/').map(str::to_owned)
+            rest.strip_prefix(skill.qualified_name.as_str())?.strip_prefix('/').map(str::to_owned)
         };
         let found = self.ready().filter_map(|skill| Some((skill, path_in(skill)?)));
         // The name of one may be the beginning of another's path.
-        found.max_by_key(|(skill, _)| skill.address.len())
+        found.max_by_key(|(skill, _)| skill.qualified_name.len())
     }
 }
 
-fn encode(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         match byte {
@@ -39,7 +39,7 @@ fn encode(text: &str) -> String {
     out
 }
 
-fn decode(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -56,5 +56,5 @@ fn decode(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "address_tests.rs"]
+#[path = "uri_tests.rs"]
 mod tests;

@@ -7,59 +7,59 @@ use serde_json::Value;
 use crate::naming::slug;
 
 /// Where this program runs, as the settings name it.
-const PLATFORM: &str = "cli";
+const SETTINGS_PLATFORM: &str = "cli";
 /// The most folders that are named.
-const MOST: usize = 50;
+const MAX_EXTERNAL_DIRS: usize = 50;
 
 /// What the user wants of skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choices {
+pub struct SkillSettings {
     /// Skills that are not used, as they are typed.
     disabled: Vec<String>,
     /// Skills of the user's own that are not searched for attacks.
     trusted: Vec<String>,
     /// More folders.
-    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) external_dirs: Vec<PathBuf>,
     /// Whether names such as `${HERMES_SKILL_DIR}` are filled in.
-    pub(crate) fills_in: bool,
+    pub(crate) expands_vars: bool,
 }
 
-impl Default for Choices {
+impl Default for SkillSettings {
     fn default() -> Self {
         let (disabled, trusted, folders) = Default::default();
-        Self { disabled, trusted, folders, fills_in: true }
+        Self { disabled, trusted, external_dirs: folders, expands_vars: true }
     }
 }
 
-impl Choices {
+impl SkillSettings {
     /// What a configuration says. What it does not say well is as good as not said: skills are no reason not
     /// to begin. `variable` knows the environment.
     pub fn read(config: &Value, home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let section = config.get("skills");
         let at = |key: &str| section.and_then(|section| section.get(key));
-        let here = at("platform_disabled").and_then(|all| all.get(PLATFORM));
-        let disabled = [at("disabled"), here].into_iter().flatten().flat_map(texts);
-        let folders = at("external_dirs").map(texts).unwrap_or_default();
-        let folders = folders.iter().take(MOST).map(|said| home.join(expand(said, variable)));
+        let here = at("platform_disabled").and_then(|all| all.get(SETTINGS_PLATFORM));
+        let disabled = [at("disabled"), here].into_iter().flatten().flat_map(string_list);
+        let folders = at("external_dirs").map(string_list).unwrap_or_default();
+        let folders = folders.iter().take(MAX_EXTERNAL_DIRS).map(|said| home.join(expand_path(said, variable)));
         Self {
             disabled: disabled.map(|name| slug(&name)).collect(),
-            trusted: at("trusted").map(texts).unwrap_or_default().iter().map(|n| slug(n)).collect(),
-            folders: folders.collect(),
-            fills_in: at("template_vars").and_then(Value::as_bool).unwrap_or(true),
+            trusted: at("trusted").map(string_list).unwrap_or_default().iter().map(|n| slug(n)).collect(),
+            external_dirs: folders.collect(),
+            expands_vars: at("template_vars").and_then(Value::as_bool).unwrap_or(true),
         }
     }
 
-    pub(crate) fn disables(&self, name: &str) -> bool {
+    pub(crate) fn is_disabled(&self, name: &str) -> bool {
         self.disabled.iter().any(|known| *known == slug(name))
     }
 
-    pub(crate) fn trusts(&self, name: &str) -> bool {
+    pub(crate) fn is_trusted(&self, name: &str) -> bool {
         self.trusted.iter().any(|known| *known == slug(name))
     }
 }
 
 /// A list of texts, or one text.
-fn texts(value: &Value) -> Vec<String> {
+fn string_list(value: &Value) -> Vec<String> {
     let items = match value {
         Value::Array(items) => items.as_slice(),
         one => std::slice::from_ref(one),
@@ -69,7 +69,7 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 /// A path with `~`, `$NAME` and `${NAME}` filled in; a variable that is not set stays as it is written.
-fn expand(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+fn expand_path(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     let mut out = String::new();
     let mut rest = path;
     if let Some(below) = path.strip_prefix('~').filter(|it| it.is_empty() || it.starts_with('/')) {
@@ -101,5 +101,5 @@ fn expand(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
 }
 
 #[cfg(test)]
-#[path = "choices_tests.rs"]
+#[path = "settings_tests.rs"]
 mod tests;

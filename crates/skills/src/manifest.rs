@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use crate::matter::{self, Fault};
-use crate::naming::{LONGEST_DESCRIPTION, LONGEST_NAME, fault, tidy};
-use crate::skill::Note;
+use crate::front_matter::{self, FrontMatterError};
+use crate::naming::{MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, name_problem, sanitize_line};
+use crate::skill::SkillNote;
 
 /// The most that is listed of anything.
-const MOST: usize = 50;
+const MAX_LIST_ENTRIES: usize = 50;
 /// The longest of the other texts.
-const LONGEST: usize = 500;
+const MAX_FIELD_CHARS: usize = 500;
 
 /// The fields of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct SkillManifest {
     /// `name`, or what the folder is called.
     pub name: String,
     /// `description`, or the first words of the instructions.
@@ -40,74 +40,74 @@ pub struct Head {
 
 /// A file that was read: what it says of itself, and what is odd about that.
 #[derive(Debug)]
-pub(crate) struct Read<'t> {
-    pub(crate) head: Head,
-    pub(crate) notes: Vec<Note>,
+pub(crate) struct ParsedSkillFile<'t> {
+    pub(crate) manifest: SkillManifest,
+    pub(crate) notes: Vec<SkillNote>,
     pub(crate) body: &'t str,
 }
 
 /// Reads a file; `folder` is what its folder is called.
-pub(crate) fn read<'t>(text: &'t str, folder: &str) -> Result<Read<'t>, Fault> {
-    let parts = matter::split(text)?;
-    let (fields, forgiven) = matter::fields(parts.matter)?;
+pub(crate) fn parse<'t>(text: &'t str, folder: &str) -> Result<ParsedSkillFile<'t>, FrontMatterError> {
+    let parts = front_matter::split(text)?;
+    let (fields, forgiven) = front_matter::parse_fields(parts.matter)?;
     let mut notes = Vec::new();
-    if let Some(Fault { line, what }) = forgiven {
-        notes.push(Note::at(line, format!("{what}; the fields were read line by line")));
+    if let Some(FrontMatterError { line, what }) = forgiven {
+        notes.push(SkillNote::at_line(line, format!("{what}; the fields were read line by line")));
     }
     let line = |key: &str| line_of(parts.matter, key);
-    let name = match text_of(&fields, "name", usize::MAX) {
+    let name = match text_field(&fields, "name", usize::MAX) {
         Some(said) => {
-            if let Some(why) = fault(&said) {
-                notes.push(Note::at(line("name"), why));
+            if let Some(why) = name_problem(&said) {
+                notes.push(SkillNote::at_line(line("name"), why));
             }
             if said != folder {
                 let what = format!("the name is '{said}' and the folder '{folder}'");
-                notes.push(Note::at(line("name"), tidy(&what, LONGEST)));
+                notes.push(SkillNote::at_line(line("name"), sanitize_line(&what, MAX_FIELD_CHARS)));
             }
-            tidy(&said, LONGEST_NAME)
+            sanitize_line(&said, MAX_NAME_CHARS)
         }
         None => {
-            notes.push(Note::at(2, "there is no `name`; that of the folder counts"));
-            tidy(folder, LONGEST_NAME)
+            notes.push(SkillNote::at_line(2, "there is no `name`; that of the folder counts"));
+            sanitize_line(folder, MAX_NAME_CHARS)
         }
     };
-    let description = match text_of(&fields, "description", usize::MAX) {
+    let description = match text_field(&fields, "description", usize::MAX) {
         Some(said) => {
-            if said.chars().count() > LONGEST_DESCRIPTION {
+            if said.chars().count() > MAX_DESCRIPTION_CHARS {
                 let what = "the description has more than 1024 characters";
-                notes.push(Note::at(line("description"), what));
+                notes.push(SkillNote::at_line(line("description"), what));
             }
-            tidy(&said, LONGEST_DESCRIPTION)
+            sanitize_line(&said, MAX_DESCRIPTION_CHARS)
         }
         None => {
-            let first = first_words(parts.body).ok_or(Fault {
+            let first = first_text_line(parts.body).ok_or(FrontMatterError {
                 line: 2,
                 what: "there is neither a `description` nor a text to take one from".to_owned(),
             })?;
-            notes.push(Note::at(2, "there is no `description`; the first words count"));
+            notes.push(SkillNote::at_line(2, "there is no `description`; the first words count"));
             first
         }
     };
     if parts.body.trim().is_empty() {
         let line = parts.matter.lines().count() + 2;
-        return Err(Fault { line, what: "there are no instructions below the fields".to_owned() });
+        return Err(FrontMatterError { line, what: "there are no instructions below the fields".to_owned() });
     }
     let ours = fields.get("metadata").and_then(|all| all.get("hermes")).and_then(Value::as_object);
-    let listed = |key: &str| ours.and_then(|ours| ours.get(key)).map(list).unwrap_or_default();
-    let head = Head {
+    let listed = |key: &str| ours.and_then(|ours| ours.get(key)).map(string_list).unwrap_or_default();
+    let head = SkillManifest {
         name,
         description,
-        version: text_of(&fields, "version", LONGEST),
-        license: text_of(&fields, "license", LONGEST),
-        author: text_of(&fields, "author", LONGEST),
-        compatibility: text_of(&fields, "compatibility", LONGEST),
-        platforms: fields.get("platforms").map(list).unwrap_or_default(),
+        version: text_field(&fields, "version", MAX_FIELD_CHARS),
+        license: text_field(&fields, "license", MAX_FIELD_CHARS),
+        author: text_field(&fields, "author", MAX_FIELD_CHARS),
+        compatibility: text_field(&fields, "compatibility", MAX_FIELD_CHARS),
+        platforms: fields.get("platforms").map(string_list).unwrap_or_default(),
         tags: listed("tags"),
         related: listed("related_skills"),
-        variables: variables(&fields),
-        tools: fields.get("allowed-tools").map(tools).unwrap_or_default(),
+        variables: required_variables(&fields),
+        tools: fields.get("allowed-tools").map(tool_list).unwrap_or_default(),
     };
-    Ok(Read { head, notes, body: parts.body })
+    Ok(ParsedSkillFile { manifest: head, notes, body: parts.body })
 }
 
 /// The line of a field, counted in the whole file.
@@ -126,12 +126,12 @@ fn scalar(value: &Value) -> Option<String> {
     .filter(|text| !text.is_empty())
 }
 
-fn text_of(fields: &Map<String, Value>, key: &str, most: usize) -> Option<String> {
-    Some(tidy(&scalar(fields.get(key)?)?, most)).filter(|text| !text.is_empty())
+fn text_field(fields: &Map<String, Value>, key: &str, most: usize) -> Option<String> {
+    Some(sanitize_line(&scalar(fields.get(key)?)?, most)).filter(|text| !text.is_empty())
 }
 
 /// A list, or texts with commas between them, perhaps in brackets.
-fn list(value: &Value) -> Vec<String> {
+fn string_list(value: &Value) -> Vec<String> {
     let parts: Vec<String> = match value {
         Value::Array(items) => items.iter().filter_map(scalar).collect(),
         other => {
@@ -140,13 +140,13 @@ fn list(value: &Value) -> Vec<String> {
             text.split(',').map(|part| part.trim().trim_matches(['"', '\'']).to_owned()).collect()
         }
     };
-    let parts = parts.iter().map(|part| tidy(part, LONGEST_NAME)).filter(|part| !part.is_empty());
-    parts.take(MOST).collect()
+    let parts = parts.iter().map(|part| sanitize_line(part, MAX_NAME_CHARS)).filter(|part| !part.is_empty());
+    parts.take(MAX_LIST_ENTRIES).collect()
 }
 
 /// A list, or names with spaces or commas between them; an argument in brackets may have either.
-fn tools(value: &Value) -> Vec<String> {
-    let Value::String(text) = value else { return list(value) };
+fn tool_list(value: &Value) -> Vec<String> {
+    let Value::String(text) = value else { return string_list(value) };
     let mut depth = 0_usize;
     let mut parts = vec![String::new()];
     for c in text.chars() {
@@ -161,12 +161,12 @@ fn tools(value: &Value) -> Vec<String> {
             last.push(c);
         }
     }
-    let parts = parts.iter().map(|part| tidy(part, LONGEST_NAME)).filter(|part| !part.is_empty());
-    parts.take(MOST).collect()
+    let parts = parts.iter().map(|part| sanitize_line(part, MAX_NAME_CHARS)).filter(|part| !part.is_empty());
+    parts.take(MAX_LIST_ENTRIES).collect()
 }
 
 /// The variables that are asked for, in all the ways in which that is said.
-fn variables(fields: &Map<String, Value>) -> Vec<String> {
+fn required_variables(fields: &Map<String, Value>) -> Vec<String> {
     let at = |path: &[&str]| {
         path.iter().try_fold(None, |found: Option<&Value>, key| {
             Some(Some(match found {
@@ -186,12 +186,12 @@ fn variables(fields: &Map<String, Value>) -> Vec<String> {
             Some(one) => vec![one.clone()],
             None => continue,
         };
-        for item in items.iter().take(MOST) {
+        for item in items.iter().take(MAX_LIST_ENTRIES) {
             let named = ["name", "env_var"].into_iter().find_map(|key| item.get(key));
             let name = scalar(named.unwrap_or(item)).unwrap_or_default();
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let is_variable = !name.is_empty()
-                && name.len() <= LONGEST_NAME * 2
+                && name.len() <= MAX_NAME_CHARS * 2
                 && name.chars().all(is_name)
                 && !name.starts_with(|c: char| c.is_ascii_digit());
             if is_variable && !names.contains(&name) {
@@ -203,12 +203,12 @@ fn variables(fields: &Map<String, Value>) -> Vec<String> {
 }
 
 /// The first line of the instructions that is no heading.
-fn first_words(body: &str) -> Option<String> {
+fn first_text_line(body: &str) -> Option<String> {
     let lines = body.lines().map(str::trim);
     let mut said = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    said.next().map(|line| tidy(line, LONGEST_DESCRIPTION)).filter(|line| !line.is_empty())
+    said.next().map(|line| sanitize_line(line, MAX_DESCRIPTION_CHARS)).filter(|line| !line.is_empty())
 }
 
 #[cfg(test)]
-#[path = "head_tests.rs"]
+#[path = "manifest_tests.rs"]
 mod tests;

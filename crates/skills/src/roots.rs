@@ -4,16 +4,16 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::choices::Choices;
+use crate::settings::SkillSettings;
 
 /// Where a project may keep skills. Other programs read the last two as well.
-const OF_PROJECTS: [&str; 3] = [".hermes/skills", ".agents/skills", ".claude/skills"];
+const PROJECT_SKILL_DIRS: [&str; 3] = [".hermes/skills", ".agents/skills", ".claude/skills"];
 /// So far up from the working folder is looked.
-const ANCESTORS: usize = 32;
+const MAX_ANCESTORS: usize = 32;
 
 /// Whose a skill is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum SkillOrigin {
     /// The user's own, in HERMES_HOME.
     Home,
     /// In another folder that the settings name.
@@ -22,7 +22,7 @@ pub enum Origin {
     Project,
 }
 
-impl Origin {
+impl SkillOrigin {
     /// The origin as a word.
     pub fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SkillOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -41,28 +41,28 @@ impl fmt::Display for Origin {
 
 /// A folder that skills are looked for in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SkillRoot {
     /// The folder.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// Whose skills are there.
-    pub origin: Origin,
+    pub origin: SkillOrigin,
     /// The real folder that links may not leave; none if they may lead anywhere.
-    pub bound: Option<PathBuf>,
+    pub link_boundary: Option<PathBuf>,
 }
 
 /// The places of a user who works in a folder. Without one there is no project.
-pub fn places(home: &Path, choices: &Choices, cwd: Option<&Path>) -> Vec<Place> {
-    let own = |folder: PathBuf, origin| Place { folder, origin, bound: None };
-    let mut places = vec![own(home.join("skills"), Origin::Home)];
-    places.extend(choices.folders.iter().map(|folder| own(folder.clone(), Origin::External)));
-    let Some(cwd) = cwd.and_then(|cwd| fs::canonicalize(cwd).ok()) else { return places };
+pub fn skill_roots(home: &Path, choices: &SkillSettings, cwd: Option<&Path>) -> Vec<SkillRoot> {
+    let own = |folder: PathBuf, origin| SkillRoot { dir: folder, origin, link_boundary: None };
+    let mut places = vec![own(home.join("skills"), SkillOrigin::Home)];
+    skill_roots.extend(choices.external_dirs.iter().map(|folder| own(folder.clone(), SkillOrigin::External)));
+    let Some(cwd) = cwd.and_then(|cwd| fs::canonicalize(cwd).ok()) else { return skill_roots };
     let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd);
-    for folder in cwd.ancestors().take(ANCESTORS).take_while(|f| f.starts_with(root)) {
-        places.extend(OF_PROJECTS.map(|name| Place {
-            folder: folder.join(name),
-            origin: Origin::Project,
-            bound: Some(root.to_owned()),
+    for folder in cwd.ancestors().take(MAX_ANCESTORS).take_while(|f| f.starts_with(root)) {
+        skill_roots.extend(PROJECT_SKILL_DIRS.map(|name| SkillRoot {
+            dir: folder.join(name),
+            origin: SkillOrigin::Project,
+            link_boundary: Some(root.to_owned()),
         }));
     }
-    places
+    skill_roots
 }

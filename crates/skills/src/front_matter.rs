@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 
 /// What is wrong with a file, and on which line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct FrontMatterError {
     pub(crate) line: usize,
     pub(crate) what: String,
 }
 
-impl Fault {
+impl FrontMatterError {
     fn new(line: usize, what: impl Into<String>) -> Self {
         Self { line, what: what.into() }
     }
@@ -18,7 +18,7 @@ impl Fault {
 
 /// The two parts of a file.
 #[derive(Debug)]
-pub(crate) struct Parts<'t> {
+pub(crate) struct SkillFileParts<'t> {
     /// Between the two lines of dashes.
     pub(crate) matter: &'t str,
     /// After the second.
@@ -26,34 +26,34 @@ pub(crate) struct Parts<'t> {
 }
 
 /// Takes a file apart.
-pub(crate) fn split(text: &str) -> Result<Parts<'_>, Fault> {
+pub(crate) fn split(text: &str) -> Result<SkillFileParts<'_>, FrontMatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     if first.trim_end() != "---" {
         let what = "it must begin with `---`, then `name:` and `description:`, then `---` again";
-        return Err(Fault::new(1, what));
+        return Err(FrontMatterError::new(1, what));
     }
     let mut end = first.len();
     for line in lines {
         if line.trim_end() == "---" {
             let matter = text.get(first.len()..end).unwrap_or_default();
             let body = text.get(end + line.len()..).unwrap_or_default();
-            return Ok(Parts { matter, body });
+            return Ok(SkillFileParts { matter, body });
         }
         end += line.len();
     }
-    Err(Fault::new(1, "the `---` that ends the fields is missing"))
+    Err(FrontMatterError::new(1, "the `---` that ends the fields is missing"))
 }
 
 /// The fields, and what was wrong with them if they had to be read line by line.
-pub(crate) fn fields(matter: &str) -> Result<(Map<String, Value>, Option<Fault>), Fault> {
+pub(crate) fn parse_fields(matter: &str) -> Result<(Map<String, Value>, Option<FrontMatterError>), FrontMatterError> {
     // The line of dashes counts, too.
     let fault = match ConfigDocument::parse("SKILL.md", format!("\n{matter}")) {
         Ok(document) => {
             let mut fields = document.value().as_object().cloned().unwrap_or_default();
             // A skill may be called `on`, and 1.10 is not 1.1.
-            for (key, written) in by_line(matter) {
+            for (key, written) in parse_by_line(matter) {
                 if let Some(value @ (Value::Bool(_) | Value::Number(_))) = fields.get_mut(&key) {
                     *value = written;
                 }
@@ -62,11 +62,11 @@ pub(crate) fn fields(matter: &str) -> Result<(Map<String, Value>, Option<Fault>)
         }
         Err(ConfigError::Syntax(told)) => {
             let what = told.message.replace("the configuration must be", "the fields must be");
-            Fault::new(told.position.map_or(2, |place| place.line), what)
+            FrontMatterError::new(told.position.map_or(2, |place| place.line), what)
         }
-        Err(other) => return Err(Fault::new(2, other.to_string())),
+        Err(other) => return Err(FrontMatterError::new(2, other.to_string())),
     };
-    let fields = by_line(matter);
+    let fields = parse_by_line(matter);
     match fields.contains_key("description") || fields.contains_key("name") {
         true => Ok((fields, Some(fault))),
         false => Err(fault),
@@ -74,7 +74,7 @@ pub(crate) fn fields(matter: &str) -> Result<(Map<String, Value>, Option<Fault>)
 }
 
 /// Fields as people write them who do not know that a colon must be quoted.
-fn by_line(matter: &str) -> Map<String, Value> {
+fn parse_by_line(matter: &str) -> Map<String, Value> {
     let mut fields = Map::new();
     for line in matter.lines() {
         let Some((key, value)) = line.split_once(':') else { continue };
@@ -95,5 +95,5 @@ fn by_line(matter: &str) -> Map<String, Value> {
 }
 
 #[cfg(test)]
-#[path = "matter_tests.rs"]
+#[path = "front_matter_tests.rs"]
 mod tests;
