@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hermes::core::DynTool;
 use hermes::engine::Secrets as _;
 use hermes_config::ResolvedConfig;
-use hermes_tools_agent::messages::Targets;
+use hermes_tools_agent::messages::MessageTargets;
 
 use crate::failure::Failure;
 use crate::guarding::Keeper;
@@ -23,7 +23,7 @@ pub(crate) fn aim(
         let name = reference.strip_prefix("secret://").or(variable)?;
         Some(keeper.lookup(name).ok()??.expose().to_owned())
     };
-    let targets = Targets::read(described, Arc::new(lookup)).map_err(|e| {
+    let targets = MessageTargets::from_settings(described, Arc::new(lookup)).map_err(|e| {
         Failure::usage(e.to_string())
             .hint("Mend messaging.targets in config.yaml; docs/memory.md describes it.")
     })?;

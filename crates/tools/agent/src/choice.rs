@@ -10,9 +10,9 @@ use serde_json::Value;
 /// A text, or an object that holds one.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Choice(Value);
+pub(crate) struct LenientChoice(Value);
 
-impl Choice {
+impl LenientChoice {
     /// Its text on one line; empty if it has none.
     pub(crate) fn into_text(self) -> String {
         let field = |name: &str| self.0.get(name).and_then(Value::as_str);
@@ -34,7 +34,7 @@ impl Choice {
     }
 }
 
-impl JsonSchema for Choice {
+impl JsonSchema for LenientChoice {
     fn schema_name() -> Cow<'static, str> {
         "Choice".into()
     }

@@ -3,19 +3,19 @@
 mod choice;
 pub mod messages;
 mod notes;
-mod patch;
-mod plan;
-mod shape;
+mod todo_patch;
+mod todo_text;
+mod todo_schema;
 mod tasks;
 mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));
-    pub(super) use send_message::with;
+    pub(super) use send_message::with_targets;
 }
-pub use plan::{todo_lines, todo_reminder};
+pub use todo_text::{todo_lines, todo_reminder};
 pub use tools::tools;
 
 /// `send_message` for the targets of the user, in place of the one in
 /// [`tools`], which has none.
-pub fn send_message(targets: messages::Targets) -> std::sync::Arc<dyn hermes_core::DynTool> {
-    tools::with(targets)
+pub fn send_message(targets: messages::MessageTargets) -> std::sync::Arc<dyn hermes_core::DynTool> {
+    tools::with_targets(targets)
 }

@@ -3,37 +3,37 @@
 /// The most sentences; the rest is counted.
 const MAX_NOTES: usize = 10;
 /// The most characters of a caller's word in a sentence.
-const MAX_WORD: usize = 40;
+const MAX_WORD_CHARS: usize = 40;
 
 /// What there is to say, in the order in which it came up.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
-    said: Vec<String>,
-    unsaid: usize,
+pub(crate) struct TodoNotes {
+    sentences: Vec<String>,
+    omitted: usize,
 }
 
-impl Notes {
+impl TodoNotes {
     /// Adds a sentence, which is only made if there is room for it.
     pub(crate) fn add(&mut self, sentence: impl FnOnce() -> String) {
-        if self.said.len() < MAX_NOTES {
-            self.said.push(sentence());
+        if self.sentences.len() < MAX_NOTES {
+            self.sentences.push(sentence());
         } else {
-            self.unsaid += 1;
+            self.omitted += 1;
         }
     }
 
     /// All sentences, and a last one for those that found no room.
     pub(crate) fn into_sentences(mut self) -> Vec<String> {
-        if self.unsaid > 0 {
-            self.said.push(format!("And {} more of this kind.", self.unsaid));
+        if self.omitted > 0 {
+            self.sentences.push(format!("And {} more of this kind.", self.omitted));
         }
-        self.said
+        self.sentences
     }
 }
 
 /// The beginning of a long word.
-pub(crate) fn brief(word: &str) -> String {
-    match word.char_indices().nth(MAX_WORD) {
+pub(crate) fn shorten_word(word: &str) -> String {
+    match word.char_indices().nth(MAX_WORD_CHARS) {
         Some((end, _)) => format!("{}…", word.get(..end).unwrap_or_default()),
         None => word.to_owned(),
     }

@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn patches(items: Value) -> Vec<Patch> {
+fn patches(items: Value) -> Vec<TodoPatch> {
     serde_json::from_value(items).unwrap()
 }
 
-fn written(items: Value) -> Vec<Task> {
+fn written(items: Value) -> Vec<TodoTask> {
     let mut list = Vec::new();
     replace(&mut list, patches(items));
     list
 }
 
-fn shown(list: &[Task]) -> Value {
+fn shown(list: &[TodoTask]) -> Value {
     serde_json::to_value(list).unwrap()
 }
 
@@ -80,27 +80,27 @@ fn a_status_is_read_in_any_case_and_unknown_is_pending() {
         {"id": "d", "status": 7},
         {"id": "e", "status": "cancelled"}
     ]));
-    let statuses: Vec<Status> = list.iter().map(|task| task.status).collect();
-    use Status::{Cancelled, Completed, InProgress, Pending};
+    let statuses: Vec<TodoStatus> = list.iter().map(|task| task.status).collect();
+    use TodoStatus::{Cancelled, Completed, InProgress, Pending};
     assert_eq!(statuses, [Completed, InProgress, Pending, Pending, Cancelled]);
 }
 
 #[test]
 fn words_that_mean_a_status_are_read_as_it() {
     for (words, status) in [
-        ("pending todo open new not-started NOT_STARTED To-Do", Status::Pending),
-        ("in-progress InProgress doing started active WIP", Status::InProgress),
-        ("Done complete finished closed", Status::Completed),
-        ("canceled dropped skipped CANCELLED", Status::Cancelled),
+        ("pending todo open new not-started NOT_STARTED To-Do", TodoStatus::Pending),
+        ("in-progress InProgress doing started active WIP", TodoStatus::InProgress),
+        ("Done complete finished closed", TodoStatus::Completed),
+        ("canceled dropped skipped CANCELLED", TodoStatus::Cancelled),
     ] {
         for word in words.split(' ') {
-            assert_eq!(Status::from_name(word), Some(status), "{word}");
+            assert_eq!(TodoStatus::from_name(word), Some(status), "{word}");
         }
     }
-    assert_eq!(Status::from_name("in progress"), Some(Status::InProgress));
-    assert_eq!(Status::from_name("Not started"), Some(Status::Pending));
+    assert_eq!(TodoStatus::from_name("in progress"), Some(TodoStatus::InProgress));
+    assert_eq!(TodoStatus::from_name("Not started"), Some(TodoStatus::Pending));
     for word in ["", "-", "halfway", "undone", "7"] {
-        assert_eq!(Status::from_name(word), None, "{word}");
+        assert_eq!(TodoStatus::from_name(word), None, "{word}");
     }
 }
 
@@ -157,7 +157,7 @@ fn a_list_holds_no_more_than_its_limit() {
     assert_eq!(list.last().unwrap().id, "255");
     let late = patches(json!([{"id": 0, "status": "completed"}, {"id": "new"}]));
     assert_eq!(merge(&mut list, late).dropped, 1);
-    assert_eq!(list.first().unwrap().status, Status::Completed);
+    assert_eq!(list.first().unwrap().status, TodoStatus::Completed);
     assert_eq!(list.len(), MAX_TASKS);
 }
 

@@ -9,34 +9,34 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use super::targets::host_of;
+use super::targets::checked_host;
 
 /// How long a server may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a message is offered to a server that is busy.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
 /// The longest that a busy server is waited for.
-const LONGEST: Duration = Duration::from_secs(20);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(20);
 
 /// How much of an answer is read.
-const ANSWER: usize = 16 * 1024;
+const MAX_RESPONSE_BYTES: usize = 16 * 1024;
 
 /// How much of an answer an error shows.
-const SHOWN: usize = 300;
+const MAX_QUOTED_CHARS: usize = 300;
 
 /// A way to one host.
-pub(crate) struct Post {
+pub(crate) struct WebhookClient {
     client: Client,
     url: Url,
     headers: HeaderMap,
 }
 
-impl Post {
+impl WebhookClient {
     /// A way to `address`, which must be on the host that was declared.
     pub(crate) fn new(address: &str, host: &str) -> Result<Self, ToolError> {
-        let actual = host_of(address).map_err(ToolError::unavailable)?;
+        let actual = checked_host(address).map_err(ToolError::unavailable)?;
         if actual != host {
             return Err(ToolError::denied(format!(
                 "The target's address is on {actual}, not on {host}"
@@ -48,18 +48,18 @@ impl Post {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
-            .timeout(PATIENCE)
+            .timeout(REQUEST_TIMEOUT)
             // What was allowed is this host and no other.
             .redirect(Policy::none())
             .build()
             .map_err(|e| {
-                ToolError::unavailable(format!("HTTP cannot be set up: {}", causes(&e)))
+                ToolError::unavailable(format!("HTTP cannot be set up: {}", error_chain(&e)))
             })?;
         Ok(Self { client, url, headers: HeaderMap::new() })
     }
 
     /// With one more header.
-    pub(crate) fn header(mut self, name: &str, value: &str) -> Result<Self, ToolError> {
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, ToolError> {
         let wrong =
             || ToolError::unavailable(format!("The header '{name}' of the target is wrong"));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
@@ -72,18 +72,18 @@ impl Post {
     /// Offers `body` until the server takes it, and gives its answer.
     pub(crate) async fn send(&self, body: &Value, cx: &ToolContext) -> Result<String, ToolError> {
         let bytes = serde_json::to_vec(body).map_err(|e| ToolError::internal(e.to_string()))?;
-        for left in (0..TRIES).rev() {
+        for left in (0..MAX_ATTEMPTS).rev() {
             let request = self
                 .client
                 .post(self.url.clone())
                 .header("content-type", "application/json")
                 .headers(self.headers.clone())
                 .body(bytes.clone());
-            let answer = cx.run_until_cancelled(request.send()).await?.map_err(unreachable)?;
+            let answer = cx.run_until_cancelled(request.send()).await?.map_err(request_error)?;
             let status = answer.status();
             let retry =
                 answer.headers().get("retry-after").and_then(|v| v.to_str().ok()?.parse().ok());
-            let text = cx.run_until_cancelled(read(answer)).await?;
+            let text = cx.run_until_cancelled(read_body(answer)).await?;
             if status.is_success() {
                 return Ok(text);
             }
@@ -91,17 +91,17 @@ impl Post {
             let is_busy = matches!(status.as_u16(), 429 | 503);
             if !is_busy || left == 0 {
                 let kind = if is_busy { ErrorKind::Limit } else { ErrorKind::Network };
-                let said: String = text.chars().take(SHOWN).collect();
+                let said: String = text.chars().take(MAX_QUOTED_CHARS).collect();
                 let status = status.as_u16();
                 return Err(ToolError::new(
                     kind,
                     format!("The server refused with {status}: {said}"),
                 )
                 .with("status", status)
-                .with_hint(advice(status)));
+                .with_hint(status_advice(status)));
             }
             let wait =
-                retry.or_else(|| told(&text)).unwrap_or(1.0_f64).clamp(0.1, LONGEST.as_secs_f64());
+                retry.or_else(|| retry_after_seconds(&text)).unwrap_or(1.0_f64).clamp(0.1, MAX_RETRY_WAIT.as_secs_f64());
             cx.report_progress(None, format!("the server is busy; trying again in {wait:.0} s"));
             cx.run_until_cancelled(tokio::time::sleep(Duration::from_secs_f64(wait))).await?;
         }
@@ -110,7 +110,7 @@ impl Post {
 }
 
 /// What to do about a refusal.
-fn advice(status: u16) -> &'static str {
+fn status_advice(status: u16) -> &'static str {
     match status {
         429 | 503 => "The server is busy; try again later.",
         401 | 403 => "The key of the target in messaging.targets is not accepted.",
@@ -121,16 +121,16 @@ fn advice(status: u16) -> &'static str {
 }
 
 /// How many seconds to wait, as Discord and Telegram say it.
-fn told(answer: &str) -> Option<f64> {
+fn retry_after_seconds(answer: &str) -> Option<f64> {
     let answer: Value = serde_json::from_str(answer).ok()?;
     answer.get("retry_after").or_else(|| answer.pointer("/parameters/retry_after"))?.as_f64()
 }
 
-async fn read(mut answer: Response) -> String {
+async fn read_body(mut answer: Response) -> String {
     let mut bytes = Vec::new();
     while let Ok(Some(chunk)) = answer.chunk().await {
         bytes.extend_from_slice(&chunk);
-        if bytes.len() > ANSWER {
+        if bytes.len() > MAX_RESPONSE_BYTES {
             break;
         }
     }
@@ -138,9 +138,9 @@ async fn read(mut answer: Response) -> String {
 }
 
 /// The address may hold a token, so that it is left out.
-fn unreachable(error: reqwest::Error) -> ToolError {
+fn request_error(error: reqwest::Error) -> ToolError {
     let late = error.is_timeout();
-    let text = causes(&error.without_url());
+    let text = error_chain(&error.without_url());
     match late {
         true => {
             ToolError::new(ErrorKind::Timeout, format!("The server did not answer in time: {text}"))
@@ -151,7 +151,7 @@ fn unreachable(error: reqwest::Error) -> ToolError {
     }
 }
 
-fn causes(error: &reqwest::Error) -> String {
+fn error_chain(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

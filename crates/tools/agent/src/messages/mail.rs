@@ -7,53 +7,53 @@ use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 
-use super::targets::Security;
+use super::targets::SmtpSecurity;
 
 /// How long a server may take for one step.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SMTP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest subject that is made of a text.
-const SUBJECT: usize = 100;
+const MAX_SUBJECT_CHARS: usize = 100;
 
 /// A server and how to speak to it.
-pub(crate) struct Post {
+pub(crate) struct SmtpServer {
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
-    pub(crate) security: Security,
+    pub(crate) security: SmtpSecurity,
     pub(crate) login: Option<(String, String)>,
 }
 
 /// A letter.
-pub(crate) struct Sheet<'a> {
+pub(crate) struct MailDraft<'a> {
     pub(crate) from: &'a str,
     pub(crate) to: &'a [String],
     pub(crate) title: Option<&'a str>,
     pub(crate) text: &'a str,
 }
 
-impl Post {
-    pub(crate) async fn send(self, sheet: Sheet<'_>, cx: &ToolContext) -> Result<(), ToolError> {
-        let letter = write(&sheet)?;
+impl SmtpServer {
+    pub(crate) async fn send(self, sheet: MailDraft<'_>, cx: &ToolContext) -> Result<(), ToolError> {
+        let letter = build_message(&sheet)?;
         let _ = rustls::crypto::ring::default_provider().install_default();
-        type Transport = AsyncSmtpTransport<Tokio1Executor>;
+        type SmtpTransport = AsyncSmtpTransport<Tokio1Executor>;
         let builder = match self.security {
-            Security::Tls => Transport::relay(&self.host),
-            Security::Starttls => Transport::starttls_relay(&self.host),
-            Security::None => Ok(Transport::builder_dangerous(&self.host)),
+            SmtpSecurity::Tls => SmtpTransport::relay(&self.host),
+            SmtpSecurity::Starttls => SmtpTransport::starttls_relay(&self.host),
+            SmtpSecurity::None => Ok(SmtpTransport::builder_dangerous(&self.host)),
         };
-        let mut builder = builder.map_err(|e| refused(&e))?.timeout(Some(PATIENCE));
+        let mut builder = builder.map_err(|e| smtp_error(&e))?.timeout(Some(SMTP_TIMEOUT));
         if let Some(port) = self.port {
             builder = builder.port(port);
         }
         if let Some((user, password)) = self.login {
             builder = builder.credentials(Credentials::new(user, password));
         }
-        cx.run_until_cancelled(builder.build().send(letter)).await?.map_err(|e| refused(&e))?;
+        cx.run_until_cancelled(builder.build().send(letter)).await?.map_err(|e| smtp_error(&e))?;
         Ok(())
     }
 }
 
-fn write(sheet: &Sheet<'_>) -> Result<Message, ToolError> {
+fn build_message(sheet: &MailDraft<'_>) -> Result<Message, ToolError> {
     let address = |text: &str| -> Result<Mailbox, ToolError> {
         text.parse::<Mailbox>()
             .map_err(|e| ToolError::unavailable(format!("'{text}' is no mail address: {e}")))
@@ -66,7 +66,7 @@ fn write(sheet: &Sheet<'_>) -> Result<Message, ToolError> {
         .collect::<Vec<_>>()
         .join(" ")
         .chars()
-        .take(SUBJECT)
+        .take(MAX_SUBJECT_CHARS)
         .collect();
     let mut builder =
         Message::builder().from(address(sheet.from)?).subject(subject).message_id(None);
@@ -79,7 +79,7 @@ fn write(sheet: &Sheet<'_>) -> Result<Message, ToolError> {
         .map_err(|e| ToolError::internal(format!("The letter cannot be written: {e}")))
 }
 
-fn refused(error: &lettre::transport::smtp::Error) -> ToolError {
+fn smtp_error(error: &lettre::transport::smtp::Error) -> ToolError {
     let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
     let mut text = error.to_string();
     let mut next = std::error::Error::source(error);

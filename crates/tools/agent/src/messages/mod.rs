@@ -6,5 +6,5 @@ mod parts;
 mod send;
 mod targets;
 
-pub(crate) use send::{Letter, send};
-pub use targets::{Lookup, OneOrMore, Security, Target, TargetError, Targets};
+pub(crate) use send::{OutgoingMessage, send};
+pub use targets::{SecretLookup, OneOrMany, SmtpSecurity, MessageTarget, TargetError, MessageTargets};

@@ -6,7 +6,7 @@ pub(crate) fn split(text: &str, most: usize, units: fn(char) -> usize) -> Vec<&s
     let mut parts = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
-        let end = fitting(rest, most, units);
+        let end = fitting_prefix_len(rest, most, units);
         if end == rest.len() {
             parts.push(rest);
             break;
@@ -25,7 +25,7 @@ pub(crate) fn split(text: &str, most: usize, units: fn(char) -> usize) -> Vec<&s
 }
 
 /// How many bytes of a text have room; at least those of one character.
-fn fitting(text: &str, most: usize, units: fn(char) -> usize) -> usize {
+fn fitting_prefix_len(text: &str, most: usize, units: fn(char) -> usize) -> usize {
     let mut used = 0;
     for (at, c) in text.char_indices() {
         used += units(c);

@@ -3,21 +3,21 @@
 use hermes_core::{ToolContext, ToolError};
 use serde_json::{Value, json};
 
-use super::http::Post;
+use super::http::WebhookClient;
 use super::mail;
 use super::parts::split;
-use super::targets::{Target, Targets};
+use super::targets::{MessageTarget, MessageTargets};
 
 /// What is to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Letter {
+pub(crate) struct OutgoingMessage {
     pub(crate) title: Option<String>,
     pub(crate) text: String,
 }
 
-impl Letter {
+impl OutgoingMessage {
     /// The parts in which a kind of place takes it.
-    pub(crate) fn parts(&self, target: &Target) -> Vec<String> {
+    pub(crate) fn parts(&self, target: &MessageTarget) -> Vec<String> {
         let whole = || match &self.title {
             Some(title) => format!("{title}\n{}", self.text),
             None => self.text.clone(),
@@ -26,21 +26,21 @@ impl Letter {
             split(text, most, units).into_iter().map(str::to_owned).collect()
         };
         match target {
-            Target::Discord { .. } => cut(&whole(), 2_000, char::len_utf16),
-            Target::Telegram { .. } => cut(&whole(), 4_096, char::len_utf16),
-            Target::Slack { .. } => cut(&whole(), 12_000, char::len_utf16),
-            Target::Ntfy { .. } => cut(&self.text, 4_000, char::len_utf8),
-            Target::Webhook { .. } | Target::Email { .. } => vec![self.text.clone()],
+            MessageTarget::Discord { .. } => cut(&whole(), 2_000, char::len_utf16),
+            MessageTarget::Telegram { .. } => cut(&whole(), 4_096, char::len_utf16),
+            MessageTarget::Slack { .. } => cut(&whole(), 12_000, char::len_utf16),
+            MessageTarget::Ntfy { .. } => cut(&self.text, 4_000, char::len_utf8),
+            MessageTarget::Webhook { .. } | MessageTarget::Email { .. } => vec![self.text.clone()],
         }
     }
 }
 
 /// Sends all parts, in order. An error says how many have gone.
 pub(crate) async fn send(
-    targets: &Targets,
-    target: &Target,
+    targets: &MessageTargets,
+    target: &MessageTarget,
     host: &str,
-    letter: &Letter,
+    letter: &OutgoingMessage,
     cx: &ToolContext,
 ) -> Result<usize, ToolError> {
     let parts = letter.parts(target);
@@ -60,10 +60,10 @@ pub(crate) async fn send(
 }
 
 async fn deliver(
-    targets: &Targets,
-    target: &Target,
+    targets: &MessageTargets,
+    target: &MessageTarget,
     host: &str,
-    letter: &Letter,
+    letter: &OutgoingMessage,
     parts: &[String],
     hidden: &mut Vec<String>,
     cx: &ToolContext,
@@ -75,66 +75,66 @@ async fn deliver(
     };
     let early = |error| (0, error);
     let post = match target {
-        Target::Email { port, security, user, password, from, to, .. } => {
+        MessageTarget::Email { port, security, user, password, from, to, .. } => {
             let login = match (user, password) {
                 (Some(user), Some(password)) => Some((secret(user)?, secret(password)?)),
                 _ => None,
             };
             let post =
-                mail::Post { host: host.to_owned(), port: *port, security: *security, login };
+                mail::SmtpServer { host: host.to_owned(), port: *port, security: *security, login };
             let title = letter.title.as_deref();
-            let sheet = mail::Sheet { from, to: to.list(), title, text: &letter.text };
+            let sheet = mail::MailDraft { from, to: to.as_slice(), title, text: &letter.text };
             return post.send(sheet, cx).await.map_err(early);
         }
-        Target::Webhook { url, headers, .. } => {
-            let mut post = Post::new(&secret(url)?, host).map_err(early)?;
+        MessageTarget::Webhook { url, headers, .. } => {
+            let mut post = WebhookClient::new(&secret(url)?, host).map_err(early)?;
             for (name, value) in headers {
-                post = post.header(name, &secret(value)?).map_err(early)?;
+                post = post.with_header(name, &secret(value)?).map_err(early)?;
             }
             post
         }
-        Target::Slack { webhook } | Target::Discord { webhook } => {
-            Post::new(&secret(webhook)?, host).map_err(early)?
+        MessageTarget::Slack { webhook } | MessageTarget::Discord { webhook } => {
+            WebhookClient::new(&secret(webhook)?, host).map_err(early)?
         }
-        Target::Telegram { token, server, .. } => {
+        MessageTarget::Telegram { token, server, .. } => {
             let address =
                 format!("{}/bot{}/sendMessage", server.trim_end_matches('/'), secret(token)?);
-            Post::new(&address, host).map_err(early)?
+            WebhookClient::new(&address, host).map_err(early)?
         }
-        Target::Ntfy { server, token, .. } => {
-            let post = Post::new(server, host).map_err(early)?;
+        MessageTarget::Ntfy { server, token, .. } => {
+            let post = WebhookClient::new(server, host).map_err(early)?;
             match token {
                 Some(token) => post
-                    .header("authorization", &format!("Bearer {}", secret(token)?))
+                    .with_header("authorization", &format!("Bearer {}", secret(token)?))
                     .map_err(early)?,
                 None => post,
             }
         }
     };
     for (sent, part) in parts.iter().enumerate() {
-        let answer = post.send(&body(target, letter, part), cx).await.map_err(|e| (sent, e))?;
-        check(target, &answer).map_err(|e| (sent, e))?;
+        let answer = post.send(&request_body(target, letter, part), cx).await.map_err(|e| (sent, e))?;
+        check_response(target, &answer).map_err(|e| (sent, e))?;
     }
     Ok(())
 }
 
 /// What a server is given. Nothing in a text calls people who were not meant.
-fn body(target: &Target, letter: &Letter, part: &str) -> Value {
+fn request_body(target: &MessageTarget, letter: &OutgoingMessage, part: &str) -> Value {
     match target {
-        Target::Slack { .. } => {
+        MessageTarget::Slack { .. } => {
             let text = part.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
             json!({ "text": text })
         }
-        Target::Discord { .. } => json!({ "content": part, "allowed_mentions": { "parse": [] } }),
-        Target::Telegram { chat, thread, .. } => match thread {
+        MessageTarget::Discord { .. } => json!({ "content": part, "allowed_mentions": { "parse": [] } }),
+        MessageTarget::Telegram { chat, thread, .. } => match thread {
             Some(thread) => json!({ "chat_id": chat, "message_thread_id": thread, "text": part }),
             None => json!({ "chat_id": chat, "text": part }),
         },
-        Target::Ntfy { topic, .. } => match &letter.title {
+        MessageTarget::Ntfy { topic, .. } => match &letter.title {
             Some(title) => json!({ "topic": topic, "title": title, "message": part }),
             None => json!({ "topic": topic, "message": part }),
         },
-        Target::Webhook { .. } | Target::Email { .. } => match &letter.title {
+        MessageTarget::Webhook { .. } | MessageTarget::Email { .. } => match &letter.title {
             Some(title) => json!({ "title": title, "text": part }),
             None => json!({ "text": part }),
         },
@@ -142,8 +142,8 @@ fn body(target: &Target, letter: &Letter, part: &str) -> Value {
 }
 
 /// Telegram may say no in a friendly tone.
-fn check(target: &Target, answer: &str) -> Result<(), ToolError> {
-    let Target::Telegram { .. } = target else { return Ok(()) };
+fn check_response(target: &MessageTarget, answer: &str) -> Result<(), ToolError> {
+    let MessageTarget::Telegram { .. } = target else { return Ok(()) };
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     match answer.get("ok").and_then(Value::as_bool) {
         Some(false) => {

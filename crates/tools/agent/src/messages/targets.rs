@@ -11,12 +11,12 @@ use serde_json::Value;
 
 /// What a reference in the settings stands for, such as `secret://NAME` or
 /// `${NAME}`; none if there is no such thing.
-pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type SecretLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A place for messages, as the settings describe it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Target {
+pub enum MessageTarget {
     /// Any server that takes JSON.
     Webhook {
         /// Where to.
@@ -71,7 +71,7 @@ pub enum Target {
         port: Option<u16>,
         /// How the way there is kept private.
         #[serde(default)]
-        security: Security,
+        security: SmtpSecurity,
         /// Who logs in.
         #[serde(default)]
         user: Option<String>,
@@ -81,14 +81,14 @@ pub enum Target {
         /// The sender.
         from: String,
         /// The receivers.
-        to: OneOrMore,
+        to: OneOrMany,
     },
 }
 
 /// How a mail server is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Security {
+pub enum SmtpSecurity {
     /// In the open at first, then encrypted or not at all.
     #[default]
     Starttls,
@@ -101,15 +101,15 @@ pub enum Security {
 /// A text or several.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub enum OneOrMore {
+pub enum OneOrMany {
     /// One.
     One(String),
     /// Several.
     More(Vec<String>),
 }
 
-impl OneOrMore {
-    pub(crate) fn list(&self) -> &[String] {
+impl OneOrMany {
+    pub(crate) fn as_slice(&self) -> &[String] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
             Self::More(list) => list,
@@ -131,12 +131,12 @@ pub struct TargetError {
     /// Its name.
     pub name: String,
     /// What is wrong with it.
-    pub why: String,
+    pub reason: String,
 }
 
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "The message target '{}' cannot be used: {}", self.name, self.why)
+        write!(f, "The message target '{}' cannot be used: {}", self.name, self.reason)
     }
 }
 
@@ -144,28 +144,28 @@ impl std::error::Error for TargetError {}
 
 /// All targets of the user, and who knows their secrets.
 #[derive(Clone, Default)]
-pub struct Targets {
-    by_name: BTreeMap<String, (Target, String)>,
-    lookup: Option<Lookup>,
+pub struct MessageTargets {
+    by_name: BTreeMap<String, (MessageTarget, String)>,
+    lookup: Option<SecretLookup>,
 }
 
-impl fmt::Debug for Targets {
+impl fmt::Debug for MessageTargets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.by_name.keys()).finish()
     }
 }
 
-impl Targets {
+impl MessageTargets {
     /// The targets of a mapping from names to descriptions.
-    pub fn read(settings: &Value, lookup: Lookup) -> Result<Self, TargetError> {
-        let wrong = |name: &str, why: String| TargetError { name: name.to_owned(), why };
+    pub fn from_settings(settings: &Value, lookup: SecretLookup) -> Result<Self, TargetError> {
+        let wrong = |name: &str, why: String| TargetError { name: name.to_owned(), reason: why };
         let mut by_name = BTreeMap::new();
         let Some(map) = settings.as_object() else {
             let why = "messaging.targets is a mapping from names to {kind: …}".to_owned();
             return if settings.is_null() { Ok(Self::default()) } else { Err(wrong("", why)) };
         };
         for (name, described) in map {
-            let target = Target::deserialize(described).map_err(|e| wrong(name, e.to_string()))?;
+            let target = MessageTarget::deserialize(described).map_err(|e| wrong(name, e.to_string()))?;
             let host = target.host().map_err(|why| wrong(name, why))?;
             by_name.insert(name.clone(), (target, host));
         }
@@ -178,12 +178,12 @@ impl Targets {
     }
 
     /// A target and its host.
-    pub(crate) fn get(&self, name: &str) -> Option<(&Target, &str)> {
+    pub(crate) fn get(&self, name: &str) -> Option<(&MessageTarget, &str)> {
         self.by_name.get(name).map(|(target, host)| (target, host.as_str()))
     }
 
     /// Name, target and host of each.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Target, &str)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &MessageTarget, &str)> {
         self.by_name.iter().map(|(name, (target, host))| (name.as_str(), target, host.as_str()))
     }
 
@@ -204,7 +204,7 @@ pub(crate) fn is_reference(text: &str) -> bool {
     text.starts_with("secret://") || (text.starts_with("${") && text.ends_with('}'))
 }
 
-impl Target {
+impl MessageTarget {
     /// What kind of place it is.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -230,20 +230,20 @@ impl Target {
             | Self::Slack { webhook: address }
             | Self::Discord { webhook: address }
             | Self::Telegram { server: address, .. }
-            | Self::Ntfy { server: address, .. } => host_of(address),
-            Self::Email { host, security: Security::None, password: Some(_), .. }
+            | Self::Ntfy { server: address, .. } => checked_host(address),
+            Self::Email { host, security: SmtpSecurity::None, password: Some(_), .. }
                 if !is_loopback(host) =>
             {
                 Err("a password would go over the network in the open; use security starttls or tls".into())
             }
-            Self::Email { to, .. } if to.list().is_empty() => Err("it has no receiver".into()),
+            Self::Email { to, .. } if to.as_slice().is_empty() => Err("it has no receiver".into()),
             Self::Email { host, .. } => Ok(host.clone()),
         }
     }
 }
 
 /// The host of an address that can be used.
-pub(crate) fn host_of(address: &str) -> Result<String, String> {
+pub(crate) fn checked_host(address: &str) -> Result<String, String> {
     let url = Url::parse(address).map_err(|e| format!("its address is wrong: {e}"))?;
     match (url.scheme(), url.host_str()) {
         ("https", Some(host)) => Ok(host.to_owned()),

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-fn read(settings: &Value) -> Result<Targets, TargetError> {
-    Targets::read(settings, Arc::new(|name| (name == "secret://known").then(|| "value".into())))
+fn read(settings: &Value) -> Result<MessageTargets, TargetError> {
+    MessageTargets::from_settings(settings, Arc::new(|name| (name == "secret://known").then(|| "value".into())))
 }
 
 #[test]

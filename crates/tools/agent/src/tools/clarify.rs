@@ -7,13 +7,13 @@ use hermes_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::choice::Choice;
+use crate::choice::LenientChoice;
 
 /// How many choices are offered. A person does not weigh more at a glance.
-const MOST: usize = 4;
+const MAX_CHOICES: usize = 4;
 
 /// How long a person may take.
-const PATIENCE: Duration = Duration::from_secs(3_600);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Default)]
 pub(crate) struct Clarify;
@@ -25,11 +25,11 @@ pub(crate) struct Args {
     question: String,
     /// Up to 4 answers to choose from; the user can always answer in other words. Leave out for an open question.
     #[serde(default)]
-    choices: Vec<Choice>,
+    choices: Vec<LenientChoice>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct ClarifyAnswer {
     question: String,
     choices_offered: Vec<String>,
     user_response: String,
@@ -38,12 +38,12 @@ pub(crate) struct Answer {
 }
 
 /// What is told of somebody who is there and says nothing.
-const UNWILLING: &str =
+const DECLINED_RESPONSE: &str =
     "The user does not want to answer. Decide by what is known, and say what you assumed.";
 
 impl Tool for Clarify {
     type Args = Args;
-    type Output = Answer;
+    type Output = ClarifyAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("clarify", "clarify")
@@ -55,7 +55,7 @@ impl Tool for Clarify {
             .alias("ask_user")
             .parameter_alias("options", "choices")
             .parameter_alias("prompt", "question")
-            .timeout(PATIENCE)
+            .timeout(ANSWER_TIMEOUT)
             .keyword("question")
             .keyword("ask")
             .keyword("user input")
@@ -73,7 +73,7 @@ impl Tool for Clarify {
         Vec::new()
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<ClarifyAnswer, ToolError> {
         let question = args.question.trim().to_owned();
         if question.is_empty() {
             return Err(ToolError::invalid("The question is empty"));
@@ -85,8 +85,8 @@ impl Tool for Clarify {
                 choices.push(text);
             }
         }
-        let over = choices.len().saturating_sub(MOST);
-        choices.truncate(MOST);
+        let over = choices.len().saturating_sub(MAX_CHOICES);
+        choices.truncate(MAX_CHOICES);
         let response = match cx.ports.get::<dyn Port>() {
             Some(port) => cx.run_until_cancelled(port.ask(&question, &choices)).await?,
             None => None,
@@ -101,11 +101,11 @@ impl Tool for Clarify {
                 .with("choices_offered", choices));
         };
         let mut note = (over > 0)
-            .then(|| format!("{over} choices were over the limit of {MOST} and not offered"));
+            .then(|| format!("{over} choices were over the limit of {MAX_CHOICES} and not offered"));
         if response.trim().is_empty() {
-            note = Some(UNWILLING.to_owned());
+            note = Some(DECLINED_RESPONSE.to_owned());
         }
-        Ok(Answer { question, choices_offered: choices, user_response: response, note })
+        Ok(ClarifyAnswer { question, choices_offered: choices, user_response: response, note })
     }
 }
 

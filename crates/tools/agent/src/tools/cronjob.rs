@@ -8,17 +8,17 @@ use hermes_cron::{JobChange, CronError, JobDraft, CronJob, JobStore, MissedRunPo
 use serde::{Deserialize, Serialize};
 
 /// How many runs a history shows.
-const RUNS: usize = 20;
+const MAX_HISTORY_RUNS: usize = 20;
 
 /// How much of a prompt a list shows.
-const PREVIEW: usize = 100;
+const PREVIEW_CHARS: usize = 100;
 
 #[derive(Debug, Default)]
 pub(crate) struct Cronjob;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum CronjobAction {
     Create,
     List,
     Show,
@@ -34,7 +34,7 @@ enum Action {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// What to do
-    action: Action,
+    action: CronjobAction,
     /// Its id or name
     #[serde(default)]
     job_id: Option<String>,
@@ -81,7 +81,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Answer {
+pub(crate) enum CronjobAnswer {
     Changed {
         success: bool,
         job_id: String,
@@ -96,7 +96,7 @@ pub(crate) enum Answer {
     },
     Listed {
         count: usize,
-        jobs: Vec<Row>,
+        jobs: Vec<CronjobRow>,
         scheduler_running: bool,
     },
     Shown {
@@ -112,7 +112,7 @@ pub(crate) enum Answer {
 
 /// A job in a list.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct CronjobRow {
     job_id: String,
     name: String,
     schedule: String,
@@ -130,7 +130,7 @@ pub(crate) struct Row {
 impl Args {
     fn scope(&self) -> Scope {
         match self.action {
-            Action::List | Action::Show | Action::History => Scope::SCHEDULE_READ,
+            CronjobAction::List | CronjobAction::Show | CronjobAction::History => Scope::SCHEDULE_READ,
             _ => Scope::SCHEDULE_WRITE,
         }
     }
@@ -138,8 +138,8 @@ impl Args {
     /// What it is done to.
     fn resource(&self) -> Resource {
         let named = match self.action {
-            Action::List => None,
-            Action::Create => self.name.as_deref(),
+            CronjobAction::List => None,
+            CronjobAction::Create => self.name.as_deref(),
             _ => self.job_id.as_deref(),
         };
         let named = named.map(str::trim).filter(|name| !name.is_empty());
@@ -147,8 +147,8 @@ impl Args {
     }
 
     /// The message targets that answers will go to from now on.
-    fn targets(&self) -> Vec<String> {
-        let changes = matches!(self.action, Action::Create | Action::Update);
+    fn delivery_targets(&self) -> Vec<String> {
+        let changes = matches!(self.action, CronjobAction::Create | CronjobAction::Update);
         let deliver = self.deliver.as_deref().filter(|_| changes).unwrap_or_default();
         let messages = DeliveryTarget::parse_list(deliver).into_iter().filter_map(|target| match target {
             DeliveryTarget::Message(name) => Some(name),
@@ -158,11 +158,11 @@ impl Args {
     }
 
     /// The folder that runs will work in from now on, if it is said.
-    fn folder(&self, at: &WorkingDir) -> Option<std::path::PathBuf> {
+    fn working_dir(&self, at: &WorkingDir) -> Option<std::path::PathBuf> {
         let said = self.workdir.as_deref().filter(|dir| !dir.trim().is_empty());
         match self.action {
-            Action::Create => Some(at.resolve(said.unwrap_or("."))),
-            Action::Update => said.map(|dir| at.resolve(dir)),
+            CronjobAction::Create => Some(at.resolve(said.unwrap_or("."))),
+            CronjobAction::Update => said.map(|dir| at.resolve(dir)),
             _ => None,
         }
     }
@@ -170,15 +170,15 @@ impl Args {
     fn effects(&self, at: &WorkingDir) -> Vec<Effect> {
         let mut effects = vec![Effect { scope: self.scope(), resource: self.resource() }];
         let message = |name| Effect::name(Scope::MESSAGE_SEND, name);
-        effects.extend(self.targets().into_iter().map(message));
+        effects.extend(self.delivery_targets().into_iter().map(message));
         // A run may write where it works.
-        effects.extend(self.folder(at).map(|dir| Effect::path(Scope::FILE_WRITE, dir)));
+        effects.extend(self.working_dir(at).map(|dir| Effect::path(Scope::FILE_WRITE, dir)));
         effects
     }
 
     /// What is sent changes with the task, and how often with the schedule. Where
     /// to must then be said, so that it is judged as sending.
-    fn name_targets(&self, job: &CronJob) -> Result<(), ToolError> {
+    fn require_targets(&self, job: &CronJob) -> Result<(), ToolError> {
         let changes = self.prompt.is_some()
             || self.schedule.is_some()
             || self.repeat.is_some()
@@ -197,7 +197,7 @@ impl Args {
             )))
     }
 
-    fn job(&self) -> Result<&str, ToolError> {
+    fn required_job_id(&self) -> Result<&str, ToolError> {
         let named = self.job_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
         named.ok_or_else(|| {
             ToolError::invalid("job_id is missing").with_hint("action list shows the jobs.")
@@ -220,7 +220,7 @@ impl Args {
             max_turns: None,
             budget: None,
             timeout_seconds: self.timeout,
-            missed: missed.map_err(|e| explain(&e))?,
+            missed: missed.map_err(|e| cron_error(&e))?,
             retry: self.retry,
         })
     }
@@ -228,7 +228,7 @@ impl Args {
 
 impl Tool for Cronjob {
     type Args = Args;
-    type Output = Answer;
+    type Output = CronjobAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("cronjob", "cronjob")
@@ -270,14 +270,14 @@ impl Tool for Cronjob {
         args.effects(at)
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<CronjobAnswer, ToolError> {
         for effect in args.effects(&cx.working_dir) {
             cx.check_grant(&effect.scope, &effect.resource)?;
         }
         let Some(jobs) = cx.ports.get::<JobStore>() else {
             return Err(ToolError::unavailable("There is no schedule here"));
         };
-        let folder = args.folder(&cx.working_dir);
+        let folder = args.working_dir(&cx.working_dir);
         let folder = folder.map(|dir| dir.into_os_string().into_string()).transpose();
         let folder = folder
             .map_err(|_| ToolError::invalid("The folder's name is not text; name another"))?;
@@ -287,25 +287,25 @@ impl Tool for Cronjob {
     }
 }
 
-fn serve(jobs: &JobStore, mut args: Args, folder: Option<String>) -> Result<Answer, ToolError> {
+fn serve(jobs: &JobStore, mut args: Args, folder: Option<String>) -> Result<CronjobAnswer, ToolError> {
     let now = jobs.now();
     let running = jobs.has_daemon();
     match args.action {
-        Action::List => {
-            let (all, _) = jobs.list().map_err(|e| explain(&e))?;
-            let rows: Vec<Row> = all.into_iter().map(|job| row(jobs, job)).collect();
-            Ok(Answer::Listed { count: rows.len(), jobs: rows, scheduler_running: running })
+        CronjobAction::List => {
+            let (all, _) = jobs.list().map_err(|e| cron_error(&e))?;
+            let rows: Vec<CronjobRow> = all.into_iter().map(|job| job_row(jobs, job)).collect();
+            Ok(CronjobAnswer::Listed { count: rows.len(), jobs: rows, scheduler_running: running })
         }
-        Action::Show => {
-            let job = jobs.get(args.job()?).map_err(|e| explain(&e))?;
-            Ok(Answer::Shown { job: Box::new(job), scheduler_running: running })
+        CronjobAction::Show => {
+            let job = jobs.get(args.required_job_id()?).map_err(|e| cron_error(&e))?;
+            Ok(CronjobAnswer::Shown { job: Box::new(job), scheduler_running: running })
         }
-        Action::History => {
-            let job = jobs.get(args.job()?).map_err(|e| explain(&e))?;
-            let runs = jobs.history(&job.id, RUNS).map_err(|e| explain(&e))?;
-            Ok(Answer::Past { job_id: job.id, count: runs.len(), runs })
+        CronjobAction::History => {
+            let job = jobs.get(args.required_job_id()?).map_err(|e| cron_error(&e))?;
+            let runs = jobs.history(&job.id, MAX_HISTORY_RUNS).map_err(|e| cron_error(&e))?;
+            Ok(CronjobAnswer::Past { job_id: job.id, count: runs.len(), runs })
         }
-        Action::Create => {
+        CronjobAction::Create => {
             let missing = |what: &str| {
                 ToolError::invalid(format!("create needs {what}"))
                     .with_hint("prompt is the task, schedule says when.")
@@ -313,53 +313,53 @@ fn serve(jobs: &JobStore, mut args: Args, folder: Option<String>) -> Result<Answ
             let prompt = args.prompt.take().ok_or_else(|| missing("prompt"))?;
             let schedule = args.schedule.take().ok_or_else(|| missing("schedule"))?;
             let draft = JobDraft { prompt, schedule, change: args.change(folder)? };
-            let job = jobs.add(draft, now).map_err(|e| explain(&e))?;
+            let job = jobs.add(draft, now).map_err(|e| cron_error(&e))?;
             let message = format!("Job '{}' is planned: {}.", job.name, job.schedule_display);
-            Ok(report(jobs, job, message))
+            Ok(changed_answer(jobs, job, message))
         }
-        Action::Update => {
-            let wanted = jobs.get(args.job()?).map_err(|e| explain(&e))?;
-            args.name_targets(&wanted)?;
+        CronjobAction::Update => {
+            let wanted = jobs.get(args.required_job_id()?).map_err(|e| cron_error(&e))?;
+            args.require_targets(&wanted)?;
             let change = args.change(folder)?;
-            let job = jobs.edit(&wanted.id, change, now).map_err(|e| explain(&e))?;
+            let job = jobs.edit(&wanted.id, change, now).map_err(|e| cron_error(&e))?;
             let message = format!("Job '{}' is changed.", job.name);
-            Ok(report(jobs, job, message))
+            Ok(changed_answer(jobs, job, message))
         }
-        Action::Pause => {
+        CronjobAction::Pause => {
             let reason = args.reason.take();
-            let job = jobs.pause(args.job()?, reason, now).map_err(|e| explain(&e))?;
+            let job = jobs.pause(args.required_job_id()?, reason, now).map_err(|e| cron_error(&e))?;
             let message = format!("Job '{}' is paused.", job.name);
-            Ok(report(jobs, job, message))
+            Ok(changed_answer(jobs, job, message))
         }
-        Action::Resume => {
-            let job = jobs.resume(args.job()?, now).map_err(|e| explain(&e))?;
+        CronjobAction::Resume => {
+            let job = jobs.resume(args.required_job_id()?, now).map_err(|e| cron_error(&e))?;
             let message = format!("Job '{}' goes on.", job.name);
-            Ok(report(jobs, job, message))
+            Ok(changed_answer(jobs, job, message))
         }
-        Action::Run => {
-            let job = jobs.request_run(args.job()?, now).map_err(|e| explain(&e))?;
+        CronjobAction::Run => {
+            let job = jobs.request_run(args.required_job_id()?, now).map_err(|e| cron_error(&e))?;
             let message = match &job.held {
                 Some(_) => format!("Job '{}' is running already.", job.name),
                 None => format!("Job '{}' runs as soon as the scheduler sees it.", job.name),
             };
-            Ok(report(jobs, job, message))
+            Ok(changed_answer(jobs, job, message))
         }
-        Action::Remove => {
-            let job = jobs.remove(args.job()?, now).map_err(|e| explain(&e))?;
+        CronjobAction::Remove => {
+            let job = jobs.remove(args.required_job_id()?, now).map_err(|e| cron_error(&e))?;
             let message = format!("Job '{}' is removed; its answers stay.", job.name);
-            Ok(report(jobs, job, message))
+            Ok(changed_answer(jobs, job, message))
         }
     }
 }
 
-fn row(jobs: &JobStore, job: CronJob) -> Row {
+fn job_row(jobs: &JobStore, job: CronJob) -> CronjobRow {
     let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.format_time_for(&job, at));
     let last = job.last_run_at.map(|at| jobs.format_time_for(&job, at));
-    let preview = match job.prompt.char_indices().nth(PREVIEW) {
+    let preview = match job.prompt.char_indices().nth(PREVIEW_CHARS) {
         Some((end, _)) => format!("{}…", job.prompt.get(..end).unwrap_or_default()),
         None => job.prompt,
     };
-    Row {
+    CronjobRow {
         schedule: job.schedule_display,
         state: job.state.name(),
         running: job.held.is_some(),
@@ -372,10 +372,10 @@ fn row(jobs: &JobStore, job: CronJob) -> Row {
     }
 }
 
-fn report(jobs: &JobStore, job: CronJob, message: String) -> Answer {
+fn changed_answer(jobs: &JobStore, job: CronJob, message: String) -> CronjobAnswer {
     let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.format_time_for(&job, at));
     let idle = !jobs.has_daemon();
-    Answer::Changed {
+    CronjobAnswer::Changed {
         success: true,
         job_id: job.id,
         name: job.name,
@@ -390,7 +390,7 @@ fn report(jobs: &JobStore, job: CronJob, message: String) -> Answer {
 }
 
 /// The error in words that tell what to do next.
-fn explain(error: &CronError) -> ToolError {
+fn cron_error(error: &CronError) -> ToolError {
     let text = error.to_string();
     match error {
         CronError::Schedule(_) | CronError::Invalid(_) => ToolError::invalid(text),

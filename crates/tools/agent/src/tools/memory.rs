@@ -10,17 +10,17 @@ use hermes_memory::{MemoryEntries, MemoryHit, MemoryStore as Lists, MemoryError,
 use serde::{Deserialize, Serialize};
 
 /// How many hits a search shows.
-const HITS: usize = 10;
+const MAX_HITS: usize = 10;
 
 /// How much of each is shown, if there are several.
-const SHOWN: usize = 1_000;
+const MAX_HIT_CHARS: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory;
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Which {
+enum TargetArg {
     #[default]
     Memory,
     User,
@@ -28,7 +28,7 @@ enum Which {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum MemoryAction {
     Add,
     Replace,
     Remove,
@@ -42,10 +42,10 @@ enum Action {
 pub(crate) struct Args {
     /// memory: notes on the work; user: who the user is and what they prefer
     #[serde(default)]
-    target: Which,
+    target: TargetArg,
     /// One action; leave out with operations
     #[serde(default)]
-    action: Option<Action>,
+    action: Option<MemoryAction>,
     /// The new text, for add and replace
     #[serde(default)]
     content: Option<String>,
@@ -57,13 +57,13 @@ pub(crate) struct Args {
     query: Option<String>,
     /// Several changes, all made or none
     #[serde(default)]
-    operations: Option<Vec<Step>>,
+    operations: Option<Vec<OperationArgs>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Step {
-    action: Action,
+struct OperationArgs {
+    action: MemoryAction,
     #[serde(default)]
     content: Option<String>,
     #[serde(default)]
@@ -72,7 +72,7 @@ struct Step {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Answer {
+pub(crate) enum MemoryAnswer {
     Changed {
         success: bool,
         done: bool,
@@ -102,20 +102,20 @@ pub(crate) enum Answer {
 impl Args {
     fn target(&self) -> MemoryTarget {
         match self.target {
-            Which::Memory => MemoryTarget::Memory,
-            Which::User => MemoryTarget::User,
+            TargetArg::Memory => MemoryTarget::Memory,
+            TargetArg::User => MemoryTarget::User,
         }
     }
 
     fn scope(&self) -> Scope {
         match (&self.operations, self.action) {
-            (None, Some(Action::Read | Action::Search)) => Scope::MEMORY_READ,
+            (None, Some(MemoryAction::Read | MemoryAction::Search)) => Scope::MEMORY_READ,
             _ => Scope::MEMORY_WRITE,
         }
     }
 
     /// The changes that are asked for.
-    fn operations(self) -> Result<Vec<MemoryOperation>, ToolError> {
+    fn into_operations(self) -> Result<Vec<MemoryOperation>, ToolError> {
         match (self.operations, self.action) {
             (Some(steps), None) if !steps.is_empty() => {
                 let count = steps.len();
@@ -123,14 +123,14 @@ impl Args {
                 let read = numbered.map(|(at, step)| {
                     let place =
                         if count > 1 { format!("Operation {}: ", at + 1) } else { String::new() };
-                    operation(step.action, step.content, step.old_text, &place)
+                    build_operation(step.action, step.content, step.old_text, &place)
                 });
                 read.collect()
             }
             (Some(_), Some(_)) => {
                 Err(ToolError::invalid("Give either action or operations, not both"))
             }
-            (None, Some(action)) => Ok(vec![operation(action, self.content, self.old_text, "")?]),
+            (None, Some(action)) => Ok(vec![build_operation(action, self.content, self.old_text, "")?]),
             (_, None) => Err(ToolError::invalid(
                 "Nothing is asked for: give action (add, replace, remove, archive, read, search) or operations",
             )),
@@ -138,8 +138,8 @@ impl Args {
     }
 }
 
-fn operation(
-    action: Action,
+fn build_operation(
+    action: MemoryAction,
     content: Option<String>,
     old_text: Option<String>,
     place: &str,
@@ -153,14 +153,14 @@ fn operation(
         })
     };
     Ok(match action {
-        Action::Add => MemoryOperation::Add { content: need(content, "content")? },
-        Action::Replace => MemoryOperation::Replace {
+        MemoryAction::Add => MemoryOperation::Add { content: need(content, "content")? },
+        MemoryAction::Replace => MemoryOperation::Replace {
             old_text: need(old_text, "old_text")?,
             content: need(content, "content")?,
         },
-        Action::Remove => MemoryOperation::Remove { old_text: need(old_text, "old_text")? },
-        Action::Archive => MemoryOperation::Archive { old_text: need(old_text, "old_text")? },
-        Action::Read | Action::Search => {
+        MemoryAction::Remove => MemoryOperation::Remove { old_text: need(old_text, "old_text")? },
+        MemoryAction::Archive => MemoryOperation::Archive { old_text: need(old_text, "old_text")? },
+        MemoryAction::Read | MemoryAction::Search => {
             return Err(ToolError::invalid(format!(
                 "{place}Operations change; read and search stand alone"
             )));
@@ -170,7 +170,7 @@ fn operation(
 
 impl Tool for Memory {
     type Args = Args;
-    type Output = Answer;
+    type Output = MemoryAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("memory", "memory")
@@ -211,7 +211,7 @@ impl Tool for Memory {
         vec![Effect::name(args.scope(), args.target().name())]
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<MemoryAnswer, ToolError> {
         cx.check_grant(&args.scope(), &Resource::Name(args.target().name().into()))?;
         let Some(lists) = cx.ports.get::<Lists>() else {
             return Err(ToolError::unavailable("There is no memory here"));
@@ -222,33 +222,33 @@ impl Tool for Memory {
     }
 }
 
-fn serve(lists: &Arc<Lists>, args: Args) -> Result<Answer, ToolError> {
+fn serve(lists: &Arc<Lists>, args: Args) -> Result<MemoryAnswer, ToolError> {
     let target = args.target();
     if args.operations.is_none() {
         match args.action {
-            Some(Action::Read) => {
-                let list = lists.read(target).map_err(|e| explain(e, lists, target))?;
-                return Ok(Answer::List { target, list });
+            Some(MemoryAction::Read) => {
+                let list = lists.read(target).map_err(|e| memory_error(e, lists, target))?;
+                return Ok(MemoryAnswer::List { target, list });
             }
-            Some(Action::Search) => {
+            Some(MemoryAction::Search) => {
                 let query = args.query.or(args.content).or(args.old_text).unwrap_or_default();
-                let hits = lists.search(target, &query).map_err(|e| explain(e, lists, target))?;
-                return Ok(Answer::Found { target, query, count: hits.len(), results: clip(hits) });
+                let hits = lists.search(target, &query).map_err(|e| memory_error(e, lists, target))?;
+                return Ok(MemoryAnswer::Found { target, query, count: hits.len(), results: clip_hits(hits) });
             }
             _ => {}
         }
     }
-    let operations = args.operations()?;
-    let written = lists.apply(target, &operations).map_err(|e| explain(e, lists, target))?;
-    Ok(report(target, written))
+    let operations = args.into_operations()?;
+    let written = lists.apply(target, &operations).map_err(|e| memory_error(e, lists, target))?;
+    Ok(changed_answer(target, written))
 }
 
-fn report(target: MemoryTarget, written: MemoryWriteReport) -> Answer {
+fn changed_answer(target: MemoryTarget, written: MemoryWriteReport) -> MemoryAnswer {
     let mut message = written.notes.join(" ");
     if !written.moved.is_empty() {
         message.push_str(" Entries without room moved to the archive; search finds them.");
     }
-    Answer::Changed {
+    MemoryAnswer::Changed {
         success: true,
         done: true,
         target,
@@ -262,11 +262,11 @@ fn report(target: MemoryTarget, written: MemoryWriteReport) -> Answer {
 }
 
 /// One hit is shown whole, several in part.
-fn clip(mut hits: Vec<MemoryHit>) -> Vec<MemoryHit> {
-    hits.truncate(HITS);
+fn clip_hits(mut hits: Vec<MemoryHit>) -> Vec<MemoryHit> {
+    hits.truncate(MAX_HITS);
     if hits.len() > 1 {
         for hit in &mut hits {
-            if let Some((at, _)) = hit.text.char_indices().nth(SHOWN) {
+            if let Some((at, _)) = hit.text.char_indices().nth(MAX_HIT_CHARS) {
                 hit.text.truncate(at);
                 hit.text.push_str("… [search for more of its words to see it whole]");
             }
@@ -276,7 +276,7 @@ fn clip(mut hits: Vec<MemoryHit>) -> Vec<MemoryHit> {
 }
 
 /// The error in words that tell what to do next.
-fn explain(error: MemoryError, lists: &Lists, target: MemoryTarget) -> ToolError {
+fn memory_error(error: MemoryError, lists: &Lists, target: MemoryTarget) -> ToolError {
     let text = error.to_string();
     let with_list = |failed: ToolError| match lists.read(target) {
         Ok(list) => failed.with("current_entries", list.entries).with("usage", list.usage),

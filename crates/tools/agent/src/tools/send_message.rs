@@ -8,25 +8,25 @@ use hermes_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::messages::{self, Letter, Target, Targets};
+use crate::messages::{self, OutgoingMessage, MessageTarget, MessageTargets};
 
 /// The longest message.
-const LONGEST: usize = 100_000;
+const MAX_MESSAGE_CHARS: usize = 100_000;
 
 /// Knows the targets that it was made with.
 #[derive(Debug, Default)]
 pub(crate) struct SendMessage {
-    targets: Targets,
+    targets: MessageTargets,
 }
 
 /// The tool for these targets.
-pub(crate) fn with(targets: Targets) -> Arc<dyn DynTool> {
+pub(crate) fn with_targets(targets: MessageTargets) -> Arc<dyn DynTool> {
     erase(SendMessage { targets })
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum SendAction {
     #[default]
     Send,
     List,
@@ -37,7 +37,7 @@ enum Action {
 pub(crate) struct Args {
     /// send, or list the targets
     #[serde(default)]
-    action: Action,
+    action: SendAction,
     /// The name of the target; may be left out if there is only one
     #[serde(default)]
     target: Option<String>,
@@ -54,14 +54,14 @@ pub(crate) struct Args {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Answer {
+pub(crate) enum SendMessageAnswer {
     Sent { success: bool, target: String, kind: &'static str, host: String, parts: usize },
     Planned { dry_run: bool, target: String, kind: &'static str, host: String, parts: Vec<String> },
-    Listed { targets: Vec<Listed> },
+    Listed { targets: Vec<TargetListing> },
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Listed {
+pub(crate) struct TargetListing {
     name: String,
     kind: &'static str,
     host: String,
@@ -69,7 +69,7 @@ pub(crate) struct Listed {
 
 impl SendMessage {
     /// The target that is meant.
-    fn named<'a>(&'a self, args: &'a Args) -> Option<&'a str> {
+    fn target_name<'a>(&'a self, args: &'a Args) -> Option<&'a str> {
         let mut all = self.targets.iter();
         match (&args.target, all.next(), all.next()) {
             (Some(name), _, _) => Some(name.trim()),
@@ -78,13 +78,13 @@ impl SendMessage {
         }
     }
 
-    fn find(&self, args: &Args) -> Result<(String, &Target, &str), ToolError> {
+    fn find_target(&self, args: &Args) -> Result<(String, &MessageTarget, &str), ToolError> {
         let names: Vec<&str> = self.targets.iter().map(|(name, _, _)| name).collect();
         if names.is_empty() {
             return Err(ToolError::unavailable("No message targets are set")
                 .with_hint("Describe them under messaging.targets in config.yaml."));
         }
-        let Some(name) = self.named(args) else {
+        let Some(name) = self.target_name(args) else {
             return Err(ToolError::invalid("target is missing").with("targets", names));
         };
         match self.targets.get(name) {
@@ -98,7 +98,7 @@ impl SendMessage {
 
 impl Tool for SendMessage {
     type Args = Args;
-    type Output = Answer;
+    type Output = SendMessageAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("send_message", "messaging")
@@ -123,10 +123,10 @@ impl Tool for SendMessage {
     }
 
     fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
-        if args.action == Action::List || args.dry_run {
+        if args.action == SendAction::List || args.dry_run {
             return Vec::new();
         }
-        let name = self.named(args).unwrap_or_default();
+        let name = self.target_name(args).unwrap_or_default();
         let mut effects = vec![Effect::name(Scope::MESSAGE_SEND, name)];
         if let Some((_, host)) = self.targets.get(name) {
             let resource = Resource::Host(host.to_owned());
@@ -145,35 +145,35 @@ impl Tool for SendMessage {
         Availability::Ready
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        if args.action == Action::List {
-            let listed = |(name, target, host): (&str, &Target, &str)| Listed {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<SendMessageAnswer, ToolError> {
+        if args.action == SendAction::List {
+            let listed = |(name, target, host): (&str, &MessageTarget, &str)| TargetListing {
                 name: name.to_owned(),
                 kind: target.kind(),
                 host: host.to_owned(),
             };
-            return Ok(Answer::Listed { targets: self.targets.iter().map(listed).collect() });
+            return Ok(SendMessageAnswer::Listed { targets: self.targets.iter().map(listed).collect() });
         }
-        let (name, target, host) = self.find(&args)?;
+        let (name, target, host) = self.find_target(&args)?;
         let text = args.message.unwrap_or_default();
         if text.trim().is_empty() {
             return Err(ToolError::invalid("message is missing or blank"));
         }
-        if text.chars().nth(LONGEST).is_some() {
-            return Err(ToolError::limit(format!("A message may have {LONGEST} characters"))
+        if text.chars().nth(MAX_MESSAGE_CHARS).is_some() {
+            return Err(ToolError::limit(format!("A message may have {MAX_MESSAGE_CHARS} characters"))
                 .with_hint("Send a summary, and say where the rest is."));
         }
         let title = args.title.filter(|title| !title.trim().is_empty());
-        let letter = Letter { title, text };
+        let letter = OutgoingMessage { title, text };
         let (kind, host) = (target.kind(), host.to_owned());
         if args.dry_run {
             let parts = letter.parts(target);
-            return Ok(Answer::Planned { dry_run: true, target: name, kind, host, parts });
+            return Ok(SendMessageAnswer::Planned { dry_run: true, target: name, kind, host, parts });
         }
         cx.check_grant(&Scope::MESSAGE_SEND, &Resource::Name(name.clone()))?;
         cx.check_grant(&Scope::NETWORK_SEND, &Resource::Host(host.clone()))?;
         let parts = messages::send(&self.targets, target, &host, &letter, cx).await?;
-        Ok(Answer::Sent { success: true, target: name, kind, host, parts })
+        Ok(SendMessageAnswer::Sent { success: true, target: name, kind, host, parts })
     }
 }
 

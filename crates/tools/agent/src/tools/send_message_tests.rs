@@ -104,7 +104,7 @@ fn targets(described: Value) -> Arc<dyn DynTool> {
         "secret://elsewhere" => Some("http://localhost:9/x".to_owned()),
         _ => None,
     };
-    with(Targets::read(&described, Arc::new(known)).unwrap())
+    with_targets(MessageTargets::from_settings(&described, Arc::new(known)).unwrap())
 }
 
 async fn call(tool: &Arc<dyn DynTool>, arguments: Value) -> Result<Value, ToolError> {

@@ -7,9 +7,9 @@ use hermes_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::patch::Wish;
-use crate::shape;
-use crate::tasks::{self, DOCUMENT, Outcome, Status, Task};
+use crate::todo_patch::TodoRequest;
+use crate::todo_schema;
+use crate::tasks::{self, TODO_DOCUMENT, TodoChangeReport, TodoStatus, TodoTask};
 
 #[derive(Debug, Default)]
 pub(crate) struct Todo;
@@ -18,17 +18,17 @@ pub(crate) struct Todo;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     #[serde(default)]
-    #[schemars(description = shape::TODOS)]
-    todos: Wish,
+    #[schemars(description = todo_schema::TODOS_DESCRIPTION)]
+    todos: TodoRequest,
     #[serde(default)]
-    #[schemars(description = shape::MERGE)]
+    #[schemars(description = todo_schema::MERGE_DESCRIPTION)]
     merge: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Plan {
-    todos: Vec<Task>,
-    summary: Summary,
+pub(crate) struct TodoList {
+    todos: Vec<TodoTask>,
+    summary: TodoSummary,
     /// How many items were over the limit and are not in the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<usize>,
@@ -38,7 +38,7 @@ pub(crate) struct Plan {
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Summary {
+struct TodoSummary {
     total: usize,
     pending: usize,
     in_progress: usize,
@@ -46,15 +46,15 @@ struct Summary {
     cancelled: usize,
 }
 
-impl Plan {
-    fn new(todos: Vec<Task>, Outcome { dropped, notes }: Outcome) -> Self {
-        let mut summary = Summary { total: todos.len(), ..Summary::default() };
+impl TodoList {
+    fn new(todos: Vec<TodoTask>, TodoChangeReport { dropped, notes }: TodoChangeReport) -> Self {
+        let mut summary = TodoSummary { total: todos.len(), ..TodoSummary::default() };
         for task in &todos {
             match task.status {
-                Status::Pending => summary.pending += 1,
-                Status::InProgress => summary.in_progress += 1,
-                Status::Completed => summary.completed += 1,
-                Status::Cancelled => summary.cancelled += 1,
+                TodoStatus::Pending => summary.pending += 1,
+                TodoStatus::InProgress => summary.in_progress += 1,
+                TodoStatus::Completed => summary.completed += 1,
+                TodoStatus::Cancelled => summary.cancelled += 1,
             }
         }
         Self { todos, summary, dropped: (dropped > 0).then_some(dropped), notes }
@@ -62,16 +62,16 @@ impl Plan {
 }
 
 impl Args {
-    fn serve(self, session: &Session) -> Result<Plan, SessionError> {
+    fn apply(self, session: &Session) -> Result<TodoList, SessionError> {
         match self.todos {
-            Wish::Read => session.read(DOCUMENT).map(|list| Plan::new(list, Outcome::default())),
-            Wish::Write(patches) => session.update(DOCUMENT, |list: &mut Vec<Task>| {
+            TodoRequest::Read => session.read(TODO_DOCUMENT).map(|list| TodoList::new(list, TodoChangeReport::default())),
+            TodoRequest::Write(patches) => session.update(TODO_DOCUMENT, |list: &mut Vec<TodoTask>| {
                 let outcome = if self.merge {
                     tasks::merge(list, patches)
                 } else {
                     tasks::replace(list, patches)
                 };
-                Plan::new(list.clone(), outcome)
+                TodoList::new(list.clone(), outcome)
             }),
         }
     }
@@ -79,7 +79,7 @@ impl Args {
 
 impl Tool for Todo {
     type Args = Args;
-    type Output = Plan;
+    type Output = TodoList;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("todo", "todo")
@@ -116,28 +116,28 @@ impl Tool for Todo {
     }
 
     fn overrides(&self) -> Option<SchemaOverride> {
-        Some(SchemaOverride::from_iter([("parameters".to_owned(), shape::strict())]))
+        Some(SchemaOverride::from_iter([("parameters".to_owned(), todo_schema::strict_parameters())]))
     }
 
     fn output_schema() -> Option<Value> {
-        Some(answer_schema::<Plan>())
+        Some(answer_schema::<TodoList>())
     }
 
     fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         let scope = match args.todos {
-            Wish::Write(_) => Scope::PLAN_WRITE,
-            Wish::Read => Scope::PLAN_READ,
+            TodoRequest::Write(_) => Scope::PLAN_WRITE,
+            TodoRequest::Read => Scope::PLAN_READ,
         };
-        vec![Effect::name(scope, DOCUMENT)]
+        vec![Effect::name(scope, TODO_DOCUMENT)]
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Plan, ToolError> {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<TodoList, ToolError> {
         let session = cx.session.clone();
         if !session.may_block() {
-            return Ok(args.serve(&session)?);
+            return Ok(args.apply(&session)?);
         }
         // Another process may hold the session's lock.
-        let work = tokio::task::spawn_blocking(move || args.serve(&session));
+        let work = tokio::task::spawn_blocking(move || args.apply(&session));
         let plan =
             work.await.map_err(|e| ToolError::internal(format!("The list was lost: {e}")))?;
         Ok(plan?)

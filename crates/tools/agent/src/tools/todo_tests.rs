@@ -144,7 +144,7 @@ fn models_are_shown_a_strict_schema() {
     assert_eq!(items["required"], json!(["id", "content", "status"]));
     for status in items["properties"]["status"]["enum"].as_array().unwrap() {
         let name = status.as_str().unwrap();
-        assert_eq!(serde_json::to_value(Status::from_name(name)).unwrap(), name);
+        assert_eq!(serde_json::to_value(TodoStatus::from_name(name)).unwrap(), name);
     }
     let lenient = tool.parameters();
     let names = |schema: &Value| {

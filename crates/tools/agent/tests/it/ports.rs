@@ -7,7 +7,7 @@ use hermes_cron::JobStore;
 use hermes_engine::{Caller, Engine};
 use hermes_memory::{MemoryLimits, MemoryStore};
 use hermes_testkit::contract::contains;
-use hermes_tools_agent::messages::Targets;
+use hermes_tools_agent::messages::MessageTargets;
 use serde_json::Value;
 
 /// The tools whose examples cannot work without a port.
@@ -26,7 +26,7 @@ impl UserPrompter for Obliging {
 async fn examples_work_where_there_are_ports() {
     let mut ran = 0;
     let described = serde_json::json!({"phone": {"kind": "ntfy", "topic": "mine"}});
-    let targets = Targets::read(&described, Arc::new(|_| None)).expect("a target");
+    let targets = MessageTargets::from_settings(&described, Arc::new(|_| None)).expect("a target");
     let mut tools = hermes_tools_agent::tools();
     tools.retain(|tool| tool.spec().name != "send_message");
     tools.push(hermes_tools_agent::send_message(targets));
@@ -72,7 +72,7 @@ async fn targets_of_messages_are_the_users_own_words() {
         "the whole family": {"kind": "ntfy", "topic": "mine", "server": "http://127.0.0.1:9"},
         "phone": {"kind": "ntfy", "topic": "mine"},
     });
-    let targets = Targets::read(&described, Arc::new(|_| None)).expect("targets");
+    let targets = MessageTargets::from_settings(&described, Arc::new(|_| None)).expect("targets");
     let folder = tempfile::tempdir().expect("a folder");
     let engine = Engine::builder()
         .spill_to(folder.path().join("spill"))

@@ -1,6 +1,6 @@
 //! What was said in earlier sessions: found, read, listed.
 
-mod shape;
+mod excerpts;
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use hermes_history::{
 };
 use serde::{Deserialize, Serialize};
 
-use shape::{Item, Recent, Said};
+use excerpts::{SessionExcerpt, SessionOverview, MessageExcerpt};
 
 /// What the effect names.
-const SESSIONS: &str = "sessions";
+const SESSIONS_RESOURCE: &str = "sessions";
 /// A session that is longer is shown without its middle.
-const WHOLE: usize = 30;
+const MAX_WHOLE_MESSAGES: usize = 30;
 /// So many of its first messages, and so many of its last.
-const ENDS: (usize, usize) = (20, 10);
+const HEAD_AND_TAIL_MESSAGES: (usize, usize) = (20, 10);
 /// Sessions that are parts of others' work.
-const HIDDEN: [&str; 2] = ["subagent", "tool"];
-const ROLES: [&str; 4] = ["user", "assistant", "tool", "system"];
+const HIDDEN_SOURCES: [&str; 2] = ["subagent", "tool"];
+const MESSAGE_ROLES: [&str; 4] = ["user", "assistant", "tool", "system"];
 
 #[derive(Debug, Default)]
 pub(crate) struct SessionSearch;
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[schemars(range(min = 1, max = 20))]
     window: Option<usize>,
     /// Order by time instead of by fit.
-    sort: Option<Order>,
+    sort: Option<SessionOrder>,
     /// Not before: a date, a date and time, or 2h, 3d, 1w ago.
     since: Option<String>,
     /// Only before.
@@ -60,24 +60,24 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Order {
+enum SessionOrder {
     Newest,
     Oldest,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "mode", rename_all = "lowercase")]
-pub(crate) enum Outcome {
+pub(crate) enum SessionSearchAnswer {
     Discover {
         query: String,
-        results: Vec<Item>,
+        results: Vec<SessionExcerpt>,
         count: usize,
         /// How many sessions have it.
         sessions_searched: usize,
     },
     Scroll {
         session_id: String,
-        messages: Vec<Said>,
+        messages: Vec<MessageExcerpt>,
         messages_before: usize,
         messages_after: usize,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,14 +87,14 @@ pub(crate) enum Outcome {
     },
     Read {
         #[serde(flatten)]
-        session: Recent,
-        messages: Vec<Said>,
+        session: SessionOverview,
+        messages: Vec<MessageExcerpt>,
         truncated: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         profile: Option<String>,
     },
     Browse {
-        results: Vec<Recent>,
+        results: Vec<SessionOverview>,
         count: usize,
     },
     /// What a model makes of it.
@@ -108,7 +108,7 @@ pub(crate) enum Outcome {
 
 impl Tool for SessionSearch {
     type Args = Args;
-    type Output = Outcome;
+    type Output = SessionSearchAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("session_search", "session_search")
@@ -136,16 +136,16 @@ impl Tool for SessionSearch {
     }
 
     fn effects(&self, _args: &Args, _at: &WorkingDir) -> Vec<Effect> {
-        vec![Effect::name(Scope::MEMORY_READ, SESSIONS)]
+        vec![Effect::name(Scope::MEMORY_READ, SESSIONS_RESOURCE)]
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Outcome, ToolError> {
-        cx.check_grant(&Scope::MEMORY_READ, &Resource::Name(SESSIONS.to_owned()))?;
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<SessionSearchAnswer, ToolError> {
+        cx.check_grant(&Scope::MEMORY_READ, &Resource::Name(SESSIONS_RESOURCE.to_owned()))?;
         let history = cx.ports.get::<HomeHistory>();
         let asker = cx.session.id().to_owned();
         let (summarize, query) = (args.summarize, args.query.clone());
         let work = tokio::task::spawn_blocking(move || {
-            Ask { args: &args, asker: &asker, history }.answer()
+            SessionSearchRequest { args: &args, calling_session: &asker, history }.answer()
         });
         let outcome = cx.run_until_cancelled(work).await?;
         let outcome =
@@ -157,30 +157,30 @@ impl Tool for SessionSearch {
             return Err(ToolError::unavailable("No model is here to sum it up")
                 .with_hint("Leave summarize out to get the messages."));
         };
-        let session_ids = outcome.sessions();
+        let session_ids = outcome.session_ids();
         if session_ids.is_empty() {
             return Ok(outcome);
         }
         let found = serde_json::to_string(&outcome)
             .map_err(|e| ToolError::internal(format!("It cannot be told: {e}")))?;
         cx.report_progress(None, "summing up");
-        let summary = cx.run_until_cancelled(model.summarize(prompt(query.as_deref(), &found))).await?;
+        let summary = cx.run_until_cancelled(model.summarize(summary_prompt(query.as_deref(), &found))).await?;
         let summary = summary.map_err(|why| {
             ToolError::unavailable(format!("It could not be summed up: {why}"))
                 .with_hint("Leave summarize out to get the messages.")
         })?;
-        Ok(Outcome::Summary { query, session_ids, summary })
+        Ok(SessionSearchAnswer::Summary { query, session_ids, summary })
     }
 }
 
-impl Outcome {
+impl SessionSearchAnswer {
     /// The sessions that it is about.
-    fn sessions(&self) -> Vec<String> {
+    fn session_ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = match self {
-            Self::Discover { results, .. } => results.iter().map(Item::session).collect(),
+            Self::Discover { results, .. } => results.iter().map(SessionExcerpt::session_id).collect(),
             Self::Scroll { session_id, .. } => vec![session_id.clone()],
-            Self::Read { session, .. } => vec![session.session()],
-            Self::Browse { results, .. } => results.iter().map(Recent::session).collect(),
+            Self::Read { session, .. } => vec![session.session_id()],
+            Self::Browse { results, .. } => results.iter().map(SessionOverview::session_id).collect(),
             Self::Summary { session_ids, .. } => session_ids.clone(),
         };
         ids.dedup();
@@ -189,7 +189,7 @@ impl Outcome {
 }
 
 /// What the model is asked. What was found is data, so it comes as JSON.
-fn prompt(query: Option<&str>, found: &str) -> String {
+fn summary_prompt(query: Option<&str>, found: &str) -> String {
     let about = match query {
         Some(query) => format!("what they say about {query:?}"),
         None => "what they are about".to_owned(),
@@ -203,15 +203,15 @@ fn prompt(query: Option<&str>, found: &str) -> String {
 }
 
 /// A question and who asks it.
-struct Ask<'a> {
+struct SessionSearchRequest<'a> {
     args: &'a Args,
     /// The session that asks.
-    asker: &'a str,
+    calling_session: &'a str,
     history: Option<Arc<HomeHistory>>,
 }
 
-impl Ask<'_> {
-    fn answer(&self) -> Result<Outcome, ToolError> {
+impl SessionSearchRequest<'_> {
+    fn answer(&self) -> Result<SessionSearchAnswer, ToolError> {
         let named = self.args.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
         let query = self.args.query.as_deref().map(str::trim).filter(|query| !query.is_empty());
         match (query, named, self.args.around_message_id) {
@@ -232,11 +232,11 @@ impl Ask<'_> {
         self.args.window.unwrap_or(5).clamp(1, 20)
     }
 
-    fn discover(&self, text: &str, session: Option<&str>) -> Result<Outcome, ToolError> {
+    fn discover(&self, text: &str, session: Option<&str>) -> Result<SessionSearchAnswer, ToolError> {
         let (reader, session) = match session {
             None => (self.reader()?, None),
             Some(id) => {
-                let (reader, session, _) = self.find(id)?;
+                let (reader, session, _) = self.find_session(id)?;
                 (Some(reader), Some(session))
             }
         };
@@ -244,12 +244,12 @@ impl Ask<'_> {
             text: text.to_owned(),
             roles: self.roles()?,
             session: session.as_ref().map(|session| session.id.clone()),
-            since: time("since", self.args.since.as_deref())?,
-            until: time("until", self.args.until.as_deref())?,
+            since: parse_time_argument("since", self.args.since.as_deref())?,
+            until: parse_time_argument("until", self.args.until.as_deref())?,
             sort: match self.args.sort {
                 None => HitOrder::Rank,
-                Some(Order::Newest) => HitOrder::Newest,
-                Some(Order::Oldest) => HitOrder::Oldest,
+                Some(SessionOrder::Newest) => HitOrder::Newest,
+                Some(SessionOrder::Oldest) => HitOrder::Oldest,
             },
             limit: self.limit(),
             ..MessageQuery::default()
@@ -257,36 +257,36 @@ impl Ask<'_> {
         let (results, sessions_searched) = match (reader, session) {
             (None, _) => (Vec::new(), 0),
             (Some(reader), Some(session)) => {
-                let hits = reader.search(&query).map_err(wrong)?.hits;
+                let hits = reader.search(&query).map_err(history_error)?.hits;
                 let items = hits.into_iter().map(|hit| {
                     let around = reader.messages_around(&session, hit.message, 1)?;
-                    Ok(Item::within(&session, hit, &around))
+                    Ok(SessionExcerpt::from_hit(&session, hit, &around))
                 });
-                (items.collect::<Result<_, _>>().map_err(wrong)?, 1)
+                (items.collect::<Result<_, _>>().map_err(history_error)?, 1)
             }
             (Some(reader), None) => {
-                let asker = Some(self.asker.to_owned());
+                let asker = Some(self.calling_session.to_owned());
                 let discovery = SessionQuery { query, window: self.window(), asker };
-                let (found, total) = reader.discover(&discovery).map_err(wrong)?;
-                (found.into_iter().map(Item::of).collect(), total)
+                let (found, total) = reader.discover(&discovery).map_err(history_error)?;
+                (found.into_iter().map(SessionExcerpt::from_found).collect(), total)
             }
         };
         let count = results.len();
-        Ok(Outcome::Discover { query: text.to_owned(), results, count, sessions_searched })
+        Ok(SessionSearchAnswer::Discover { query: text.to_owned(), results, count, sessions_searched })
     }
 
-    fn scroll(&self, id: &str, message: i64) -> Result<Outcome, ToolError> {
-        let (reader, mut session, profile) = self.find(id)?;
+    fn scroll(&self, id: &str, message: i64) -> Result<SessionSearchAnswer, ToolError> {
+        let (reader, mut session, profile) = self.find_session(id)?;
         let mut warning = None;
-        let found = reader.message(message).map_err(wrong)?;
+        let found = reader.message(message).map_err(history_error)?;
         let Some((owner, kept)) = found else {
             let session = session.id;
-            return Err(wrong(HistoryError::NoMessage { session, message }));
+            return Err(history_error(HistoryError::NoMessage { session, message }));
         };
         if owner.id != session.id {
             if !reader.are_related(&owner, &session) {
                 let session = session.id;
-                return Err(wrong(HistoryError::NoMessage { session, message }));
+                return Err(history_error(HistoryError::NoMessage { session, message }));
             }
             warning = Some(format!(
                 "Message {message} is in session {}, which belongs to {}",
@@ -295,19 +295,19 @@ impl Ask<'_> {
             session = owner;
         }
         // What was folded into a summary is no longer before the model's eyes.
-        if profile.is_none() && session.id == self.asker && kept.state == MessageState::Live {
+        if profile.is_none() && session.id == self.calling_session && kept.state == MessageState::Live {
             return Err(ToolError::invalid("That message is in the present conversation")
                 .with_hint("Look above; only earlier sessions are read here."));
         }
-        let around = reader.messages_around(&session, message, self.window()).map_err(wrong)?;
+        let around = reader.messages_around(&session, message, self.window()).map_err(history_error)?;
         let (first, last) =
             (around.first().map_or(message, |m| m.id), around.last().map_or(message, |m| m.id));
-        let (messages_before, _) = reader.count_around(&session, first).map_err(wrong)?;
-        let (_, messages_after) = reader.count_around(&session, last).map_err(wrong)?;
+        let (messages_before, _) = reader.count_around(&session, first).map_err(history_error)?;
+        let (_, messages_after) = reader.count_around(&session, last).map_err(history_error)?;
         let messages =
-            around.iter().map(|kept| Said::of(kept, Some(message), shape::SCROLL)).collect();
+            around.iter().map(|kept| MessageExcerpt::from_message(kept, Some(message), excerpts::MAX_SCROLL_CHARS)).collect();
         let session_id = session.id;
-        Ok(Outcome::Scroll {
+        Ok(SessionSearchAnswer::Scroll {
             session_id,
             messages,
             messages_before,
@@ -317,50 +317,50 @@ impl Ask<'_> {
         })
     }
 
-    fn read(&self, id: &str) -> Result<Outcome, ToolError> {
-        let (reader, session, profile) = self.find(id)?;
-        let mut kept = reader.messages(&session, MessageRange::First(WHOLE + 1)).map_err(wrong)?;
-        let truncated = kept.len() > WHOLE;
+    fn read(&self, id: &str) -> Result<SessionSearchAnswer, ToolError> {
+        let (reader, session, profile) = self.find_session(id)?;
+        let mut kept = reader.messages(&session, MessageRange::First(MAX_WHOLE_MESSAGES + 1)).map_err(history_error)?;
+        let truncated = kept.len() > MAX_WHOLE_MESSAGES;
         if truncated {
-            kept.truncate(ENDS.0);
-            kept.extend(reader.messages(&session, MessageRange::Last(ENDS.1)).map_err(wrong)?);
+            kept.truncate(HEAD_AND_TAIL_MESSAGES.0);
+            kept.extend(reader.messages(&session, MessageRange::Last(HEAD_AND_TAIL_MESSAGES.1)).map_err(history_error)?);
         }
-        let messages = kept.iter().map(|kept| Said::of(kept, None, shape::READ)).collect();
-        Ok(Outcome::Read { session: Recent::of(&session), messages, truncated, profile })
+        let messages = kept.iter().map(|kept| MessageExcerpt::from_message(kept, None, excerpts::MAX_READ_CHARS)).collect();
+        Ok(SessionSearchAnswer::Read { session: SessionOverview::from_session(&session), messages, truncated, profile })
     }
 
-    fn browse(&self) -> Result<Outcome, ToolError> {
+    fn browse(&self) -> Result<SessionSearchAnswer, ToolError> {
         let listing = SessionFilter {
             limit: self.limit() + 1,
-            excluded_sources: HIDDEN.map(str::to_owned).to_vec(),
-            since: time("since", self.args.since.as_deref())?,
-            until: time("until", self.args.until.as_deref())?,
+            excluded_sources: HIDDEN_SOURCES.map(str::to_owned).to_vec(),
+            since: parse_time_argument("since", self.args.since.as_deref())?,
+            until: parse_time_argument("until", self.args.until.as_deref())?,
             ..SessionFilter::default()
         };
         let sessions = match self.reader()? {
             None => Vec::new(),
-            Some(reader) => reader.sessions(&listing).map_err(wrong)?,
+            Some(reader) => reader.sessions(&listing).map_err(history_error)?,
         };
-        let others = sessions.iter().filter(|session| session.id != self.asker);
-        let results: Vec<Recent> = others.take(self.limit()).map(Recent::of).collect();
-        Ok(Outcome::Browse { count: results.len(), results })
+        let others = sessions.iter().filter(|session| session.id != self.calling_session);
+        let results: Vec<SessionOverview> = others.take(self.limit()).map(SessionOverview::from_session).collect();
+        Ok(SessionSearchAnswer::Browse { count: results.len(), results })
     }
 
     /// The sessions that are asked for; none if there are none yet.
     fn reader(&self) -> Result<Option<Arc<HistoryReader>>, ToolError> {
         let Some(history) = &self.history else { return Ok(None) };
         match self.args.profile.as_deref().filter(|name| !name.is_empty()) {
-            None => history.reader().map_err(wrong),
-            Some(name) => match history.profile_reader(name).map_err(wrong)? {
+            None => history.reader().map_err(history_error),
+            Some(name) => match history.profile_reader(name).map_err(history_error)? {
                 Some(reader) => Ok(Some(Arc::new(reader))),
-                None => Err(no_profile(history, name)),
+                None => Err(profile_not_found(history, name)),
             },
         }
     }
 
     /// A session, where it is, and the profile if it is another's.
-    fn find(&self, id: &str) -> Result<(Arc<HistoryReader>, SessionSummary, Option<String>), ToolError> {
-        let none = || wrong(HistoryError::NoSession(id.to_owned()));
+    fn find_session(&self, id: &str) -> Result<(Arc<HistoryReader>, SessionSummary, Option<String>), ToolError> {
+        let none = || history_error(HistoryError::NoSession(id.to_owned()));
         let history = self.history.as_ref().ok_or_else(none)?;
         let mut first = None;
         if let Some(reader) = self.reader()? {
@@ -380,7 +380,7 @@ impl Ask<'_> {
                 return Ok((Arc::new(reader), session, Some(name)));
             }
         }
-        Err(first.map_or_else(none, wrong))
+        Err(first.map_or_else(none, history_error))
     }
 
     fn roles(&self) -> Result<Vec<String>, ToolError> {
@@ -389,15 +389,15 @@ impl Ask<'_> {
         };
         let roles = filter.split(',').map(|role| role.trim().to_lowercase());
         let roles: Vec<String> = roles.filter(|role| !role.is_empty()).collect();
-        match roles.iter().find(|role| !ROLES.contains(&role.as_str())) {
+        match roles.iter().find(|role| !MESSAGE_ROLES.contains(&role.as_str())) {
             Some(other) => Err(ToolError::invalid(format!("Nobody has the role '{other}'"))
-                .with_hint(format!("The roles are {}.", ROLES.join(", ")))),
+                .with_hint(format!("The roles are {}.", MESSAGE_ROLES.join(", ")))),
             None => Ok(roles),
         }
     }
 }
 
-fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ToolError> {
+fn parse_time_argument(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ToolError> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
     let wrong = || {
         ToolError::invalid(format!("{name}: '{text}' is no point in time"))
@@ -406,7 +406,7 @@ fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ToolError> 
     parse_time(text).map(Some).ok_or_else(wrong)
 }
 
-fn no_profile(history: &HomeHistory, name: &str) -> ToolError {
+fn profile_not_found(history: &HomeHistory, name: &str) -> ToolError {
     let names = history.profiles();
     ToolError::not_found(format!("There are no sessions of a profile '{name}'")).with_hint(format!(
         "Profiles with sessions: {}.",
@@ -414,7 +414,7 @@ fn no_profile(history: &HomeHistory, name: &str) -> ToolError {
     ))
 }
 
-fn wrong(error: HistoryError) -> ToolError {
+fn history_error(error: HistoryError) -> ToolError {
     let hint = match &error {
         HistoryError::NoSession(_) => {
             "Call session_search without arguments for the latest sessions.".to_owned()

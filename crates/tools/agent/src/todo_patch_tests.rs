@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn task(item: &Value) -> Task {
-    Patch::deserialize(item).unwrap().into_task()
+fn task(item: &Value) -> TodoTask {
+    TodoPatch::deserialize(item).unwrap().into_task()
 }
 
 #[test]
 fn what_is_missing_is_filled_in() {
     let expected =
-        Task { id: "?".into(), content: "(no description)".into(), status: Status::Pending };
+        TodoTask { id: "?".into(), content: "(no description)".into(), status: TodoStatus::Pending };
     for item in [
         json!({}),
         json!({"id": null, "content": null, "status": null}),
@@ -35,7 +35,7 @@ fn what_is_no_object_is_shown_as_such() {
         json!([[{"id": 1}]]),
     ] {
         assert_eq!(task(&item).content, "(invalid item)", "{item}");
-        assert_eq!(Patch::deserialize(&item).unwrap().key(), "?");
+        assert_eq!(TodoPatch::deserialize(&item).unwrap().key(), "?");
     }
 }
 
@@ -52,11 +52,11 @@ fn scalars_are_read_as_text() {
 
 #[test]
 fn a_long_item_is_cut_at_a_character() {
-    let exact = "é".repeat(MAX_CONTENT);
+    let exact = "é".repeat(MAX_CONTENT_CHARS);
     assert_eq!(task(&json!({"content": exact.clone()})).content, exact);
     let cut = task(&json!({"content": format!("{exact}!")})).content;
-    assert_eq!(cut.chars().count(), MAX_CONTENT);
-    assert!(cut.starts_with('é') && cut.ends_with(CUT));
+    assert_eq!(cut.chars().count(), MAX_CONTENT_CHARS);
+    assert!(cut.starts_with('é') && cut.ends_with(TRUNCATION_MARK));
 }
 
 #[test]
@@ -67,18 +67,18 @@ fn depth_is_no_danger() {
     // Dropping so deep a value would recurse.
     std::mem::forget(item);
     let text = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
-    let error = Wish::deserialize(&Value::from(text)).unwrap_err();
+    let error = TodoRequest::deserialize(&Value::from(text)).unwrap_err();
     assert!(error.to_string().contains("a list of objects"), "{error}");
 }
 
 #[test]
 fn a_list_needs_one_object() {
     for list in [json!(["nope"]), json!([1, null, [{"id": "a"}]]), json!("[1, 2]")] {
-        let error = Wish::deserialize(&list).unwrap_err();
+        let error = TodoRequest::deserialize(&list).unwrap_err();
         assert!(error.to_string().contains("a list of objects"), "{list}: {error}");
     }
     for list in [json!([]), json!([1, {}]), json!("[]")] {
-        assert!(Wish::deserialize(&list).is_ok(), "{list}");
+        assert!(TodoRequest::deserialize(&list).is_ok(), "{list}");
     }
 }
 
@@ -87,9 +87,9 @@ proptest! {
     fn text_and_value_read_alike(ids in prop::collection::vec(prop::option::of("[a-z]{0,3}"), 0..6)) {
         let list: Vec<Value> = ids.iter().map(|id| json!({"id": id, "content": "x"})).collect();
         let text = Value::from(json!(list).to_string());
-        let (Wish::Write(a), Wish::Write(b)) = (
-            Wish::deserialize(&json!(list)).unwrap(),
-            Wish::deserialize(&text).unwrap(),
+        let (TodoRequest::Write(a), TodoRequest::Write(b)) = (
+            TodoRequest::deserialize(&json!(list)).unwrap(),
+            TodoRequest::deserialize(&text).unwrap(),
         ) else {
             return Err(TestCaseError::fail("a list must be written"));
         };

@@ -7,28 +7,28 @@ use hermes_core::JsonSchema;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use crate::patch::Wish;
+use crate::todo_patch::TodoRequest;
 
-pub(crate) const TODOS: &str =
+pub(crate) const TODOS_DESCRIPTION: &str =
     "List of all items by priority, or with merge of those that change. Leave out to read.";
-pub(crate) const MERGE: &str =
+pub(crate) const MERGE_DESCRIPTION: &str =
     "Update items by id and append new ones, instead of replacing the list.";
-const ID: &str = "Unique";
-const CONTENT: &str = "What to do";
+const ID_DESCRIPTION: &str = "Unique";
+const CONTENT_DESCRIPTION: &str = "What to do";
 
 /// The parameters as models are shown them.
-pub(crate) fn strict() -> Value {
+pub(crate) fn strict_parameters() -> Value {
     json!({
         "type": "object",
         "properties": {
             "todos": {
                 "type": "array",
-                "description": TODOS,
+                "description": TODOS_DESCRIPTION,
                 "items": {
                     "type": "object",
                     "properties": {
-                        "id": { "type": "string", "description": ID },
-                        "content": { "type": "string", "description": CONTENT },
+                        "id": { "type": "string", "description": ID_DESCRIPTION },
+                        "content": { "type": "string", "description": CONTENT_DESCRIPTION },
                         "status": {
                             "type": "string",
                             "enum": ["pending", "in_progress", "completed", "cancelled"]
@@ -37,7 +37,7 @@ pub(crate) fn strict() -> Value {
                     "required": ["id", "content", "status"]
                 }
             },
-            "merge": { "type": "boolean", "description": MERGE }
+            "merge": { "type": "boolean", "description": MERGE_DESCRIPTION }
         },
         "additionalProperties": false
     })
@@ -46,7 +46,7 @@ pub(crate) fn strict() -> Value {
 /// Without `type` or `enum`: the items are read leniently here, and what is no
 /// list must reach us as it is. Made to fit a stricter schema, a stray word or
 /// a single item would become a list and replace the tasks.
-impl JsonSchema for Wish {
+impl JsonSchema for TodoRequest {
     fn schema_name() -> Cow<'static, str> {
         "Items".into()
     }
@@ -59,8 +59,8 @@ impl JsonSchema for Wish {
         json_schema!({
             "items": {
                 "properties": {
-                    "id": { "description": ID },
-                    "content": { "description": CONTENT },
+                    "id": { "description": ID_DESCRIPTION },
+                    "content": { "description": CONTENT_DESCRIPTION },
                     "status": { "description": "pending, in_progress, completed or cancelled" }
                 }
             }

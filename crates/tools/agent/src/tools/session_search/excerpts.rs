@@ -5,18 +5,18 @@ use hermes_history::{FoundSession, MessageHit, StoredMessage, SessionSummary, Me
 use serde::Serialize;
 
 /// The most characters of a message, by where it is shown.
-pub(super) const SCROLL: usize = 2_000;
-pub(super) const READ: usize = 1_000;
-const AROUND: usize = 600;
-const BOOKEND: usize = 300;
+pub(super) const MAX_SCROLL_CHARS: usize = 2_000;
+pub(super) const MAX_READ_CHARS: usize = 1_000;
+const MAX_CONTEXT_CHARS: usize = 600;
+const MAX_BOOKEND_CHARS: usize = 300;
 /// The message that was looked for gets more room.
-const ANCHOR: usize = 1_500;
+const MAX_ANCHOR_CHARS: usize = 1_500;
 /// The most characters of a call's arguments.
-const ARGUMENTS: usize = 200;
+const MAX_ARGUMENT_CHARS: usize = 200;
 
 /// A session that was found.
 #[derive(Debug, Serialize)]
-pub(crate) struct Item {
+pub(crate) struct SessionExcerpt {
     session_id: String,
     when: String,
     source: String,
@@ -30,10 +30,10 @@ pub(crate) struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     snippet: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    bookend_start: Vec<Said>,
-    messages: Vec<Said>,
+    bookend_start: Vec<MessageExcerpt>,
+    messages: Vec<MessageExcerpt>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    bookend_end: Vec<Said>,
+    bookend_end: Vec<MessageExcerpt>,
     #[serde(skip_serializing_if = "Option::is_none")]
     messages_before: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,29 +42,29 @@ pub(crate) struct Item {
     parent_session_id: Option<String>,
 }
 
-impl Item {
-    pub(super) fn session(&self) -> String {
+impl SessionExcerpt {
+    pub(super) fn session_id(&self) -> String {
         self.session_id.clone()
     }
 
-    pub(super) fn of(found: FoundSession) -> Self {
+    pub(super) fn from_found(found: FoundSession) -> Self {
         let FoundSession { session, hit, beginning, around, end, before, after } = found;
-        let ends = |kept: &[StoredMessage]| kept.iter().map(|kept| Said::of(kept, None, BOOKEND)).collect();
+        let ends = |kept: &[StoredMessage]| kept.iter().map(|kept| MessageExcerpt::from_message(kept, None, MAX_BOOKEND_CHARS)).collect();
         Self {
             bookend_start: ends(&beginning),
             bookend_end: ends(&end),
             messages_before: Some(before),
             messages_after: Some(after),
-            ..Self::at(&session, hit, &around)
+            ..Self::build(&session, hit, &around)
         }
     }
 
     /// One of several places in a session.
-    pub(super) fn within(session: &SessionSummary, hit: MessageHit, around: &[StoredMessage]) -> Self {
-        Self::at(session, Some(hit), around)
+    pub(super) fn from_hit(session: &SessionSummary, hit: MessageHit, around: &[StoredMessage]) -> Self {
+        Self::build(session, Some(hit), around)
     }
 
-    fn at(session: &SessionSummary, hit: Option<MessageHit>, around: &[StoredMessage]) -> Self {
+    fn build(session: &SessionSummary, hit: Option<MessageHit>, around: &[StoredMessage]) -> Self {
         let anchor = hit.as_ref().map(|hit| hit.message);
         let when = hit.as_ref().map_or(session.started, |hit| hit.at);
         let role = hit.as_ref().map(|hit| hit.role.clone());
@@ -78,7 +78,7 @@ impl Item {
             match_message_id: anchor,
             snippet: hit.map(|hit| hit.snippet),
             bookend_start: Vec::new(),
-            messages: around.iter().map(|kept| Said::of(kept, anchor, AROUND)).collect(),
+            messages: around.iter().map(|kept| MessageExcerpt::from_message(kept, anchor, MAX_CONTEXT_CHARS)).collect(),
             bookend_end: Vec::new(),
             messages_before: None,
             messages_after: None,
@@ -89,7 +89,7 @@ impl Item {
 
 /// A session of a list.
 #[derive(Debug, Serialize)]
-pub(crate) struct Recent {
+pub(crate) struct SessionOverview {
     session_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -102,12 +102,12 @@ pub(crate) struct Recent {
     parent_session_id: Option<String>,
 }
 
-impl Recent {
-    pub(super) fn session(&self) -> String {
+impl SessionOverview {
+    pub(super) fn session_id(&self) -> String {
         self.session_id.clone()
     }
 
-    pub(super) fn of(session: &SessionSummary) -> Self {
+    pub(super) fn from_session(session: &SessionSummary) -> Self {
         Self {
             session_id: session.id.clone(),
             title: session.title.clone(),
@@ -123,7 +123,7 @@ impl Recent {
 
 /// A message.
 #[derive(Debug, Serialize)]
-pub(crate) struct Said {
+pub(crate) struct MessageExcerpt {
     id: i64,
     role: &'static str,
     content: String,
@@ -133,7 +133,7 @@ pub(crate) struct Said {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Asked>,
+    tool_calls: Vec<ToolCallExcerpt>,
     /// Whether it sums up what came before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     summary: bool,
@@ -142,30 +142,30 @@ pub(crate) struct Said {
 }
 
 #[derive(Debug, Serialize)]
-struct Asked {
+struct ToolCallExcerpt {
     id: String,
     name: String,
     arguments: String,
 }
 
-impl Said {
-    pub(super) fn of(kept: &StoredMessage, anchor: Option<i64>, most: usize) -> Self {
+impl MessageExcerpt {
+    pub(super) fn from_message(kept: &StoredMessage, anchor: Option<i64>, most: usize) -> Self {
         let anchor = anchor == Some(kept.id);
         let answers = kept.answered_call();
-        let most = if anchor { most.max(ANCHOR) } else { most };
+        let most = if anchor { most.max(MAX_ANCHOR_CHARS) } else { most };
         Self {
             id: kept.id,
             role: kept.role(),
-            content: clip(&kept.message.text(), most),
+            content: elide_middle(&kept.message.text(), most),
             timestamp: kept.at.to_string(),
             tool_name: answers.map(|(tool, _)| tool.to_owned()),
             tool_call_id: answers.map(|(_, call)| call.to_owned()),
             tool_calls: kept
                 .calls()
-                .map(|(id, name, arguments)| Asked {
+                .map(|(id, name, arguments)| ToolCallExcerpt {
                     id: id.to_owned(),
                     name: name.to_owned(),
-                    arguments: clip(arguments, ARGUMENTS),
+                    arguments: elide_middle(arguments, MAX_ARGUMENT_CHARS),
                 })
                 .collect(),
             summary: kept.state == MessageState::Summary,
@@ -175,7 +175,7 @@ impl Said {
 }
 
 /// The beginning and the end of a long text, and how much is left out.
-fn clip(text: &str, most: usize) -> String {
+fn elide_middle(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
         return text.to_owned();

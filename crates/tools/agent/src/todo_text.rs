@@ -3,26 +3,26 @@
 
 use hermes_core::{Session, SessionError};
 
-use crate::tasks::{DOCUMENT, Status, Task};
+use crate::tasks::{TODO_DOCUMENT, TodoStatus, TodoTask};
 
 /// The list, a line for each task: `[ ]` to do, `[>]` under way, `[x]` done,
 /// `[-]` cancelled.
 pub fn todo_lines(session: &Session) -> Result<Vec<String>, SessionError> {
-    let tasks: Vec<Task> = session.read(DOCUMENT)?;
+    let tasks: Vec<TodoTask> = session.read(TODO_DOCUMENT)?;
     Ok(tasks
         .iter()
-        .map(|task| format!("{} {}", mark(task.status), on_one_line(&task.content)))
+        .map(|task| format!("{} {}", checkbox(task.status), on_one_line(&task.content)))
         .collect())
 }
 
 /// What a model must be told of the list once it no longer sees the calls that
 /// made it: what is still to do. None if nothing is.
 pub fn todo_reminder(session: &Session) -> Result<Option<String>, SessionError> {
-    let tasks: Vec<Task> = session.read(DOCUMENT)?;
-    let open = tasks.iter().filter(|t| matches!(t.status, Status::Pending | Status::InProgress));
+    let tasks: Vec<TodoTask> = session.read(TODO_DOCUMENT)?;
+    let open = tasks.iter().filter(|t| matches!(t.status, TodoStatus::Pending | TodoStatus::InProgress));
     let lines: Vec<String> = open
         .map(|t| {
-            format!("- {} {}. {}", mark(t.status), on_one_line(&t.id), on_one_line(&t.content))
+            format!("- {} {}. {}", checkbox(t.status), on_one_line(&t.id), on_one_line(&t.content))
         })
         .collect();
     if lines.is_empty() {
@@ -31,12 +31,12 @@ pub fn todo_reminder(session: &Session) -> Result<Option<String>, SessionError> 
     Ok(Some(format!("Your task list (the todo tool), as far as it is open:\n{}", lines.join("\n"))))
 }
 
-fn mark(status: Status) -> &'static str {
+fn checkbox(status: TodoStatus) -> &'static str {
     match status {
-        Status::Pending => "[ ]",
-        Status::InProgress => "[>]",
-        Status::Completed => "[x]",
-        Status::Cancelled => "[-]",
+        TodoStatus::Pending => "[ ]",
+        TodoStatus::InProgress => "[>]",
+        TodoStatus::Completed => "[x]",
+        TodoStatus::Cancelled => "[-]",
     }
 }
 
@@ -46,5 +46,5 @@ fn on_one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
+#[path = "todo_text_tests.rs"]
 mod tests;

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn task(id: &str, content: &str, status: Status) -> Task {
-    Task { id: id.into(), content: content.into(), status }
+fn task(id: &str, content: &str, status: TodoStatus) -> TodoTask {
+    TodoTask { id: id.into(), content: content.into(), status }
 }
 
 #[test]
@@ -12,12 +12,12 @@ fn every_state_has_its_mark_and_only_open_tasks_are_told_again() {
     assert_eq!(todo_lines(&session).unwrap(), [""; 0]);
     assert_eq!(todo_reminder(&session).unwrap(), None);
     session
-        .update(DOCUMENT, |list: &mut Vec<Task>| {
+        .update(TODO_DOCUMENT, |list: &mut Vec<TodoTask>| {
             *list = vec![
-                task("1", "read the\ncode", Status::Completed),
-                task("2", "mend it\n- [ ] 9. not a task", Status::InProgress),
-                task("3", "ship it", Status::Pending),
-                task("4", "celebrate", Status::Cancelled),
+                task("1", "read the\ncode", TodoStatus::Completed),
+                task("2", "mend it\n- [ ] 9. not a task", TodoStatus::InProgress),
+                task("3", "ship it", TodoStatus::Pending),
+                task("4", "celebrate", TodoStatus::Cancelled),
             ];
         })
         .unwrap();
@@ -27,6 +27,6 @@ fn every_state_has_its_mark_and_only_open_tasks_are_told_again() {
     );
     let told = todo_reminder(&session).unwrap().unwrap();
     assert!(told.ends_with("- [>] 2. mend it - [ ] 9. not a task\n- [ ] 3. ship it"), "{told}");
-    session.update(DOCUMENT, |list: &mut Vec<Task>| list.retain(|t| t.id == "1")).unwrap();
+    session.update(TODO_DOCUMENT, |list: &mut Vec<TodoTask>| list.retain(|t| t.id == "1")).unwrap();
     assert_eq!(todo_reminder(&session).unwrap(), None);
 }

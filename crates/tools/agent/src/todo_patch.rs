@@ -1,0 +1,265 @@
+//! The lenient reading of what a caller wants done to a list of tasks: an item
+//! that is badly written becomes a visible item, not a failed call.
+
+use std::fmt;
+
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::notes::{TodoNotes, shorten_word};
+use crate::tasks::{TodoStatus, TodoTask};
+
+/// The most characters in an item, the marker among them.
+pub(crate) const MAX_CONTENT_CHARS: usize = 4_000;
+
+const TRUNCATION_MARK: &str = "… [truncated]";
+const NO_ID: &str = "?";
+const NO_CONTENT: &str = "(no description)";
+const NOT_AN_ITEM: &str = "(invalid item)";
+
+/// Look at the list, or change it.
+#[derive(Debug, Default)]
+pub(crate) enum TodoRequest {
+    /// Nothing was given.
+    #[default]
+    Read,
+    /// These were, perhaps as text.
+    Write(Vec<TodoPatch>),
+}
+
+impl<'de> Deserialize<'de> for TodoRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TodoRequestVisitor)
+    }
+}
+
+struct TodoRequestVisitor;
+
+impl<'de> Visitor<'de> for TodoRequestVisitor {
+    type Value = TodoRequest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("todos as a list of {id, content, status}")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<TodoRequest, E> {
+        Ok(TodoRequest::Read)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<TodoRequest, E> {
+        let patches = serde_json::from_str(text).map_err(|_| {
+            E::custom("todos is text that holds no list; expected a list of {id, content, status}")
+        })?;
+        write_request(patches)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<TodoRequest, A::Error> {
+        let mut patches = Vec::new();
+        while let Some(patch) = seq.next_element()? {
+            patches.push(patch);
+        }
+        write_request(patches)
+    }
+}
+
+/// A list without a single object says nothing about tasks; written, it would
+/// only wipe out those that are there.
+fn write_request<E: Error>(patches: Vec<TodoPatch>) -> Result<TodoRequest, E> {
+    if !patches.is_empty() && patches.iter().all(|patch| patch.is_not_object) {
+        return Err(E::custom("todos must be a list of objects: {id, content, status}"));
+    }
+    Ok(TodoRequest::Write(patches))
+}
+
+/// What a caller says about one task: any part of it may be missing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct TodoPatch {
+    /// What the task is known by.
+    pub(crate) id: Option<String>,
+    content: Option<String>,
+    status: Option<TodoStatus>,
+    /// A status that has no meaning, as the caller wrote it.
+    unknown_status: Option<String>,
+    /// It was no object.
+    is_not_object: bool,
+}
+
+impl TodoPatch {
+    fn invalid() -> Self {
+        Self { content: Some(NOT_AN_ITEM.to_owned()), is_not_object: true, ..Self::default() }
+    }
+
+    fn set_status(&mut self, name: Option<String>) {
+        self.status = name.as_deref().and_then(TodoStatus::from_name);
+        self.unknown_status = name.filter(|_| self.status.is_none());
+    }
+
+    /// The id by which the task is found.
+    pub(crate) fn key(&self) -> &str {
+        self.id.as_deref().unwrap_or(NO_ID)
+    }
+
+    /// Notes what is odd about it: the `number`th item, which is a task of its
+    /// own if `is_new`, and otherwise changes one.
+    pub(crate) fn note_problems(&self, number: usize, is_new: bool, notes: &mut TodoNotes) {
+        if self.is_not_object {
+            return notes.add(|| format!("Item {number} is no object."));
+        }
+        if self.id.is_none() {
+            notes.add(|| format!("Item {number} has no id and got '{NO_ID}'."));
+        }
+        if is_new && self.content.is_none() {
+            notes.add(|| format!("Item {number} has no content."));
+        }
+        if let Some(name) = &self.unknown_status {
+            let became = if is_new { "set to pending" } else { "left as it was" };
+            notes.add(|| format!("Item {number}: unknown status '{}', {became}.", shorten_word(name)));
+        }
+    }
+
+    /// The task that it describes, with what is missing filled in.
+    pub(crate) fn into_task(self) -> TodoTask {
+        TodoTask {
+            id: self.id.unwrap_or_else(|| NO_ID.to_owned()),
+            content: self.content.unwrap_or_else(|| NO_CONTENT.to_owned()),
+            status: self.status.unwrap_or_default(),
+        }
+    }
+
+    /// Changes what is given, and nothing else.
+    pub(crate) fn apply(self, task: &mut TodoTask) {
+        if let Some(content) = self.content {
+            task.content = content;
+        }
+        if let Some(status) = self.status {
+            task.status = status;
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TodoPatch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TodoPatchVisitor)
+    }
+}
+
+struct TodoPatchVisitor;
+
+impl<'de> Visitor<'de> for TodoPatchVisitor {
+    type Value = TodoPatch;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an item")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TodoPatch, A::Error> {
+        let mut patch = TodoPatch::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "id" => patch.id = map.next_value::<LenientText>()?.0,
+                "content" => patch.content = map.next_value::<LenientText>()?.0.map(truncate_content),
+                "status" => patch.set_status(map.next_value::<LenientText>()?.0),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(patch)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<TodoPatch, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(TodoPatch::invalid())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<TodoPatch, E> {
+        Ok(TodoPatch::invalid())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<TodoPatch, E> {
+        Ok(TodoPatch::invalid())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<TodoPatch, E> {
+        Ok(TodoPatch::invalid())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<TodoPatch, E> {
+        Ok(TodoPatch::invalid())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<TodoPatch, E> {
+        Ok(TodoPatch::invalid())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<TodoPatch, E> {
+        Ok(TodoPatch::invalid())
+    }
+}
+
+/// A field as text, if it says anything. What is nested is passed over rather
+/// than copied, however deep it is.
+struct LenientText(Option<String>);
+
+impl<'de> Deserialize<'de> for LenientText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LenientTextVisitor)
+    }
+}
+
+struct LenientTextVisitor;
+
+impl<'de> Visitor<'de> for LenientTextVisitor {
+    type Value = LenientText;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<LenientText, E> {
+        let text = text.trim();
+        Ok(LenientText((!text.is_empty()).then(|| text.to_owned())))
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<LenientText, E> {
+        Ok(LenientText(Some(flag.to_string())))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<LenientText, E> {
+        Ok(LenientText(Some(number.to_string())))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<LenientText, E> {
+        Ok(LenientText(Some(number.to_string())))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<LenientText, E> {
+        Ok(LenientText(Some(number.to_string())))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<LenientText, E> {
+        Ok(LenientText(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<LenientText, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(LenientText(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LenientText, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(LenientText(None))
+    }
+}
+
+fn truncate_content(content: String) -> String {
+    if content.char_indices().nth(MAX_CONTENT_CHARS).is_none() {
+        return content;
+    }
+    let kept = MAX_CONTENT_CHARS - TRUNCATION_MARK.chars().count();
+    content.chars().take(kept).chain(TRUNCATION_MARK.chars()).collect()
+}
+
+#[cfg(test)]
+#[path = "todo_patch_tests.rs"]
+mod tests;
