@@ -12,18 +12,18 @@ use hermes_exec::StdinSource;
 use hermes_files::{FileChange, ExistingFile, FileAccess};
 use serde::Serialize;
 
-use crate::program::{Bench, Program, Ran, fresh};
+use crate::program::{ProgramRunner, ProgramCommand, ProgramRun, unique_name};
 
 /// How long it may take to look around.
-const LOOK: Duration = Duration::from_secs(30);
+const SURVEY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a call waits for others to be done with a file.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest file whose content is compared.
-const LARGEST: u64 = 4 * 1024 * 1024;
+const MAX_COMPARED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The path that a call is about, and the folder that its programs run in or
 /// below: the working folder for what is in it.
-pub(crate) fn places(at: &WorkingDir, path: Option<&str>) -> (PathBuf, PathBuf) {
+pub(crate) fn resolve_paths(at: &WorkingDir, path: Option<&str>) -> (PathBuf, PathBuf) {
     let path = at.resolve(path.unwrap_or("."));
     if path.starts_with(at.cwd()) {
         return (path, at.cwd().to_owned());
@@ -36,7 +36,7 @@ pub(crate) fn places(at: &WorkingDir, path: Option<&str>) -> (PathBuf, PathBuf) 
 
 /// What a call that runs a program on this path does.
 pub(crate) fn effects(at: &WorkingDir, path: Option<&str>, writes: bool) -> Vec<Effect> {
-    let (path, top) = places(at, path);
+    let (path, top) = resolve_paths(at, path);
     let mut effects =
         vec![Effect::path(Scope::CODE_EXECUTE, top), Effect::path(Scope::FILE_READ, &path)];
     if writes {
@@ -47,23 +47,23 @@ pub(crate) fn effects(at: &WorkingDir, path: Option<&str>, writes: bool) -> Vec<
 
 /// A call at work.
 #[derive(Debug)]
-pub(crate) struct Desk<'a> {
+pub(crate) struct CheckContext<'a> {
     pub(crate) cx: &'a ToolContext,
-    pub(crate) bench: Bench<'a>,
+    pub(crate) runner: ProgramRunner<'a>,
     pub(crate) survey: ProjectSurvey,
     pub(crate) path: PathBuf,
     /// When its time is up.
-    pub(crate) until: Instant,
+    pub(crate) deadline: Instant,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> CheckContext<'a> {
     /// The error if the files there call for no such tool.
-    pub(crate) fn nothing<'n>(
+    pub(crate) fn no_tool_error<'n>(
         &self,
         what: &str,
         names: impl Iterator<Item = &'n str>,
     ) -> ToolError {
-        let path = self.show(&self.path);
+        let path = self.display_path(&self.path);
         ToolError::not_found(format!("No {what} is known for what is at {path}")).with_hint(format!(
             "Its files name none, and none is usual for them. Give another path, or 'tool': {}.",
             names.collect::<Vec<_>>().join(", ")
@@ -71,21 +71,21 @@ impl<'a> Desk<'a> {
     }
 
     /// Looks around a path.
-    pub(crate) async fn at(
+    pub(crate) async fn open(
         cx: &'a ToolContext,
         path: Option<&str>,
         limit: Duration,
     ) -> Result<Self, ToolError> {
-        let (path, top) = places(&cx.working_dir, path);
+        let (path, top) = resolve_paths(&cx.working_dir, path);
         cx.check_grant(&Scope::CODE_EXECUTE, &Resource::Path(top.clone()))?;
         cx.check_grant(&Scope::FILE_READ, &Resource::Path(path.clone()))?;
         let limit = cx.remaining().map_or(limit, |left| left.mul_f64(0.95).min(limit));
         let until = Instant::now() + limit;
-        let bench = Bench::of(cx).await?.plain();
-        let marker = fresh();
+        let bench = ProgramRunner::for_call(cx).await?.without_colors();
+        let marker = unique_name();
         let words = [OsString::from("-c"), SURVEY_SCRIPT.into(), "sh".into()];
         let ran = bench
-            .run(Program {
+            .run(ProgramCommand {
                 name: "look around",
                 program: "sh".into(),
                 arguments: words
@@ -94,7 +94,7 @@ impl<'a> Desk<'a> {
                     .collect(),
                 directory: cx.working_dir.cwd(),
                 input: StdinSource::Empty,
-                until: until.min(Instant::now() + LOOK),
+                deadline: until.min(Instant::now() + SURVEY_TIMEOUT),
             })
             .await?;
         let survey = ProjectSurvey::parse(&marker, &ran.raw).map_err(|unseen| match unseen {
@@ -104,10 +104,10 @@ impl<'a> Desk<'a> {
             SurveyError::Unparsable => ToolError::internal(format!(
                 "What is around {} could not be found out: {}",
                 path.display(),
-                ran.complaint()
+                ran.error_excerpt()
             )),
         })?;
-        Ok(Self { cx, bench, survey, path, until })
+        Ok(Self { cx, runner: bench, survey, path, deadline: until })
     }
 
     /// Runs a program with these words.
@@ -117,22 +117,22 @@ impl<'a> Desk<'a> {
         words: &[String],
         folder: &Path,
         input: StdinSource,
-    ) -> Result<Ran, ToolError> {
+    ) -> Result<ProgramRun, ToolError> {
         let name = program.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        self.bench
-            .run(Program {
+        self.runner
+            .run(ProgramCommand {
                 name: &name,
                 program: program.into(),
                 arguments: words.iter().map(OsString::from).collect(),
                 directory: folder,
                 input,
-                until: self.until,
+                deadline: self.deadline,
             })
             .await
     }
 
     /// A path from the working folder on, if it is in it.
-    pub(crate) fn show(&self, path: &Path) -> String {
+    pub(crate) fn display_path(&self, path: &Path) -> String {
         let cwd = self.cx.working_dir.cwd();
         match path.strip_prefix(cwd) {
             Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
@@ -142,15 +142,15 @@ impl<'a> Desk<'a> {
     }
 
     /// The command as somebody would type it.
-    pub(crate) fn command(&self, program: &Path, words: &[String]) -> String {
-        const MOST: usize = 300;
+    pub(crate) fn command_line(&self, program: &Path, words: &[String]) -> String {
+        const MAX_COMMAND_CHARS: usize = 300;
         let name = match self.survey.programs.values().any(|known| known == program) {
             true => program.file_name().map_or(program, Path::new),
             false => program,
         };
-        let words = [self.show(name)].into_iter().chain(words.iter().cloned());
-        let text = words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ");
-        match text.char_indices().nth(MOST) {
+        let words = [self.display_path(name)].into_iter().chain(words.iter().cloned());
+        let text = words.map(|word| shell_quote(&word)).collect::<Vec<_>>().join(" ");
+        match text.char_indices().nth(MAX_COMMAND_CHARS) {
             Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
             None => text,
         }
@@ -158,23 +158,23 @@ impl<'a> Desk<'a> {
 
     /// The content of a file; none if it is not there or too large.
     pub(crate) async fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
-        if self.bench.is_here() {
-            return self.read_here(path);
+        if self.runner.is_local() {
+            return self.read_local(path);
         }
         let words =
-            ["-c".to_owned(), format!("head -c {} -- \"$1\"", LARGEST + 1), "sh".to_owned()];
+            ["-c".to_owned(), format!("head -c {} -- \"$1\"", MAX_COMPARED_BYTES + 1), "sh".to_owned()];
         let words: Vec<_> = words.into_iter().chain([path.display().to_string()]).collect();
         let ran = self.run(Path::new("sh"), &words, self.survey.base_dir(), StdinSource::Empty).await?;
-        Ok(Some(ran.raw).filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_small(bytes)))
+        Ok(Some(ran.raw).filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_comparable(bytes)))
     }
 
     /// Writes a file that still holds what was read.
     pub(crate) async fn write(&self, file: &Path, old: &[u8], new: &[u8]) -> Result<(), ToolError> {
         let changed = || {
-            let name = self.show(file);
+            let name = self.display_path(file);
             ToolError::conflict(format!("{name} was changed by somebody else meanwhile"))
         };
-        if !self.bench.is_here() {
+        if !self.runner.is_local() {
             let words = [
                 "-c".to_owned(),
                 "cat > \"$1\"".to_owned(),
@@ -187,13 +187,13 @@ impl<'a> Desk<'a> {
             let here = self.survey.base_dir();
             let input = StdinSource::Bytes(new.to_vec());
             let ran = self.run(Path::new("sh"), &words, here, input).await?;
-            return match ran.code() {
+            return match ran.exit_code() {
                 0 => Ok(()),
-                _ => Err(ToolError::conflict(ran.complaint())),
+                _ => Err(ToolError::conflict(ran.error_excerpt())),
             };
         }
         let cx = self.cx;
-        let hold = FileAccess::new(cx).lock(&[file], PATIENCE, &cx.cancel)?;
+        let hold = FileAccess::new(cx).lock(&[file], LOCK_TIMEOUT, &cx.cancel)?;
         if hold.read(file)?.as_deref() != Some(old) {
             return Err(changed());
         }
@@ -202,25 +202,25 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    fn read_here(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
+    fn read_local(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         let file = match FileAccess::new(self.cx).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let mut bytes = Vec::new();
-        file.take(LARGEST + 1)
+        file.take(MAX_COMPARED_BYTES + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| ToolError::io(path.display(), &error))?;
-        Ok(Some(bytes).filter(|bytes| is_small(bytes)))
+        Ok(Some(bytes).filter(|bytes| is_comparable(bytes)))
     }
 }
 
-fn is_small(bytes: &[u8]) -> bool {
-    bytes.len() as u64 <= LARGEST
+fn is_comparable(bytes: &[u8]) -> bool {
+    bytes.len() as u64 <= MAX_COMPARED_BYTES
 }
 
-fn quote(word: &str) -> String {
+fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -239,7 +239,7 @@ pub(crate) struct ChangedFile {
 /// What became of files: which, and the differences in as much room as there
 /// is.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct FileChanges {
     pub(crate) files: Vec<ChangedFile>,
     pub(crate) diff: String,
     /// Files whose difference did not fit.
@@ -247,9 +247,9 @@ pub(crate) struct Changes {
 }
 
 /// Characters of all differences.
-const ROOM: usize = 20_000;
+const MAX_DIFF_BYTES: usize = 20_000;
 
-impl Changes {
+impl FileChanges {
     /// Adds a file, if it differs.
     pub(crate) fn add(&mut self, name: &str, before: &[u8], after: &[u8]) {
         use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions};
@@ -265,7 +265,7 @@ impl Changes {
             lines_removed: stat.removed,
         });
         let (old_name, new_name) = (format!("a/{name}"), format!("b/{name}"));
-        let limit = ROOM.saturating_sub(self.diff.len());
+        let limit = MAX_DIFF_BYTES.saturating_sub(self.diff.len());
         let layout = DiffLayout { limit, line_limit: 500, ..DiffLayout::full(&old_name, &new_name) };
         let told = diff.unified(&layout);
         if limit < 200 || (told.omitted_lines > 0 && !self.diff.is_empty()) {
@@ -280,7 +280,7 @@ impl Changes {
 }
 
 /// The error for a tool that is not installed.
-pub(crate) fn missing(name: &str, install: &str) -> ToolError {
+pub(crate) fn not_installed_error(name: &str, install: &str) -> ToolError {
     ToolError::unavailable(format!("{name} is not installed"))
         .with_hint(format!("Install it with: {install}"))
         .with("tool", name)
@@ -289,23 +289,23 @@ pub(crate) fn missing(name: &str, install: &str) -> ToolError {
 
 /// Whether a program has ended in a way that says that it is not there after
 /// all: a stand-in that leads nowhere, or a toolchain without this part.
-pub(crate) fn is_missing(ran: &Ran) -> bool {
-    ran.code() == 127 || ran.stderr.contains("is not installed for the toolchain")
+pub(crate) fn is_not_installed(ran: &ProgramRun) -> bool {
+    ran.exit_code() == 127 || ran.stderr.contains("is not installed for the toolchain")
 }
 
 /// The error for a name that no tool has.
-pub(crate) fn unknown(name: &str, all: &[&str]) -> ToolError {
+pub(crate) fn unknown_tool_error(name: &str, all: &[&str]) -> ToolError {
     ToolError::invalid(format!("There is no tool '{name}' for this"))
         .with_hint(format!("Leave 'tool' out, or give one of: {}.", all.join(", ")))
 }
 
 /// A limit in seconds, kept within sense.
-pub(crate) fn limit(seconds: Option<u64>, usual: u64) -> Duration {
+pub(crate) fn time_limit(seconds: Option<u64>, usual: u64) -> Duration {
     Duration::from_secs(seconds.unwrap_or(usual).clamp(1, 3_600))
 }
 
 /// Seconds in a form that people read.
-pub(crate) fn seconds(time: Duration) -> f64 {
+pub(crate) fn rounded_seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 100.0).round() / 100.0
 }
 

@@ -11,7 +11,7 @@ fn what_a_call_declares_is_where_it_runs() {
         (Some(".."), "/w", "/w"),
     ];
     for (path, target, top) in cases {
-        assert_eq!(places(&at, path), (target.into(), top.into()), "{path:?}");
+        assert_eq!(resolve_paths(&at, path), (target.into(), top.into()), "{path:?}");
     }
     let effects = effects(&at, Some("src"), true);
     let told: Vec<_> = effects.iter().map(ToString::to_string).collect();
@@ -22,15 +22,15 @@ fn what_a_call_declares_is_where_it_runs() {
 
 #[test]
 fn words_are_quoted_as_a_shell_wants_them() {
-    assert_eq!(quote("--format=json"), "--format=json");
-    assert_eq!(quote("a b"), "'a b'");
-    assert_eq!(quote("it's"), r"'it'\''s'");
-    assert_eq!(quote(""), "''");
+    assert_eq!(shell_quote("--format=json"), "--format=json");
+    assert_eq!(shell_quote("a b"), "'a b'");
+    assert_eq!(shell_quote("it's"), r"'it'\''s'");
+    assert_eq!(shell_quote(""), "''");
 }
 
 #[test]
 fn differences_keep_to_their_room() {
-    let mut changes = Changes::default();
+    let mut changes = FileChanges::default();
     changes.add("same", b"a", b"a");
     changes.add("a.txt", b"one\ntwo\n", b"one\nthree\n");
     assert_eq!(changes.diff, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n");
@@ -39,6 +39,6 @@ fn differences_keep_to_their_room() {
     changes.add("b.txt", b"one\n", b"two\n");
     assert_eq!(changes.files.len(), 3);
     assert_eq!(changes.unshown, 1);
-    assert!(changes.diff.len() <= ROOM + 100 && changes.diff.ends_with("-one\n+two\n"));
+    assert!(changes.diff.len() <= MAX_DIFF_BYTES + 100 && changes.diff.ends_with("-one\n+two\n"));
     assert_eq!(changes.files[1].lines_added, 20_000);
 }

@@ -15,12 +15,12 @@ use hermes_exec::{ProcessExit, KILL_GRACE, StdinSource, Job, JobRegistry, Comman
 use hermes_secrets::own_env;
 
 /// How often one hears of a program that runs.
-const TICK: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes of each output that are looked at.
-const MOST: usize = 16 * 1024 * 1024;
+const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The variables that tell programs where to keep what they can make again.
-const CACHES: [(&str, &str); 5] = [
+const CACHE_VARIABLES: [(&str, &str); 5] = [
     ("XDG_CACHE_HOME", ""),
     ("GOCACHE", "go-build"),
     ("GOLANGCI_LINT_CACHE", "golangci-lint"),
@@ -29,26 +29,26 @@ const CACHES: [(&str, &str); 5] = [
 ];
 
 /// A name that nothing else has.
-pub(crate) fn fresh() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
+pub(crate) fn unique_name() -> String {
+    static NEXT_SEQUENCE: AtomicU64 = AtomicU64::new(0);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.unwrap_or_default().as_nanos();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let number = NEXT_SEQUENCE.fetch_add(1, Ordering::Relaxed);
     format!("hermes-{:x}-{now:x}-{number:x}", std::process::id())
 }
 
 /// Where a call runs its programs.
 #[derive(Debug)]
-pub(crate) struct Bench<'a> {
+pub(crate) struct ProgramRunner<'a> {
     cx: &'a ToolContext,
     jobs: Arc<JobRegistry>,
     environment: BTreeMap<OsString, OsString>,
-    is_here: bool,
+    is_local: bool,
 }
 
 /// A program to be run.
 #[derive(Debug)]
-pub(crate) struct Program<'a> {
+pub(crate) struct ProgramCommand<'a> {
     /// What it is called in messages.
     pub(crate) name: &'a str,
     pub(crate) program: OsString,
@@ -56,50 +56,50 @@ pub(crate) struct Program<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) input: StdinSource,
     /// When it is ended.
-    pub(crate) until: Instant,
+    pub(crate) deadline: Instant,
 }
 
 /// What became of it.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ProgramRun {
     /// How it ended; none if it was ended because its time was up.
     pub(crate) exit: Option<ProcessExit>,
-    pub(crate) after: Duration,
+    pub(crate) elapsed: Duration,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     /// Both outputs, as they were written.
     pub(crate) raw: Vec<u8>,
     /// Whether it printed more than is looked at.
-    pub(crate) is_cut: bool,
+    pub(crate) is_truncated: bool,
     /// Whether all of that is its output, and none its complaints.
-    pub(crate) is_pure: bool,
+    pub(crate) is_stdout_only: bool,
     job: Arc<Job>,
     directory: PathBuf,
 }
 
-impl Ran {
+impl ProgramRun {
     /// The code that a shell would give it.
-    pub(crate) fn code(&self) -> i32 {
+    pub(crate) fn exit_code(&self) -> i32 {
         self.exit.map_or(124, ProcessExit::code)
     }
 
     /// What it printed, byte for byte; if it has complained as well, cleaned.
     pub(crate) fn stdout_bytes(&self) -> Vec<u8> {
-        if self.is_pure { self.raw.clone() } else { self.stdout.clone().into_bytes() }
+        if self.is_stdout_only { self.raw.clone() } else { self.stdout.clone().into_bytes() }
     }
 
     /// What the sandbox has stopped, as far as these texts tell.
-    pub(crate) fn stops<'a>(&self, told: impl IntoIterator<Item = &'a String>) -> Vec<SandboxStop> {
+    pub(crate) fn sandbox_stops<'a>(&self, told: impl IntoIterator<Item = &'a String>) -> Vec<SandboxStop> {
         let told: Vec<&str> = told.into_iter().map(String::as_str).collect();
         self.job.stops(&told.join("\n"), &self.directory)
     }
 
     /// The end of what it complained of, or else of what it printed.
-    pub(crate) fn complaint(&self) -> String {
+    pub(crate) fn error_excerpt(&self) -> String {
         let said = [&self.stderr, &self.stdout].into_iter().find(|text| !text.trim().is_empty());
         let text = said.map_or("", |text| text.trim());
         let mut told = tail(text, 1_500).to_owned();
-        for stop in self.stops([&self.stdout, &self.stderr]) {
+        for stop in self.sandbox_stops([&self.stdout, &self.stderr]) {
             let SandboxStop { what, rule, allow, .. } = stop;
             told.push_str(&format!("\nStopped by the sandbox: {what} ({rule}). Allow it: {allow}"));
         }
@@ -117,9 +117,9 @@ pub(crate) fn tail(text: &str, most: usize) -> &str {
     cut.split_once('\n').map_or(cut, |(_, rest)| rest)
 }
 
-impl<'a> Bench<'a> {
+impl<'a> ProgramRunner<'a> {
     /// That of a call.
-    pub(crate) async fn of(cx: &'a ToolContext) -> Result<Self, ToolError> {
+    pub(crate) async fn for_call(cx: &'a ToolContext) -> Result<Self, ToolError> {
         let jobs = JobRegistry::from_context(cx);
         let around = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
         let is_here = around.host.is_none();
@@ -129,16 +129,16 @@ impl<'a> Bench<'a> {
             // Walls keep programs from the user's caches, and some do nothing
             // without one; a session's own cannot reach another's.
             let folder = jobs.scratch(cx.session.id())?.join("cache");
-            for (name, inner) in CACHES {
+            for (name, inner) in CACHE_VARIABLES {
                 let value = || folder.join(inner).into_os_string();
                 environment.entry(OsString::from(name)).or_insert_with(value);
             }
         }
-        Ok(Self { cx, environment, jobs, is_here })
+        Ok(Self { cx, environment, jobs, is_local: is_here })
     }
 
     /// Programs are told to print without colours.
-    pub(crate) fn plain(mut self) -> Self {
+    pub(crate) fn without_colors(mut self) -> Self {
         for name in ["FORCE_COLOR", "CLICOLOR_FORCE"] {
             self.environment.remove(std::ffi::OsStr::new(name));
         }
@@ -148,13 +148,13 @@ impl<'a> Bench<'a> {
     }
 
     /// Whether that is this machine, with its files.
-    pub(crate) fn is_here(&self) -> bool {
-        self.is_here
+    pub(crate) fn is_local(&self) -> bool {
+        self.is_local
     }
 
     /// A folder for temporary files that programs may write in.
-    pub(crate) fn scratch(&self) -> Result<PathBuf, ToolError> {
-        if self.is_here {
+    pub(crate) fn scratch_dir(&self) -> Result<PathBuf, ToolError> {
+        if self.is_local {
             return self.jobs.scratch(self.cx.session.id());
         }
         let said = self.environment.get(std::ffi::OsStr::new("TMPDIR"));
@@ -163,9 +163,9 @@ impl<'a> Bench<'a> {
 
     /// Runs a program to its end, or to the end of its time. It has ended
     /// then, and so has all that it started.
-    pub(crate) async fn run(&self, what: Program<'_>) -> Result<Ran, ToolError> {
+    pub(crate) async fn run(&self, what: ProgramCommand<'_>) -> Result<ProgramRun, ToolError> {
         self.cx.check_cancelled()?;
-        let confinement = match (&self.cx.confinement, self.is_here) {
+        let confinement = match (&self.cx.confinement, self.is_local) {
             (Some(held), true) => {
                 let mut held = (**held).clone();
                 held.write.push(self.jobs.scratch(self.cx.session.id())?);
@@ -184,17 +184,17 @@ impl<'a> Bench<'a> {
             confinement,
         };
         let job = self.jobs.start(what.name.to_owned(), order).await?;
-        let ended = self.wait(&job, what.name, what.until, what.directory).await;
+        let ended = self.wait(&job, what.name, what.deadline, what.directory).await;
         let log = job.log();
-        let stdout = log.stream_summary(OutputStream::Stdout, MOST);
-        let ran = Ran {
+        let stdout = log.stream_summary(OutputStream::Stdout, MAX_OUTPUT_BYTES);
+        let ran = ProgramRun {
             exit: ended,
-            after: job.age(),
-            is_cut: stdout.is_cut,
+            elapsed: job.age(),
+            is_truncated: stdout.is_cut,
             stdout: stdout.text,
-            stderr: log.stream_summary(OutputStream::Stderr, MOST).text,
-            raw: log.read_from(0, MOST).bytes,
-            is_pure: log.stream_summary(OutputStream::Stderr, 1).total_bytes == 0,
+            stderr: log.stream_summary(OutputStream::Stderr, MAX_OUTPUT_BYTES).text,
+            raw: log.read_from(0, MAX_OUTPUT_BYTES).bytes,
+            is_stdout_only: log.stream_summary(OutputStream::Stderr, 1).total_bytes == 0,
             directory: what.directory.to_owned(),
             job: Arc::clone(&job),
         };
@@ -209,7 +209,7 @@ impl<'a> Bench<'a> {
     async fn wait(&self, job: &Job, name: &str, until: Instant, folder: &Path) -> Option<ProcessExit> {
         let mut vouched = None;
         loop {
-            let next = until.min(Instant::now() + TICK);
+            let next = until.min(Instant::now() + PROGRESS_INTERVAL);
             let patience = WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
             match job.wait(&patience).await {
                 WaitOutcome::Ended(ended) => {

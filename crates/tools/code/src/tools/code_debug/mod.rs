@@ -12,18 +12,18 @@ use hermes_core::{
 use hermes_debug::{ValueLimits, DebuggeeStatus, SessionReservation, DebugSession, DebugSessions, ResumeKind, DebugTarget, DebugVariable};
 use serde::Deserialize;
 
-use report::{Output, Report};
-use start::Start;
+use report::{Output, DebugReport};
+use start::PendingLaunch;
 
 mod report;
 mod start;
 
 /// Seconds that a program may run before it is paused.
-const LIMIT: u64 = 60;
+const DEFAULT_TIMEOUT_SECS: u64 = 60;
 /// How long a program that was asked to pause is waited for.
-const PAUSE: Duration = Duration::from_secs(3);
+const PAUSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often one hears of a program that runs.
-const TICK: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct CodeDebug {
@@ -33,7 +33,7 @@ pub(crate) struct CodeDebug {
 /// What to do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum DebugAction {
     #[default]
     Run,
     Continue,
@@ -53,7 +53,7 @@ enum Action {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct At {
+struct BreakpointArgs {
     file: Option<String>,
     #[schemars(with = "Option<i64>")]
     line: Option<u64>,
@@ -69,7 +69,7 @@ struct At {
 pub(crate) struct Args {
     /// Default run.
     #[serde(default)]
-    action: Action,
+    action: DebugAction,
     /// Default: the last.
     session: Option<String>,
     /// File to run, or -m and a Python module.
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     env: Option<BTreeMap<String, String>>,
     /// File and line, or function. hit: only the n-th time; log: print this and go on.
     #[serde(default)]
-    breakpoints: Vec<At>,
+    breakpoints: Vec<BreakpointArgs>,
     /// uncaught (default), user_uncaught, raised, none, or exception classes; entry; libraries, too.
     stop_on: Option<Vec<String>>,
     /// 0 is the innermost.
@@ -135,46 +135,46 @@ impl Tool for CodeDebug {
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
-        if args.action == Action::List {
+        if args.action == DebugAction::List {
             return Vec::new();
         }
-        let folder = start::folder(args, at);
+        let folder = start::working_dir(args, at);
         let mut effects = vec![
             Effect::path(Scope::CODE_EXECUTE, &folder),
             Effect::path(Scope::FILE_READ, &folder),
         ];
-        if let Some(file) = start::file(args, at).filter(|file| !file.starts_with(&folder)) {
+        if let Some(file) = start::program_file(args, at).filter(|file| !file.starts_with(&folder)) {
             effects.push(Effect::path(Scope::FILE_READ, file));
         }
         effects
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        if args.action == Action::List {
+        if args.action == DebugAction::List {
             return Ok(report::list(&self.sessions.owned_by(cx.session.id()), cx));
         }
-        let folder = start::folder(&args, &cx.working_dir);
+        let folder = start::working_dir(&args, &cx.working_dir);
         cx.check_grant(&Scope::CODE_EXECUTE, &Resource::Path(folder.clone()))?;
         cx.check_grant(&Scope::FILE_READ, &Resource::Path(folder))?;
         let until = deadline(args.timeout, cx);
         match args.action {
-            Action::Run => {
+            DebugAction::Run => {
                 let place = self.sessions.reserve(cx.session.id(), args.session.as_deref())?;
-                let start = Start::of(&args, cx).await?;
+                let start = PendingLaunch::from_args(&args, cx).await?;
                 let id = place.name.clone();
-                self.begin(start, (id, Some(place)), until, &args, cx).await
+                self.start_session(start, (id, Some(place)), until, &args, cx).await
             }
-            Action::Restart => {
+            DebugAction::Restart => {
                 let old = self.sessions.get(cx.session.id(), args.session.as_deref())?;
                 let _turn = old.call_lock.lock().await;
-                let start = Start::again(&old, cx).await?;
+                let start = PendingLaunch::for_restart(&old, cx).await?;
                 old.end().await;
-                self.begin(start, (old.id.clone(), None), until, &args, cx).await
+                self.start_session(start, (old.id.clone(), None), until, &args, cx).await
             }
             _ => {
                 let session = self.sessions.get(cx.session.id(), args.session.as_deref())?;
                 let _turn = cx.run_until_cancelled(session.call_lock.lock()).await?;
-                self.act(&session, until, &args, cx).await
+                self.perform_action(&session, until, &args, cx).await
             }
         }
     }
@@ -186,19 +186,19 @@ impl Tool for CodeDebug {
 
 impl CodeDebug {
     /// Starts a program and waits for its first stop.
-    async fn begin(
+    async fn start_session(
         &self,
-        start: Start,
+        start: PendingLaunch,
         (id, place): (String, Option<SessionReservation>),
         until: Instant,
         args: &Args,
         cx: &ToolContext,
     ) -> Result<Output, ToolError> {
-        let session = cx.run_until_cancelled(start.begin(id, cx)).await??;
+        let session = cx.run_until_cancelled(start.start(id, cx)).await??;
         self.sessions.add(Arc::clone(&session));
         // It is among those that are kept now.
         drop(place);
-        let told = self.settle(&session, until, args, cx).await;
+        let told = self.wait_for_stop(&session, until, args, cx).await;
         if told.as_ref().is_err_and(|_| cx.cancel.is_cancelled()) {
             // Nobody has heard of it.
             self.sessions.remove(&session);
@@ -207,7 +207,7 @@ impl CodeDebug {
         told
     }
 
-    async fn act(
+    async fn perform_action(
         &self,
         session: &Arc<DebugSession>,
         until: Instant,
@@ -215,57 +215,57 @@ impl CodeDebug {
         cx: &ToolContext,
     ) -> Result<Output, ToolError> {
         let step = match args.action {
-            Action::StepOver => ResumeKind::Over,
-            Action::StepInto => ResumeKind::Into,
-            Action::StepOut => ResumeKind::Out,
+            DebugAction::StepOver => ResumeKind::Over,
+            DebugAction::StepInto => ResumeKind::Into,
+            DebugAction::StepOut => ResumeKind::Out,
             _ => ResumeKind::Continue,
         };
         match args.action {
-            Action::Continue | Action::StepOver | Action::StepInto | Action::StepOut => {
+            DebugAction::Continue | DebugAction::StepOver | DebugAction::StepInto | DebugAction::StepOut => {
                 // One that still runs is waited for.
-                if args.action != Action::Continue || session.status() != DebuggeeStatus::Running {
+                if args.action != DebugAction::Continue || session.status() != DebuggeeStatus::Running {
                     session.resume(step).await?;
                 }
-                self.settle(session, until, args, cx).await
+                self.wait_for_stop(session, until, args, cx).await
             }
-            Action::Pause => {
+            DebugAction::Pause => {
                 if session.status() == DebuggeeStatus::Running {
                     session.pause().await?;
                 }
-                let met = session.wait(Instant::now() + PAUSE, &cx.cancel).await?;
-                Report::new(session, cx, args).of(met).await
+                let met = session.wait(Instant::now() + PAUSE_TIMEOUT, &cx.cancel).await?;
+                DebugReport::new(session, cx, args).describe_state(met).await
             }
-            Action::Stop => {
+            DebugAction::Stop => {
                 session.end().await;
                 self.sessions.remove(session);
-                let mut output = Report::new(session, cx, args).of(session.status()).await?;
+                let mut output = DebugReport::new(session, cx, args).describe_state(session.status()).await?;
                 output.add_note("The session is over.");
                 Ok(output)
             }
-            Action::Variables | Action::Evaluate => {
-                let frame = report::frame(session, args.frame).await?;
-                let value = look_at(session, frame, args).await?;
-                Report::new(session, cx, args).value(value, frame).await
+            DebugAction::Variables | DebugAction::Evaluate => {
+                let frame = report::selected_frame(session, args.frame).await?;
+                let value = inspect_values(session, frame, args).await?;
+                DebugReport::new(session, cx, args).value(value, frame).await
             }
-            Action::SetBreakpoints => {
-                let wanted = start::wanted(&args.breakpoints, &session.launch.cwd, cx)?;
-                start::check(&wanted, session, cx).await?;
+            DebugAction::SetBreakpoints => {
+                let wanted = start::breakpoint_requests(&args.breakpoints, &session.launch.cwd, cx)?;
+                start::check_breakpoint_files(&wanted, session, cx).await?;
                 session.add_breakpoints(wanted).await?;
-                Ok(Report::new(session, cx, args).breakpoints())
+                Ok(DebugReport::new(session, cx, args).breakpoints())
             }
-            Action::ClearBreakpoints => {
-                let gone = clear(session, args, cx).await?;
-                let mut output = Report::new(session, cx, args).breakpoints();
+            DebugAction::ClearBreakpoints => {
+                let gone = clear_breakpoints(session, args, cx).await?;
+                let mut output = DebugReport::new(session, cx, args).breakpoints();
                 output.add_note(&format!("{gone} taken away."));
                 Ok(output)
             }
-            _ => Report::new(session, cx, args).of(session.status()).await,
+            _ => DebugReport::new(session, cx, args).describe_state(session.status()).await,
         }
     }
 
     /// Waits for a stop. A program that takes too long is paused, so that one
     /// sees where it is.
-    async fn settle(
+    async fn wait_for_stop(
         &self,
         session: &Arc<DebugSession>,
         until: Instant,
@@ -274,7 +274,7 @@ impl CodeDebug {
     ) -> Result<Output, ToolError> {
         let began = Instant::now();
         let met = loop {
-            let next = until.min(Instant::now() + TICK);
+            let next = until.min(Instant::now() + PROGRESS_INTERVAL);
             match session.wait(next, &cx.cancel).await? {
                 DebuggeeStatus::Running if next < until => {
                     let seconds = began.elapsed().as_secs();
@@ -284,11 +284,11 @@ impl CodeDebug {
             }
         };
         if met != DebuggeeStatus::Running {
-            return Report::new(session, cx, args).of(met).await;
+            return DebugReport::new(session, cx, args).describe_state(met).await;
         }
         let asked = session.pause().await;
-        let met = session.wait(Instant::now() + PAUSE, &cx.cancel).await?;
-        let mut output = Report::new(session, cx, args).of(met.clone()).await?;
+        let met = session.wait(Instant::now() + PAUSE_TIMEOUT, &cx.cancel).await?;
+        let mut output = DebugReport::new(session, cx, args).describe_state(met.clone()).await?;
         let seconds = began.elapsed().as_secs();
         output.add_note(&match (met, asked) {
             (DebuggeeStatus::Stopped(_), _) => {
@@ -312,8 +312,8 @@ impl CodeDebug {
 }
 
 /// The variables or the value that somebody wants to see.
-async fn look_at(session: &DebugSession, frame: usize, args: &Args) -> Result<Vec<DebugVariable>, ToolError> {
-    let is_statement = args.action == Action::Evaluate;
+async fn inspect_values(session: &DebugSession, frame: usize, args: &Args) -> Result<Vec<DebugVariable>, ToolError> {
+    let is_statement = args.action == DebugAction::Evaluate;
     let text = match is_statement {
         true => Some(args.expression.as_ref().ok_or_else(|| {
             ToolError::invalid("There is nothing to evaluate").with_hint("Give 'expression'.")
@@ -330,7 +330,7 @@ async fn look_at(session: &DebugSession, frame: usize, args: &Args) -> Result<Ve
 }
 
 /// Takes the named breakpoints away, or all.
-async fn clear(session: &DebugSession, args: &Args, cx: &ToolContext) -> Result<usize, ToolError> {
+async fn clear_breakpoints(session: &DebugSession, args: &Args, cx: &ToolContext) -> Result<usize, ToolError> {
     if args.breakpoints.is_empty() {
         return session.retain_breakpoints(|_| false).await;
     }
@@ -353,13 +353,13 @@ async fn clear(session: &DebugSession, args: &Args, cx: &ToolContext) -> Result<
 }
 
 fn deadline(seconds: Option<u64>, cx: &ToolContext) -> Instant {
-    let limit = Duration::from_secs(seconds.unwrap_or(LIMIT).clamp(1, 3_600));
+    let limit = Duration::from_secs(seconds.unwrap_or(DEFAULT_TIMEOUT_SECS).clamp(1, 3_600));
     // There must be time to pause it and to tell.
-    let left = cx.remaining().map(|left| left.saturating_sub(PAUSE * 2).mul_f64(0.9));
+    let left = cx.remaining().map(|left| left.saturating_sub(PAUSE_TIMEOUT * 2).mul_f64(0.9));
     Instant::now() + left.map_or(limit, |left| left.min(limit))
 }
 
 /// Whether a target is a test.
-fn is_test(target: &DebugTarget) -> bool {
+fn is_test_target(target: &DebugTarget) -> bool {
     matches!(target, DebugTarget::Test { .. })
 }

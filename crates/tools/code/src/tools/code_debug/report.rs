@@ -11,22 +11,22 @@ use hermes_exec::{CapturedCommand, StdinSource, JobRegistry, CommandSpec};
 use hermes_files::FileAccess;
 use serde::Serialize;
 
-use super::{Action, Args, is_test};
+use super::{DebugAction, Args, is_test_target};
 
 /// Lines around the one that it stopped at.
-const AROUND: u64 = 4;
+const CONTEXT_LINES: u64 = 4;
 /// The last line that is looked for.
-const LAST: u64 = 200_000;
+const MAX_SOURCE_LINE: u64 = 200_000;
 /// Frames that are shown, of the project and of others.
-const OWN: usize = 20;
-const OTHERS: usize = 10;
+const MAX_PROJECT_FRAMES: usize = 20;
+const MAX_LIBRARY_FRAMES: usize = 10;
 /// Bytes of output.
-const OUTPUT: usize = 8_000;
+const MAX_OUTPUT_BYTES: usize = 8_000;
 
 /// What a program is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum DebugRunStatus {
     Stopped,
     Running,
     Ended,
@@ -36,7 +36,7 @@ enum Status {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
-    status: Status,
+    status: DebugRunStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// Why it has stopped.
@@ -47,10 +47,10 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hit_breakpoints: Vec<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<Location>,
+    location: Option<CodeLocation>,
     /// Frames of the project first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    stack: Vec<Shown>,
+    stack: Vec<FrameSummary>,
     /// How many frames there are, if not all are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     frames_total: Option<usize>,
@@ -67,13 +67,13 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     breakpoints: Vec<Breakpoint>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    sessions: Vec<Listed>,
+    sessions: Vec<DebugSessionRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Location {
+struct CodeLocation {
     file: String,
     line: u64,
     function: String,
@@ -84,7 +84,7 @@ struct Location {
 }
 
 #[derive(Debug, Serialize)]
-struct Shown {
+struct FrameSummary {
     frame: usize,
     function: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,18 +95,18 @@ struct Shown {
 }
 
 #[derive(Debug, Serialize)]
-struct Listed {
+struct DebugSessionRow {
     session: String,
     program: String,
     debugger: &'static str,
-    status: Status,
+    status: DebugRunStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
     breakpoints: usize,
 }
 
 impl Output {
-    fn empty(status: Status) -> Self {
+    fn empty(status: DebugRunStatus) -> Self {
         Self {
             status,
             session: None,
@@ -140,12 +140,12 @@ impl Output {
 /// The answer to `list`.
 pub(super) fn list(sessions: &[Arc<DebugSession>], cx: &ToolContext) -> Output {
     let one = |session: &Arc<DebugSession>| {
-        let (status, exit_code) = status(&session.status());
-        Listed {
+        let (status, exit_code) = run_status(&session.status());
+        DebugSessionRow {
             session: session.id.clone(),
             program: match session.launch.target.file() {
                 Some(file) if session.launch.target.display_name() == file.display().to_string() => {
-                    show(file, cx)
+                    display_path(file, cx)
                 }
                 _ => session.launch.target.display_name(),
             },
@@ -155,7 +155,7 @@ pub(super) fn list(sessions: &[Arc<DebugSession>], cx: &ToolContext) -> Output {
             breakpoints: session.breakpoints().len(),
         }
     };
-    let mut output = Output::empty(Status::Listed);
+    let mut output = Output::empty(DebugRunStatus::Listed);
     output.sessions = sessions.iter().map(one).collect();
     if output.sessions.is_empty() {
         output.add_note("Nothing is being debugged.");
@@ -163,25 +163,25 @@ pub(super) fn list(sessions: &[Arc<DebugSession>], cx: &ToolContext) -> Output {
     output
 }
 
-fn status(met: &DebuggeeStatus) -> (Status, Option<i64>) {
+fn run_status(met: &DebuggeeStatus) -> (DebugRunStatus, Option<i64>) {
     match met {
-        DebuggeeStatus::Stopped(_) => (Status::Stopped, None),
-        DebuggeeStatus::Running => (Status::Running, None),
-        DebuggeeStatus::Ended(code) => (Status::Ended, *code),
+        DebuggeeStatus::Stopped(_) => (DebugRunStatus::Stopped, None),
+        DebuggeeStatus::Running => (DebugRunStatus::Running, None),
+        DebuggeeStatus::Ended(code) => (DebugRunStatus::Ended, *code),
     }
 }
 
 /// The frame that is meant: the one that was said, or the one that is shown.
-pub(super) async fn frame(session: &DebugSession, said: Option<usize>) -> Result<usize, ToolError> {
+pub(super) async fn selected_frame(session: &DebugSession, said: Option<usize>) -> Result<usize, ToolError> {
     match (said, session.status()) {
         (Some(frame), _) => Ok(frame),
-        (None, DebuggeeStatus::Stopped(stop)) => Ok(chosen(&stop, &session.stack().await?)),
+        (None, DebuggeeStatus::Stopped(stop)) => Ok(relevant_frame(&stop, &session.stack().await?)),
         (None, _) => Ok(0),
     }
 }
 
 /// The frame that is worth a look: of an exception in a library, the project's.
-fn chosen(stop: &StopEvent, frames: &[StackFrame]) -> usize {
+fn relevant_frame(stop: &StopEvent, frames: &[StackFrame]) -> usize {
     let is_plain = ["breakpoint", "function breakpoint", "step", "entry"];
     if is_plain.contains(&stop.reason.as_str()) && !is_panic(stop, frames) {
         return 0;
@@ -196,29 +196,29 @@ fn is_panic(stop: &StopEvent, frames: &[StackFrame]) -> bool {
 }
 
 /// A path as somebody would write it.
-fn show(path: &Path, cx: &ToolContext) -> String {
+fn display_path(path: &Path, cx: &ToolContext) -> String {
     path.strip_prefix(cx.working_dir.cwd()).unwrap_or(path).display().to_string()
 }
 
 /// The answer of a call in the making.
 #[derive(Debug)]
-pub(super) struct Report<'a> {
+pub(super) struct DebugReport<'a> {
     session: &'a Arc<DebugSession>,
     cx: &'a ToolContext,
     args: &'a Args,
 }
 
-impl<'a> Report<'a> {
+impl<'a> DebugReport<'a> {
     pub(super) fn new(session: &'a Arc<DebugSession>, cx: &'a ToolContext, args: &'a Args) -> Self {
         Self { session, cx, args }
     }
 
-    fn begin(&self, met: &DebuggeeStatus) -> Output {
-        let (status, exit_code) = status(met);
+    fn base_output(&self, met: &DebuggeeStatus) -> Output {
+        let (status, exit_code) = run_status(met);
         let mut output = Output::empty(status);
         output.session = Some(self.session.id.clone());
         output.exit_code = exit_code;
-        let printed = self.session.take_output(OUTPUT);
+        let printed = self.session.take_output(MAX_OUTPUT_BYTES);
         output.output = match printed.skipped_bytes {
             0 => printed.text,
             skipped => format!("[{skipped} bytes left out]\n{}", printed.text),
@@ -227,14 +227,14 @@ impl<'a> Report<'a> {
     }
 
     /// What it has come to.
-    pub(super) async fn of(&self, met: DebuggeeStatus) -> Result<Output, ToolError> {
+    pub(super) async fn describe_state(&self, met: DebuggeeStatus) -> Result<Output, ToolError> {
         match &met {
             DebuggeeStatus::Stopped(stop) => self.stopped(stop, &met).await,
             DebuggeeStatus::Running => {
-                let mut output = self.begin(&met);
+                let mut output = self.base_output(&met);
                 // Not every debugger can tell.
                 if let Ok(frames) = self.session.stack().await {
-                    self.place(&mut output, &frames, 0).await;
+                    self.add_location(&mut output, &frames, 0).await;
                     output.location = None;
                 }
                 Ok(output)
@@ -245,15 +245,15 @@ impl<'a> Report<'a> {
 
     async fn stopped(&self, stop: &StopEvent, met: &DebuggeeStatus) -> Result<Output, ToolError> {
         let frames = self.session.stack().await?;
-        let mut output = self.begin(met);
+        let mut output = self.base_output(met);
         output.reason = Some(match is_panic(stop, &frames) {
             true => "panic".to_owned(),
             false => stop.reason.clone(),
         });
         output.hit_breakpoints.clone_from(&stop.breakpoints);
         output.exception = self.session.exception().await;
-        let frame = self.args.frame.unwrap_or_else(|| chosen(stop, &frames));
-        self.place(&mut output, &frames, frame).await;
+        let frame = self.args.frame.unwrap_or_else(|| relevant_frame(stop, &frames));
+        self.add_location(&mut output, &frames, frame).await;
         match self.session.locals(frame, ValueLimits::FOR_LOCALS).await {
             Ok((locals, 0)) => output.locals = locals,
             Ok((locals, more)) => {
@@ -262,22 +262,22 @@ impl<'a> Report<'a> {
             }
             Err(error) => output.add_note(&format!("{}.", error.message())),
         }
-        if self.args.action == Action::Run || self.args.action == Action::Restart {
+        if self.args.action == DebugAction::Run || self.args.action == DebugAction::Restart {
             output.breakpoints = self.shown_breakpoints();
         }
         output.add_note(stop.note.as_deref().unwrap_or_default());
-        output.add_note(&self.moved());
+        output.add_note(&self.moved_note());
         Ok(output)
     }
 
     async fn ended(&self, code: Option<i64>, met: &DebuggeeStatus) -> Result<Output, ToolError> {
         self.session.end().await;
-        let mut output = self.begin(met);
+        let mut output = self.base_output(met);
         let breakpoints = self.shown_breakpoints();
         if let Some(reason) = self.session.end_reason() {
             output.add_note(&format!("It was ended: {reason}."));
         } else if let Some(complaint) =
-            self.session.adapter_stderr().filter(|_| self.args.action != Action::Stop)
+            self.session.adapter_stderr().filter(|_| self.args.action != DebugAction::Stop)
         {
             let name = self.session.debugger.adapter.name();
             let said = if complaint.is_empty() { "without a word".to_owned() } else { complaint };
@@ -292,7 +292,7 @@ impl<'a> Report<'a> {
             output.exit_code = Some(128 - signal);
             output.add_note(&format!("It was ended by signal {}.", -signal));
         }
-        let is_first = matches!(self.args.action, Action::Run | Action::Restart);
+        let is_first = matches!(self.args.action, DebugAction::Run | DebugAction::Restart);
         if is_first && !breakpoints.is_empty() {
             output.add_note("The program ended before it met a breakpoint.");
             for one in breakpoints.iter().filter(|one| !one.verified) {
@@ -306,10 +306,10 @@ impl<'a> Report<'a> {
             }
             output.breakpoints = breakpoints;
         }
-        if is_first && is_test(&self.session.launch.target) && ran_no_test(&output.output) {
+        if is_first && is_test_target(&self.session.launch.target) && ran_no_test(&output.output) {
             output.add_note("No test ran: none has this name.");
         }
-        output.add_note(&self.moved());
+        output.add_note(&self.moved_note());
         Ok(output)
     }
 
@@ -319,14 +319,14 @@ impl<'a> Report<'a> {
         mut values: Vec<DebugVariable>,
         frame: usize,
     ) -> Result<Output, ToolError> {
-        let is_one = self.args.action == Action::Evaluate || self.args.expression.is_some();
-        let mut output = self.begin(&self.session.status());
+        let is_one = self.args.action == DebugAction::Evaluate || self.args.expression.is_some();
+        let mut output = self.base_output(&self.session.status());
         if is_one {
             output.value = values.pop();
         } else {
             output.locals = values;
             let frames = self.session.stack().await?;
-            self.place(&mut output, &frames, frame).await;
+            self.add_location(&mut output, &frames, frame).await;
             output.stack.clear();
             output.frames_total = None;
         }
@@ -335,22 +335,22 @@ impl<'a> Report<'a> {
 
     /// The breakpoints as they are now.
     pub(super) fn breakpoints(&self) -> Output {
-        let mut output = self.begin(&self.session.status());
+        let mut output = self.base_output(&self.session.status());
         output.breakpoints = self.shown_breakpoints();
-        output.add_note(&self.moved());
+        output.add_note(&self.moved_note());
         output
     }
 
     fn shown_breakpoints(&self) -> Vec<Breakpoint> {
         let mut all = self.session.breakpoints();
         for one in &mut all {
-            one.file = one.file.as_ref().map(|file| PathBuf::from(show(file, self.cx)));
+            one.file = one.file.as_ref().map(|file| PathBuf::from(display_path(file, self.cx)));
         }
         all
     }
 
     /// What the debugger has made of lines without code.
-    fn moved(&self) -> String {
+    fn moved_note(&self) -> String {
         let told = self.session.breakpoints().into_iter().filter(|one| one.verified);
         let moved = told.filter_map(|one| {
             let (asked, line) = (one.asked_line?, one.line?);
@@ -360,33 +360,33 @@ impl<'a> Report<'a> {
     }
 
     /// Where it is.
-    async fn place(&self, output: &mut Output, frames: &[StackFrame], frame: usize) {
-        let brief = |frame: &StackFrame| Shown {
+    async fn add_location(&self, output: &mut Output, frames: &[StackFrame], frame: usize) {
+        let brief = |frame: &StackFrame| FrameSummary {
             frame: frame.frame,
             function: frame.function.clone(),
-            file: frame.file.as_deref().map(|file| show(file, self.cx)),
+            file: frame.file.as_deref().map(|file| display_path(file, self.cx)),
             line: frame.line,
             library: !frame.is_own,
         };
-        let own = frames.iter().filter(|frame| frame.is_own).take(OWN);
-        let others = frames.iter().filter(|frame| !frame.is_own).take(OTHERS);
+        let own = frames.iter().filter(|frame| frame.is_own).take(MAX_PROJECT_FRAMES);
+        let others = frames.iter().filter(|frame| !frame.is_own).take(MAX_LIBRARY_FRAMES);
         output.stack = own.chain(others).map(brief).collect();
         output.frames_total = Some(frames.len()).filter(|total| *total > output.stack.len());
         let Some(at) = frames.get(frame) else { return };
         let Some(file) = &at.file else { return };
-        output.location = Some(Location {
-            file: show(file, self.cx),
+        output.location = Some(CodeLocation {
+            file: display_path(file, self.cx),
             line: at.line,
             function: at.function.clone(),
             frame,
-            source: self.source(file, at.line).await.unwrap_or_default(),
+            source: self.source_excerpt(file, at.line).await.unwrap_or_default(),
         });
     }
 
     /// The lines around one.
-    async fn source(&self, file: &Path, line: u64) -> Option<String> {
-        let (first, last) = (line.saturating_sub(AROUND).max(1), line + AROUND);
-        if !file.is_absolute() || line == 0 || line > LAST {
+    async fn source_excerpt(&self, file: &Path, line: u64) -> Option<String> {
+        let (first, last) = (line.saturating_sub(CONTEXT_LINES).max(1), line + CONTEXT_LINES);
+        if !file.is_absolute() || line == 0 || line > MAX_SOURCE_LINE {
             return None;
         }
         let jobs = JobRegistry::from_context(self.cx);
@@ -414,17 +414,17 @@ impl<'a> Report<'a> {
                 done.output.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
             }
         };
-        Some(numbered(&lines, first, line))
+        Some(numbered_lines(&lines, first, line))
     }
 }
 
 /// Lines with their numbers, one of them marked.
-fn numbered(lines: &[Vec<u8>], first: u64, marked: u64) -> String {
-    const WIDE: usize = 200;
+fn numbered_lines(lines: &[Vec<u8>], first: u64, marked: u64) -> String {
+    const MAX_LINE_CHARS: usize = 200;
     let mut text = String::new();
     for (number, line) in (first..).zip(lines) {
         let line = String::from_utf8_lossy(line);
-        let line: String = line.trim_end().chars().take(WIDE).collect();
+        let line: String = line.trim_end().chars().take(MAX_LINE_CHARS).collect();
         let mark = if number == marked { '>' } else { ' ' };
         text.push_str(format!("{mark} {number:>4} {line}").trim_end());
         text.push('\n');

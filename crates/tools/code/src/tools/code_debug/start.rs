@@ -9,25 +9,25 @@ use hermes_exec::shell_env::ShellEnv;
 use hermes_exec::{JobRegistry, StdioMode};
 use hermes_secrets::own_env;
 
-use super::{Args, At, is_test};
+use super::{Args, BreakpointArgs, is_test_target};
 
 /// Most breakpoints of one call.
-const MOST: usize = 200;
+const MAX_BREAKPOINTS: usize = 200;
 
 /// The folder that a program runs in.
-pub(super) fn folder(args: &Args, at: &WorkingDir) -> PathBuf {
+pub(super) fn working_dir(args: &Args, at: &WorkingDir) -> PathBuf {
     at.resolve(args.cwd.as_deref().unwrap_or("."))
 }
 
 /// The file that is run, if it is one.
-pub(super) fn file(args: &Args, at: &WorkingDir) -> Option<PathBuf> {
+pub(super) fn program_file(args: &Args, at: &WorkingDir) -> Option<PathBuf> {
     let test = args.test.as_deref().map(|test| test.split("::").next().unwrap_or(test));
-    let program = args.program.as_deref().filter(|program| module(program).is_none());
-    Some(resolve(program.or(test)?, &folder(args, at), at))
+    let program = args.program.as_deref().filter(|program| python_module(program).is_none());
+    Some(resolve(program.or(test)?, &working_dir(args, at), at))
 }
 
 /// The module of `-m module`, as one would type it.
-fn module(program: &str) -> Option<&str> {
+fn python_module(program: &str) -> Option<&str> {
     let name = program.strip_prefix("-m")?;
     name.starts_with(char::is_whitespace).then(|| name.trim())
 }
@@ -38,34 +38,34 @@ fn resolve(file: &str, folder: &Path, at: &WorkingDir) -> PathBuf {
 
 /// A program that is about to be started.
 #[derive(Debug)]
-pub(super) struct Start {
+pub(super) struct PendingLaunch {
     jobs: Arc<JobRegistry>,
     launch: LaunchConfig,
     found: DetectedDebugger,
-    wanted: Vec<BreakpointRequest>,
+    breakpoints: Vec<BreakpointRequest>,
     confinement: Option<Arc<Confinement>>,
 }
 
-impl Start {
+impl PendingLaunch {
     /// That of a call.
-    pub(super) async fn of(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
+    pub(super) async fn from_args(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
         let target = target(args, cx)?;
-        let folder = folder(args, &cx.working_dir);
+        let folder = working_dir(args, &cx.working_dir);
         if let Some(file) = target.file() {
             cx.check_grant(&Scope::FILE_READ, &Resource::Path(file.to_owned()))?;
         }
-        let wanted = wanted(&args.breakpoints, &folder, cx)?;
+        let wanted = breakpoint_requests(&args.breakpoints, &folder, cx)?;
         let jobs = JobRegistry::from_context(cx);
         let around = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
         let mut environment = around.environment();
         let more = args.env.iter().flatten().map(|(name, value)| (name.into(), value.into()));
         environment.extend(more);
-        let said = args.stop_on.iter().flatten().map(|one| settled(one));
+        let said = args.stop_on.iter().flatten().map(|one| canonical_stop_word(one));
         // Two of the words are not about exceptions.
         let (places, mut stop_on): (Vec<_>, Vec<_>) =
             said.partition(|one| one == "entry" || one == "libraries");
         if stop_on.is_empty() {
-            let usual = if is_test(&target) { "user_uncaught" } else { "uncaught" };
+            let usual = if is_test_target(&target) { "user_uncaught" } else { "uncaught" };
             stop_on.push(usual.to_owned());
         }
         let names = |place: &str| places.iter().any(|one| one == place);
@@ -80,16 +80,16 @@ impl Start {
             scratch_dir: None,
         };
         let kind = matches!(launch.target, DebugTarget::Module(_)).then_some(ProgramKind::Python);
-        Self::find(jobs, launch, wanted, kind, cx).await
+        Self::with_adapter(jobs, launch, wanted, kind, cx).await
     }
 
     /// That of a program that was started before.
-    pub(super) async fn again(old: &DebugSession, cx: &ToolContext) -> Result<Self, ToolError> {
-        let kind = kind_of(old);
-        Self::find(JobRegistry::from_context(cx), old.launch.clone(), old.breakpoint_requests(), Some(kind), cx).await
+    pub(super) async fn for_restart(old: &DebugSession, cx: &ToolContext) -> Result<Self, ToolError> {
+        let kind = adapter_kind(old);
+        Self::with_adapter(JobRegistry::from_context(cx), old.launch.clone(), old.breakpoint_requests(), Some(kind), cx).await
     }
 
-    async fn find(
+    async fn with_adapter(
         jobs: Arc<JobRegistry>,
         mut launch: LaunchConfig,
         wanted: Vec<BreakpointRequest>,
@@ -101,11 +101,11 @@ impl Start {
             launch.scratch_dir = Some(jobs.scratch(cx.session.id())?);
         }
         let around = (&launch.environment, confinement.clone());
-        let files = files(&wanted);
+        let files = breakpoint_files(&wanted);
         let (program, folder) = (launch.target.file(), &launch.cwd);
         let found = detect_debugger(jobs.backend(), kind, program, folder, &files, around).await?;
         if found.adapter.is_native() {
-            if is_test(&launch.target) {
+            if is_test_target(&launch.target) {
                 return Err(ToolError::invalid(
                     "A test of a native program has no file of its own",
                 )
@@ -126,16 +126,16 @@ impl Start {
                 ));
             }
         }
-        Ok(Self { jobs, launch, found, wanted, confinement })
+        Ok(Self { jobs, launch, found, breakpoints: wanted, confinement })
     }
 
     /// Starts it.
-    pub(super) async fn begin(
+    pub(super) async fn start(
         self,
         id: String,
         cx: &ToolContext,
     ) -> Result<Arc<DebugSession>, ToolError> {
-        let Self { jobs, launch, found, wanted, confinement } = self;
+        let Self { jobs, launch, found, breakpoints: wanted, confinement } = self;
         let context = LaunchContext { jobs: &jobs, confinement, owner: cx.session.id() };
         DebugSession::start(id, launch, found, wanted, context).await
     }
@@ -154,9 +154,9 @@ fn confinement(jobs: &JobRegistry, cx: &ToolContext) -> Result<Option<Arc<Confin
 }
 
 fn target(args: &Args, cx: &ToolContext) -> Result<DebugTarget, ToolError> {
-    let file = || file(args, &cx.working_dir).unwrap_or_default();
+    let file = || program_file(args, &cx.working_dir).unwrap_or_default();
     match (&args.program, &args.test) {
-        (Some(program), None) => Ok(match module(program) {
+        (Some(program), None) => Ok(match python_module(program) {
             Some(module) => DebugTarget::Module(module.to_owned()),
             None => DebugTarget::Program(file()),
         }),
@@ -172,7 +172,7 @@ fn target(args: &Args, cx: &ToolContext) -> Result<DebugTarget, ToolError> {
 }
 
 /// The usual words for the same.
-fn settled(word: &str) -> String {
+fn canonical_stop_word(word: &str) -> String {
     match word {
         "all" | "always" | "raised" => "raised",
         "unhandled" | "uncaught" => "uncaught",
@@ -184,13 +184,13 @@ fn settled(word: &str) -> String {
 }
 
 /// The breakpoints that are asked for.
-pub(super) fn wanted(
-    places: &[At],
+pub(super) fn breakpoint_requests(
+    places: &[BreakpointArgs],
     folder: &Path,
     cx: &ToolContext,
 ) -> Result<Vec<BreakpointRequest>, ToolError> {
-    if places.len() > MOST {
-        return Err(ToolError::limit(format!("More than {MOST} breakpoints")));
+    if places.len() > MAX_BREAKPOINTS {
+        return Err(ToolError::limit(format!("More than {MAX_BREAKPOINTS} breakpoints")));
     }
     let wanted = places.iter().map(|place| match (&place.file, place.line, &place.function) {
         (Some(file), Some(line @ 1..), None) => Ok(BreakpointRequest::Line {
@@ -213,7 +213,7 @@ pub(super) fn wanted(
     wanted.collect()
 }
 
-fn files(wanted: &[BreakpointRequest]) -> Vec<PathBuf> {
+fn breakpoint_files(wanted: &[BreakpointRequest]) -> Vec<PathBuf> {
     let file = |one: &BreakpointRequest| match one {
         BreakpointRequest::Line { file, .. } => Some(file.clone()),
         BreakpointRequest::Function { .. } => None,
@@ -221,7 +221,7 @@ fn files(wanted: &[BreakpointRequest]) -> Vec<PathBuf> {
     wanted.iter().filter_map(file).collect()
 }
 
-fn kind_of(session: &DebugSession) -> ProgramKind {
+fn adapter_kind(session: &DebugSession) -> ProgramKind {
     match session.debugger.adapter.name() {
         "debugpy" => ProgramKind::Python,
         "node" => ProgramKind::Node,
@@ -230,7 +230,7 @@ fn kind_of(session: &DebugSession) -> ProgramKind {
 }
 
 /// An error if a file of these is not there.
-pub(super) async fn check(
+pub(super) async fn check_breakpoint_files(
     wanted: &[BreakpointRequest],
     session: &DebugSession,
     cx: &ToolContext,
@@ -238,7 +238,7 @@ pub(super) async fn check(
     let jobs = JobRegistry::from_context(cx);
     let launch = &session.launch;
     let around = (&launch.environment, confinement(&jobs, cx)?);
-    let (program, files) = (launch.target.file(), files(wanted));
-    let kind = Some(kind_of(session));
+    let (program, files) = (launch.target.file(), breakpoint_files(wanted));
+    let kind = Some(adapter_kind(session));
     detect_debugger(jobs.backend(), kind, program, &launch.cwd, &files, around).await.map(|_| ())
 }

@@ -6,14 +6,14 @@ use hermes_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{self, ChangedFile, Desk, is_false};
+use crate::checks::{self, ChangedFile, CheckContext, is_false};
 
-mod shape;
+mod formatting;
 
-use shape::Shaping;
+use formatting::FormatPass;
 
 /// Seconds that all formatters together may take.
-const LIMIT: u64 = 300;
+const DEFAULT_TIMEOUT_SECS: u64 = 300;
 
 #[derive(Debug, Default)]
 pub(crate) struct CodeFormat;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 /// What one formatter did.
 #[derive(Debug, Serialize)]
-pub(crate) struct Run {
+pub(crate) struct FormatterRun {
     tool: &'static str,
     why: &'static str,
     /// Where it ran, if that is not the working folder.
@@ -50,14 +50,14 @@ pub(crate) struct Run {
 
 /// A file that could not be formatted.
 #[derive(Debug, Serialize)]
-pub(crate) struct Broken {
+pub(crate) struct FormatFailure {
     file: String,
     error: String,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
-    tools: Vec<Run>,
+    tools: Vec<FormatterRun>,
     /// Whether all is, after this call, as its formatters want it.
     formatted: bool,
     /// Whether this call has changed files.
@@ -66,7 +66,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "String::is_empty")]
     diff: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    failed: Vec<Broken>,
+    failed: Vec<FormatFailure>,
     #[serde(skip_serializing_if = "is_false")]
     check: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,53 +114,53 @@ impl Tool for CodeFormat {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let limit = checks::limit(args.timeout, LIMIT);
-        let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
+        let limit = checks::time_limit(args.timeout, DEFAULT_TIMEOUT_SECS);
+        let desk = CheckContext::open(cx, args.path.as_deref(), limit).await?;
         let choices = format::choose_formatters(&desk.survey, args.tool.as_deref())
-            .map_err(|all| checks::unknown(args.tool.as_deref().unwrap_or_default(), &all))?;
+            .map_err(|all| checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all))?;
         if choices.is_empty() {
             let names = format::FORMATTERS.iter().map(|one| one.name);
-            return Err(desk.nothing("formatter", names));
+            return Err(desk.no_tool_error("formatter", names));
         }
-        let mut shaping = Shaping::new(&desk, args.check);
+        let mut shaping = FormatPass::new(&desk, args.check);
         let mut tools = Vec::new();
         for choice in &choices {
-            tools.push(run(&mut shaping, choice, &desk).await?);
+            tools.push(run_formatter(&mut shaping, choice, &desk).await?);
         }
         refuse_if_nothing_ran(&tools, &choices)?;
         let mut notes = shaping.notes;
         if shaping.changes.unshown > 0 {
             notes.push(format!("The differences of {} files do not fit.", shaping.changes.unshown));
         }
-        let is_formatted = shaping.left == 0 && shaping.broken.is_empty();
+        let is_formatted = shaping.unformatted == 0 && shaping.failures.is_empty();
         Ok(Output {
             formatted: is_formatted && tools.iter().all(|run| run.error.is_none()),
             tools,
             changed: !args.check && !shaping.changes.files.is_empty(),
             files_changed: shaping.changes.files,
             diff: shaping.changes.diff,
-            failed: shaping.broken,
+            failed: shaping.failures,
             check: args.check,
             note: (!notes.is_empty()).then(|| notes.join(" ")),
         })
     }
 }
 
-async fn run(
-    shaping: &mut Shaping<'_>,
+async fn run_formatter(
+    shaping: &mut FormatPass<'_>,
     choice: &ChosenFormatter,
-    desk: &Desk<'_>,
-) -> Result<Run, ToolError> {
+    desk: &CheckContext<'_>,
+) -> Result<FormatterRun, ToolError> {
     let is_elsewhere = choice.dir != desk.cx.working_dir.cwd();
-    let mut run = Run {
+    let mut run = FormatterRun {
         tool: choice.formatter.name,
         why: choice.reason,
-        directory: is_elsewhere.then(|| desk.show(&choice.dir)),
+        directory: is_elsewhere.then(|| desk.display_path(&choice.dir)),
         files: 0,
         error: None,
         install: None,
     };
-    let missing = |run: &mut Run| {
+    let missing = |run: &mut FormatterRun| {
         run.error = Some("it is not installed".to_owned());
         run.install = Some(choice.install.clone());
     };
@@ -168,7 +168,7 @@ async fn run(
         missing(&mut run);
         return Ok(run);
     };
-    match shaping.shape(choice, program).await {
+    match shaping.format_files(choice, program).await {
         Ok(files) => run.files = files,
         Err(error) if error.kind() == ErrorKind::Unavailable => missing(&mut run),
         Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Timeout) => {
@@ -180,7 +180,7 @@ async fn run(
 }
 
 /// An error if no formatter could do its work.
-fn refuse_if_nothing_ran(runs: &[Run], choices: &[ChosenFormatter]) -> Result<(), ToolError> {
+fn refuse_if_nothing_ran(runs: &[FormatterRun], choices: &[ChosenFormatter]) -> Result<(), ToolError> {
     if runs.iter().any(|run| run.error.is_none()) {
         return Ok(());
     }
@@ -190,5 +190,5 @@ fn refuse_if_nothing_ran(runs: &[Run], choices: &[ChosenFormatter]) -> Result<()
     }
     let all: Vec<&str> = choices.iter().map(|choice| choice.install.as_str()).collect();
     let name = choices.first().map_or("", |choice| choice.formatter.name);
-    Err(checks::missing(name, &all.join(" ; ")))
+    Err(checks::not_installed_error(name, &all.join(" ; ")))
 }

@@ -8,30 +8,30 @@ use hermes_checks::{LintFinding, CheckOutput};
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::StdinSource;
 
-use super::Run;
-use super::edit::Editing;
-use crate::checks::{self, Changes, Desk};
-use crate::program::Ran;
+use super::LinterRun;
+use super::edit::EditApplier;
+use crate::checks::{self, FileChanges, CheckContext};
+use crate::program::ProgramRun;
 
 /// Files that are compared before and after they are mended.
-const FILES: usize = 500;
+const MAX_COMPARED_FILES: usize = 500;
 
 /// What all linters together have found.
 #[derive(Debug, Default)]
-pub(super) struct Check {
-    pub(super) runs: Vec<Run>,
+pub(super) struct LintResults {
+    pub(super) runs: Vec<LinterRun>,
     pub(super) findings: Vec<LintFinding>,
     pub(super) fixed: usize,
-    pub(super) changes: Changes,
+    pub(super) changes: FileChanges,
     pub(super) notes: Vec<String>,
     /// Whether some linter has looked.
-    has_looked: bool,
+    has_run: bool,
     timed_out: bool,
 }
 
 /// One look of one linter.
 #[derive(Debug)]
-pub(super) enum Look {
+pub(super) enum LintOutcome {
     /// What it has found, and what could be written instead.
     Found(Vec<LintFinding>, Vec<Vec<LintEdit>>),
     Missing,
@@ -39,18 +39,18 @@ pub(super) enum Look {
     TimedOut,
 }
 
-impl Check {
+impl LintResults {
     pub(super) async fn run(
         &mut self,
-        desk: &Desk<'_>,
+        desk: &CheckContext<'_>,
         choice: &ChosenLinter,
         fix: bool,
     ) -> Result<(), ToolError> {
         let is_elsewhere = choice.dir != desk.cx.working_dir.cwd();
-        let mut run = Run {
+        let mut run = LinterRun {
             tool: choice.linter.name,
             why: choice.reason,
-            directory: is_elsewhere.then(|| desk.show(&choice.dir)),
+            directory: is_elsewhere.then(|| desk.display_path(&choice.dir)),
             command: String::new(),
             exit_code: None,
             seconds: None,
@@ -58,39 +58,39 @@ impl Check {
             error: None,
             install: None,
         };
-        let mut look = look(desk, choice, &mut run).await?;
-        if let (Look::Found(before, _), true, Some(words)) = (&look, fix, choice.fix_args()) {
-            let mended = self.mend(desk, choice, before, &words).await?;
+        let mut look = run_linter(desk, choice, &mut run).await?;
+        if let (LintOutcome::Found(before, _), true, Some(words)) = (&look, fix, choice.fix_args()) {
+            let mended = self.apply_fixes(desk, choice, before, &words).await?;
             let was = before.len();
-            look = self::look(desk, choice, &mut run).await?;
-            if let (Look::Found(after, _), true) = (&look, mended) {
+            look = self::run_linter(desk, choice, &mut run).await?;
+            if let (LintOutcome::Found(after, _), true) = (&look, mended) {
                 self.fixed += was.saturating_sub(after.len());
             }
-        } else if let (Look::Found(found, edits), true) = (&look, fix)
+        } else if let (LintOutcome::Found(found, edits), true) = (&look, fix)
             && !edits.is_empty()
         {
-            let mut editing = Editing::new(desk, choice, found);
+            let mut editing = EditApplier::new(desk, choice, found);
             look = editing.run(found.clone(), edits.clone(), &mut run).await?;
             self.fixed += editing.fixed;
             self.notes.extend(editing.note.take());
-            editing.tell(&mut self.changes);
+            editing.report_changes(&mut self.changes);
         }
         match look {
-            Look::Found(found, _) => {
+            LintOutcome::Found(found, _) => {
                 run.findings = found.len();
                 let is_partial = run.exit_code.is_some_and(|code| choice.is_partial(code));
                 run.error = is_partial.then(|| {
                     "these errors kept it from checking further; there may be more".to_owned()
                 });
                 self.findings.extend(found);
-                self.has_looked = true;
+                self.has_run = true;
             }
-            Look::Missing => {
+            LintOutcome::Missing => {
                 run.error = Some("it is not installed".to_owned());
                 run.install = Some(choice.install.clone());
             }
-            Look::Failed(why) => run.error = Some(why),
-            Look::TimedOut => {
+            LintOutcome::Failed(why) => run.error = Some(why),
+            LintOutcome::TimedOut => {
                 self.timed_out = true;
                 run.error = Some("it took too long and was ended".to_owned());
             }
@@ -100,9 +100,9 @@ impl Check {
     }
 
     /// Has the linter mend what it can; whether it did anything.
-    async fn mend(
+    async fn apply_fixes(
         &mut self,
-        desk: &Desk<'_>,
+        desk: &CheckContext<'_>,
         choice: &ChosenLinter,
         found: &[LintFinding],
         words: &[String],
@@ -113,11 +113,11 @@ impl Check {
         if files.is_empty() {
             return Ok(false);
         }
-        if files.len() > FILES {
-            self.notes.push(format!("Of {} files, {FILES} were compared.", files.len()));
+        if files.len() > MAX_COMPARED_FILES {
+            self.notes.push(format!("Of {} files, {MAX_COMPARED_FILES} were compared.", files.len()));
         }
         let mut before = Vec::new();
-        for file in files.iter().take(FILES) {
+        for file in files.iter().take(MAX_COMPARED_FILES) {
             before.push((file, desk.read(file).await?));
         }
         let ran = desk.run(program, words, &choice.dir, StdinSource::Empty).await?;
@@ -128,12 +128,12 @@ impl Check {
         for (file, old) in before {
             if let (Some(old), Some(new)) = (old, desk.read(file).await?) {
                 is_changed |= old != new;
-                self.changes.add(&desk.show(file), &old, &new);
+                self.changes.add(&desk.display_path(file), &old, &new);
             }
         }
         // One says that findings are left.
-        if !is_changed && !matches!(ran.code(), 0 | 1) {
-            let why = ran.complaint();
+        if !is_changed && !matches!(ran.exit_code(), 0 | 1) {
+            let why = ran.error_excerpt();
             self.notes.push(format!("{} could not mend anything: {why}", choice.linter.name));
         }
         Ok(true)
@@ -141,7 +141,7 @@ impl Check {
 
     /// An error if no linter could do its work.
     pub(super) fn refuse_if_nothing_ran(&self, choices: &[ChosenLinter]) -> Result<(), ToolError> {
-        if self.has_looked {
+        if self.has_run {
             return Ok(());
         }
         let failed = self.runs.iter().find(|run| run.install.is_none());
@@ -158,45 +158,45 @@ impl Check {
         }
         let Some(first) = choices.first() else { return Ok(()) };
         let all: Vec<&str> = choices.iter().map(|choice| choice.install.as_str()).collect();
-        Err(checks::missing(first.linter.name, &all.join(" ; ")))
+        Err(checks::not_installed_error(first.linter.name, &all.join(" ; ")))
     }
 }
 
 /// Runs a linter once. Its findings are named from the working folder on, and
 /// only those at the path are kept.
-pub(super) async fn look(
-    desk: &Desk<'_>,
+pub(super) async fn run_linter(
+    desk: &CheckContext<'_>,
     choice: &ChosenLinter,
-    run: &mut Run,
-) -> Result<Look, ToolError> {
-    let Some(program) = &choice.program else { return Ok(Look::Missing) };
+    run: &mut LinterRun,
+) -> Result<LintOutcome, ToolError> {
+    let Some(program) = &choice.program else { return Ok(LintOutcome::Missing) };
     let words = choice.args();
-    run.command = desk.command(program, &words);
+    run.command = desk.command_line(program, &words);
     let ran = desk.run(program, &words, &choice.dir, StdinSource::Empty).await?;
-    run.seconds = Some(checks::seconds(ran.after) + run.seconds.unwrap_or_default());
-    run.exit_code = Some(ran.code());
-    Ok(judge(desk, choice, &ran))
+    run.seconds = Some(checks::rounded_seconds(ran.elapsed) + run.seconds.unwrap_or_default());
+    run.exit_code = Some(ran.exit_code());
+    Ok(interpret_output(desk, choice, &ran))
 }
 
-fn judge(desk: &Desk<'_>, choice: &ChosenLinter, ran: &Ran) -> Look {
+fn interpret_output(desk: &CheckContext<'_>, choice: &ChosenLinter, ran: &ProgramRun) -> LintOutcome {
     if ran.exit.is_none() {
-        return Look::TimedOut;
+        return LintOutcome::TimedOut;
     }
-    if checks::is_missing(ran) {
-        return Look::Missing;
+    if checks::is_not_installed(ran) {
+        return LintOutcome::Missing;
     }
-    if ran.is_cut {
-        return Look::Failed("it prints more than can be read; give a smaller path".to_owned());
+    if ran.is_truncated {
+        return LintOutcome::Failed("it prints more than can be read; give a smaller path".to_owned());
     }
     let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
-    let Some(mut found) = choice.parse(&said, ran.code()) else {
-        return Look::Failed(format!("exit code {}: {}", ran.code(), ran.complaint()));
+    let Some(mut found) = choice.parse(&said, ran.exit_code()) else {
+        return LintOutcome::Failed(format!("exit code {}: {}", ran.exit_code(), ran.error_excerpt()));
     };
     found.retain_mut(|finding| {
         let path = desk.survey.resolve_path(&finding.file, &choice.dir);
-        finding.file = desk.show(&path);
+        finding.file = desk.display_path(&path);
         !choice.is_whole_project() || hermes_checks::is_within(&path, &desk.path)
     });
     hermes_checks::sort_findings(&mut found);
-    Look::Found(found, choice.edits(&said))
+    LintOutcome::Found(found, choice.edits(&said))
 }

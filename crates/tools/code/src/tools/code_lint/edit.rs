@@ -8,18 +8,18 @@ use hermes_checks::lint::{ChosenLinter, LintEdit};
 use hermes_checks::{LintFinding, LintSeverity};
 use hermes_core::ToolError;
 
-use super::Run;
-use super::check::{Look, look};
-use crate::checks::{Changes, Desk};
+use super::LinterRun;
+use super::check::{LintOutcome, run_linter};
+use crate::checks::{FileChanges, CheckContext};
 
 /// How often it is looked whether there is more: one edit may make way for
 /// another.
-const ROUNDS: usize = 4;
+const MAX_FIX_ROUNDS: usize = 4;
 
 /// Edits being made.
 #[derive(Debug)]
-pub(super) struct Editing<'a> {
-    desk: &'a Desk<'a>,
+pub(super) struct EditApplier<'a> {
+    context: &'a CheckContext<'a>,
     choice: &'a ChosenLinter,
     /// Errors that were there before.
     errors: usize,
@@ -29,10 +29,10 @@ pub(super) struct Editing<'a> {
     pub(super) note: Option<String>,
 }
 
-impl<'a> Editing<'a> {
-    pub(super) fn new(desk: &'a Desk<'a>, choice: &'a ChosenLinter, found: &[LintFinding]) -> Self {
-        let errors = errors(found);
-        Self { desk, choice, errors, files: BTreeMap::new(), fixed: 0, note: None }
+impl<'a> EditApplier<'a> {
+    pub(super) fn new(desk: &'a CheckContext<'a>, choice: &'a ChosenLinter, found: &[LintFinding]) -> Self {
+        let errors = count_errors(found);
+        Self { context: desk, choice, errors, files: BTreeMap::new(), fixed: 0, note: None }
     }
 
     /// Makes the edits, as long as there are some. If there are more errors than
@@ -41,40 +41,40 @@ impl<'a> Editing<'a> {
         &mut self,
         before: Vec<LintFinding>,
         mut edits: Vec<Vec<LintEdit>>,
-        run: &mut Run,
-    ) -> Result<Look, ToolError> {
+        run: &mut LinterRun,
+    ) -> Result<LintOutcome, ToolError> {
         let mut found = before.clone();
-        for _ in 0..ROUNDS {
-            if !self.make(&edits).await? {
+        for _ in 0..MAX_FIX_ROUNDS {
+            if !self.apply_round(&edits).await? {
                 break;
             }
-            match look(self.desk, self.choice, run).await? {
-                Look::Found(after, more) if errors(&after) <= self.errors => {
+            match run_linter(self.context, self.choice, run).await? {
+                LintOutcome::Found(after, more) if count_errors(&after) <= self.errors => {
                     (found, edits) = (after, more);
                 }
                 _ => {
-                    self.take_back().await?;
-                    return Ok(Look::Found(before, Vec::new()));
+                    self.roll_back().await?;
+                    return Ok(LintOutcome::Found(before, Vec::new()));
                 }
             }
         }
         self.fixed = before.len().saturating_sub(found.len());
-        Ok(Look::Found(found, edits))
+        Ok(LintOutcome::Found(found, edits))
     }
 
     /// Tells what has become of the files.
-    pub(super) fn tell(self, changes: &mut Changes) {
+    pub(super) fn report_changes(self, changes: &mut FileChanges) {
         for (path, (old, new)) in &self.files {
-            changes.add(&self.desk.show(path), old, new);
+            changes.add(&self.context.display_path(path), old, new);
         }
     }
 
     /// Makes those that do not touch one another; whether there was one.
-    async fn make(&mut self, groups: &[Vec<LintEdit>]) -> Result<bool, ToolError> {
+    async fn apply_round(&mut self, groups: &[Vec<LintEdit>]) -> Result<bool, ToolError> {
         let mut chosen: Vec<&LintEdit> = Vec::new();
         for group in groups {
             let is_here =
-                group.iter().all(|edit| hermes_checks::is_within(&self.place(edit), &self.desk.path));
+                group.iter().all(|edit| hermes_checks::is_within(&self.edit_path(edit), &self.context.path));
             let is_free = !group.iter().any(|edit| chosen.iter().any(|other| edits_overlap(edit, other)));
             if is_here && is_free {
                 chosen.extend(group);
@@ -82,13 +82,13 @@ impl<'a> Editing<'a> {
         }
         let mut by_file: BTreeMap<PathBuf, Vec<LintEdit>> = BTreeMap::new();
         for edit in chosen {
-            by_file.entry(self.place(edit)).or_default().push(edit.clone());
+            by_file.entry(self.edit_path(edit)).or_default().push(edit.clone());
         }
         let mut has_changed = false;
         for (path, edits) in by_file {
-            let Some(old) = self.desk.read(&path).await? else { continue };
+            let Some(old) = self.context.read(&path).await? else { continue };
             let Some(new) = apply_edits(&old, &edits).filter(|new| *new != old) else { continue };
-            self.desk.write(&path, &old, &new).await?;
+            self.context.write(&path, &old, &new).await?;
             has_changed = true;
             let known = self.files.entry(path).or_insert_with(|| (old, Vec::new()));
             known.1 = new;
@@ -96,9 +96,9 @@ impl<'a> Editing<'a> {
         Ok(has_changed)
     }
 
-    async fn take_back(&mut self) -> Result<(), ToolError> {
+    async fn roll_back(&mut self) -> Result<(), ToolError> {
         for (path, (old, new)) in std::mem::take(&mut self.files) {
-            self.desk.write(&path, &new, &old).await?;
+            self.context.write(&path, &new, &old).await?;
         }
         let name = self.choice.linter.name;
         self.note =
@@ -106,11 +106,11 @@ impl<'a> Editing<'a> {
         Ok(())
     }
 
-    fn place(&self, edit: &LintEdit) -> PathBuf {
-        self.desk.survey.resolve_path(&edit.file, &self.choice.dir)
+    fn edit_path(&self, edit: &LintEdit) -> PathBuf {
+        self.context.survey.resolve_path(&edit.file, &self.choice.dir)
     }
 }
 
-fn errors(found: &[LintFinding]) -> usize {
+fn count_errors(found: &[LintFinding]) -> usize {
     found.iter().filter(|finding| finding.severity == LintSeverity::Error).count()
 }

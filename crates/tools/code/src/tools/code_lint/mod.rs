@@ -7,20 +7,20 @@ use hermes_checks::{LintFinding, LintSeverity};
 use hermes_core::{Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{self, ChangedFile, Desk, is_false};
+use crate::checks::{self, ChangedFile, CheckContext, is_false};
 
 mod check;
 mod edit;
-mod fresh;
+mod baseline;
 
-use check::Check;
+use check::LintResults;
 
 /// Findings that are told unless more are asked for.
-const FINDINGS: u64 = 100;
+const DEFAULT_FINDINGS: u64 = 100;
 /// Findings that are told at most.
-const MOST: u64 = 1_000;
+const MAX_FINDINGS: u64 = 1_000;
 /// Seconds that all linters together may take.
-const LIMIT: u64 = 300;
+const DEFAULT_TIMEOUT_SECS: u64 = 300;
 
 #[derive(Debug, Default)]
 pub(crate) struct CodeLint;
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 
 /// What one linter did.
 #[derive(Debug, Serialize)]
-pub(crate) struct Run {
+pub(crate) struct LinterRun {
     tool: &'static str,
     why: &'static str,
     /// Where it ran, if that is not the working folder.
@@ -73,7 +73,7 @@ pub(crate) struct Run {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
-    tools: Vec<Run>,
+    tools: Vec<LinterRun>,
     /// All findings, also those that are not shown.
     total: usize,
     errors: usize,
@@ -138,15 +138,15 @@ impl Tool for CodeLint {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let limit = checks::limit(args.timeout, LIMIT);
-        let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
+        let limit = checks::time_limit(args.timeout, DEFAULT_TIMEOUT_SECS);
+        let desk = CheckContext::open(cx, args.path.as_deref(), limit).await?;
         let choices = lint::choose_linters(&desk.survey, args.tool.as_deref())
-            .map_err(|all| checks::unknown(args.tool.as_deref().unwrap_or_default(), &all))?;
+            .map_err(|all| checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all))?;
         if choices.is_empty() {
             let names = lint::LINTERS.iter().map(|one| one.name);
-            return Err(desk.nothing("linter", names));
+            return Err(desk.no_tool_error("linter", names));
         }
-        let mut check = Check::default();
+        let mut check = LintResults::default();
         for choice in &choices {
             check.run(&desk, choice, args.fix).await?;
         }
@@ -156,26 +156,26 @@ impl Tool for CodeLint {
 }
 
 async fn answer(
-    check: Check,
+    check: LintResults,
     args: &Args,
-    desk: &Desk<'_>,
+    desk: &CheckContext<'_>,
     choices: &[ChosenLinter],
 ) -> Result<Output, ToolError> {
-    let Check { runs, mut findings, fixed, changes, mut notes, .. } = check;
+    let LintResults { runs, mut findings, fixed, changes, mut notes, .. } = check;
     hermes_checks::sort_findings(&mut findings);
     let all = findings.len();
     let mut compared_to = None;
     if args.only_new || args.since.is_some() {
-        compared_to = Some(fresh::keep(&mut findings, args, desk).await?);
+        compared_to = Some(baseline::retain_new(&mut findings, args, desk).await?);
     }
     let known = compared_to.is_some().then(|| all - findings.len());
     if args.save_baseline {
-        notes.push(fresh::save(&findings, known, args, desk)?);
+        notes.push(baseline::save_baseline(&findings, known, args, desk)?);
     }
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
     let (errors, warnings) = (count(LintSeverity::Error), count(LintSeverity::Warning));
     let total = findings.len();
-    let shown = usize::try_from(args.limit.unwrap_or(FINDINGS).min(MOST)).unwrap_or(usize::MAX);
+    let shown = usize::try_from(args.limit.unwrap_or(DEFAULT_FINDINGS).min(MAX_FINDINGS)).unwrap_or(usize::MAX);
     let truncated = total > shown;
     let by_rule = if truncated { by_rule(&findings) } else { BTreeMap::new() };
     // The worst are shown, wherever they are.
@@ -206,7 +206,7 @@ async fn answer(
 
 /// The rules with the most findings.
 fn by_rule(findings: &[LintFinding]) -> BTreeMap<String, usize> {
-    const RULES: usize = 30;
+    const MAX_RULES: usize = 30;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for finding in findings {
         let rule = finding.rule.as_deref().unwrap_or(finding.tool);
@@ -214,6 +214,6 @@ fn by_rule(findings: &[LintFinding]) -> BTreeMap<String, usize> {
     }
     let mut most: Vec<_> = counts.into_iter().collect();
     most.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    most.truncate(RULES);
+    most.truncate(MAX_RULES);
     most.into_iter().collect()
 }

@@ -5,31 +5,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use hermes_checks::test::{TestSelection, TestCase, ChosenRunner, TestOutcome, TestResults};
 use hermes_core::ToolError;
 
-use crate::checks::Desk;
+use crate::checks::CheckContext;
 
 /// The session's document of tests that failed, by folder and runner.
-const DOCUMENT: &str = "code_test";
+const FAILED_TESTS_DOCUMENT: &str = "code_test";
 /// The most that are kept of one project.
-const MOST: usize = 2_000;
+const MAX_REMEMBERED_TESTS: usize = 2_000;
 
-type Failed = BTreeMap<String, Vec<String>>;
+type FailedTests = BTreeMap<String, Vec<String>>;
 
 /// What is known of a project's tests.
 #[derive(Debug)]
-pub(super) struct Memory<'a> {
-    desk: &'a Desk<'a>,
+pub(super) struct FailureMemory<'a> {
+    context: &'a CheckContext<'a>,
     choice: &'a ChosenRunner,
     key: String,
 }
 
-impl<'a> Memory<'a> {
-    pub(super) fn of(desk: &'a Desk<'a>, choice: &'a ChosenRunner) -> Self {
+impl<'a> FailureMemory<'a> {
+    pub(super) fn new(desk: &'a CheckContext<'a>, choice: &'a ChosenRunner) -> Self {
         let key = format!("{} {}", choice.dir.display(), choice.runner.name);
-        Self { desk, choice, key }
+        Self { context: desk, choice, key }
     }
 
     /// Those of the tests that are meant which failed when they last ran.
-    pub(super) fn known(&self, aim: &TestSelection) -> Result<Vec<String>, ToolError> {
+    pub(super) fn failed_tests(&self, aim: &TestSelection) -> Result<Vec<String>, ToolError> {
         let name = self.choice.runner.name;
         if !self.choice.runner.can_filter {
             return Err(ToolError::invalid(format!("{name} cannot run some tests only"))
@@ -37,10 +37,10 @@ impl<'a> Memory<'a> {
                     "Leave failed_only out, or choose the runner that it starts with 'tool'.",
                 ));
         }
-        let failed: Failed = self.desk.cx.session.read(DOCUMENT)?;
+        let failed: FailedTests = self.context.cx.session.read(FAILED_TESTS_DOCUMENT)?;
         let Some(known) = failed.get(&self.key) else {
             return Err(ToolError::conflict("These tests have not been run in this session")
-                .with_hint(self.elsewhere(&failed)));
+                .with_hint(self.other_projects_hint(&failed)));
         };
         let meant = self.choice.filter_ids(known.clone(), &aim.targets);
         // A name is only compared with names.
@@ -60,11 +60,11 @@ impl<'a> Memory<'a> {
     }
 
     /// What to do where nothing is known: other parts of it may have been run.
-    fn elsewhere(&self, failed: &Failed) -> String {
+    fn other_projects_hint(&self, failed: &FailedTests) -> String {
         let others = failed.iter().filter(|(_, ids)| !ids.is_empty());
         let folders = others.filter_map(|(key, _)| Some(key.rsplit_once(' ')?.0));
         let shown: BTreeSet<String> =
-            folders.map(|folder| self.desk.show(folder.as_ref())).collect();
+            folders.map(|folder| self.context.display_path(folder.as_ref())).collect();
         if shown.is_empty() {
             return "Run them all first, without failed_only.".to_owned();
         }
@@ -76,7 +76,7 @@ impl<'a> Memory<'a> {
 
     /// Keeps what became of the tests; those that did not run are as before,
     /// unless all were to run.
-    pub(super) fn remember(&self, results: &TestResults, is_whole: bool) -> Result<(), ToolError> {
+    pub(super) fn record_results(&self, results: &TestResults, is_whole: bool) -> Result<(), ToolError> {
         let known = || results.cases.iter().filter(|case| !case.id.is_empty());
         let ran = |case: &&TestCase| case.outcome != TestOutcome::Skipped;
         if !known().any(|case| ran(&case)) && results.passed == 0 {
@@ -84,11 +84,11 @@ impl<'a> Memory<'a> {
         }
         let ended: BTreeSet<&str> = known().filter(ran).map(|case| case.id.as_str()).collect();
         let bad = known().filter(|case| case.has_failed()).map(|case| case.id.clone());
-        self.desk.cx.session.update(DOCUMENT, |failed: &mut Failed| {
+        self.context.cx.session.update(FAILED_TESTS_DOCUMENT, |failed: &mut FailedTests| {
             let kept = failed.entry(self.key.clone()).or_default();
             kept.retain(|id| !is_whole && !ended.contains(id.as_str()));
             for id in bad {
-                if kept.len() < MOST && !kept.contains(&id) {
+                if kept.len() < MAX_REMEMBERED_TESTS && !kept.contains(&id) {
                     kept.push(id);
                 }
             }

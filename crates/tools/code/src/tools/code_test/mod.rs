@@ -7,22 +7,22 @@ use hermes_core::{Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError,
 use hermes_exec::SandboxStop;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{self, Desk};
-use crate::program::{Ran, tail};
+use crate::checks::{self, CheckContext};
+use crate::program::{ProgramRun, tail};
 
 mod attempt;
-mod fit;
+mod truncation;
 mod memory;
-mod named;
+mod test_names;
 mod report;
 
-use memory::Memory;
-use named::Named;
+use memory::FailureMemory;
+use test_names::TestNames;
 
 /// Failing tests that are told in full.
-const FAILURES: u64 = 30;
+const DEFAULT_FAILURES: u64 = 30;
 /// Seconds that the tests may take.
-const LIMIT: u64 = 600;
+const DEFAULT_TIMEOUT_SECS: u64 = 600;
 
 #[derive(Debug, Default)]
 pub(crate) struct CodeTest;
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 impl Args {
     /// The path, and the name of a test that stands behind it, as in
     /// `test_a.py::Sum::test_two[3]`.
-    fn place(&self) -> (Option<&str>, Option<&str>) {
+    fn split_path(&self) -> (Option<&str>, Option<&str>) {
         let Some(path) = self.path.as_deref() else { return (None, None) };
         let Some((file, rest)) = path.split_once("::") else { return (Some(path), None) };
         (Some(file), Some(rest).filter(|name| !name.is_empty()))
@@ -61,7 +61,7 @@ impl Args {
 /// How a run of tests ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum TestRunStatus {
     Passed,
     Failed,
     /// Tests could not be run.
@@ -74,7 +74,7 @@ enum Status {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
-    status: Status,
+    status: TestRunStatus,
     tool: &'static str,
     command: String,
     directory: String,
@@ -90,7 +90,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "checks::is_false")]
     truncated: bool,
     #[serde(flatten)]
-    named: Named,
+    named: TestNames,
     /// The end of what was printed, if something is wrong.
     #[serde(skip_serializing_if = "String::is_empty")]
     output: String,
@@ -139,16 +139,16 @@ impl Tool for CodeTest {
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
-        checks::effects(at, args.place().0, false)
+        checks::effects(at, args.split_path().0, false)
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let limit = checks::limit(args.timeout, LIMIT);
-        let (path, name) = args.place();
-        let desk = Desk::at(cx, path, limit).await?;
-        let choice = choose(&args, &desk)?;
+        let limit = checks::time_limit(args.timeout, DEFAULT_TIMEOUT_SECS);
+        let (path, name) = args.split_path();
+        let desk = CheckContext::open(cx, path, limit).await?;
+        let choice = choose_runner(&args, &desk)?;
         let Some(program) = choice.program.clone() else {
-            return Err(checks::missing(choice.runner.name, &choice.install));
+            return Err(checks::not_installed_error(choice.runner.name, &choice.install));
         };
         let mut notes = Vec::new();
         let aim = choice.select_tests(&desk.survey, name, args.filter.as_deref());
@@ -156,8 +156,8 @@ impl Tool for CodeTest {
         if is_some && !choice.runner.can_filter {
             notes.push(format!("{} cannot run some tests only; all were run.", choice.runner.name));
         }
-        let memory = Memory::of(&desk, &choice);
-        let only = if args.failed_only { memory.known(&aim)? } else { Vec::new() };
+        let memory = FailureMemory::new(&desk, &choice);
+        let only = if args.failed_only { memory.failed_tests(&aim)? } else { Vec::new() };
         let asked = only.clone();
         let is_whole = !is_some && aim.targets.is_empty() && only.is_empty();
         let wish = TestRequest {
@@ -167,25 +167,25 @@ impl Tool for CodeTest {
             only,
             ..TestRequest::default()
         };
-        let run = attempt::Attempt { desk: &desk, choice: &choice, program: &program };
+        let run = attempt::TestAttempt { context: &desk, choice: &choice, program: &program };
         let done = run.run(wish).await?;
         notes.extend(done.note);
-        let results = settle(done.results, &done.ran, &choice, &mut notes);
+        let results = resolve_results(done.results, &done.ran, &choice, &mut notes);
         // One that was cut off has not come to all of them.
-        memory.remember(&results, is_whole && done.ran.exit.is_some())?;
+        memory.record_results(&results, is_whole && done.ran.exit.is_some())?;
         let unmet = choice.missing_tests(&asked, &results);
-        let command = desk.command(&program, &done.words);
-        let told = Told { results, unmet, ran: &done.ran, args: &args, notes };
+        let command = desk.command_line(&program, &done.words);
+        let told = TestRunReport { results, not_run: unmet, ran: &done.ran, args: &args, notes };
         Ok(told.answer(&choice, &desk, command))
     }
 }
 
-fn choose(args: &Args, desk: &Desk<'_>) -> Result<ChosenRunner, ToolError> {
+fn choose_runner(args: &Args, desk: &CheckContext<'_>) -> Result<ChosenRunner, ToolError> {
     test::choose_runner(&desk.survey, args.tool.as_deref()).map_err(|none| match none {
-        RunnerError::Unknown(all) => checks::unknown(args.tool.as_deref().unwrap_or_default(), &all),
+        RunnerError::Unknown(all) => checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all),
         RunnerError::NotConfigured => {
             let names: Vec<_> = test::RUNNERS.iter().map(|runner| runner.name).collect();
-            let place = desk.show(&desk.path);
+            let place = desk.display_path(&desk.path);
             ToolError::not_found(format!("Nothing at {place} says how it is tested"))
                 .with_hint(format!("Give another path, or 'tool': {}.", names.join(", ")))
         }
@@ -193,9 +193,9 @@ fn choose(args: &Args, desk: &Desk<'_>) -> Result<ChosenRunner, ToolError> {
 }
 
 /// What became of the tests, if that can be made out at all.
-fn settle(
+fn resolve_results(
     results: Option<TestResults>,
-    ran: &Ran,
+    ran: &ProgramRun,
     choice: &ChosenRunner,
     notes: &mut Vec<String>,
 ) -> TestResults {
@@ -206,7 +206,7 @@ fn settle(
         None => {
             let mut case = TestCase::new(name, TestOutcome::Error);
             case.id = String::new();
-            case.message = format!("{name} ended with {}: {}", ran.code(), ran.complaint());
+            case.message = format!("{name} ended with {}: {}", ran.exit_code(), ran.error_excerpt());
             TestResults { errors: 1, cases: vec![case], ..TestResults::default() }
         }
     };
@@ -217,65 +217,65 @@ fn settle(
 }
 
 /// All that is known of a run.
-struct Told<'a> {
+struct TestRunReport<'a> {
     results: TestResults,
     /// Tests that were asked for by their ids and did not run.
-    unmet: Vec<String>,
-    ran: &'a Ran,
+    not_run: Vec<String>,
+    ran: &'a ProgramRun,
     args: &'a Args,
     notes: Vec<String>,
 }
 
-impl Told<'_> {
-    fn answer(mut self, choice: &ChosenRunner, desk: &Desk<'_>, command: String) -> Output {
-        const OUTPUT: usize = 2_000;
+impl TestRunReport<'_> {
+    fn answer(mut self, choice: &ChosenRunner, desk: &CheckContext<'_>, command: String) -> Output {
+        const MAX_OUTPUT_BYTES: usize = 2_000;
         let mut status = self.status();
         let Self { results, ran, args, mut notes, .. } = self;
         if results.unrequested > 0 {
             notes.push(format!("{} other tests had to run with them.", results.unrequested));
         }
-        notes.extend(parts(choice, desk));
-        let (named, cut) = Named::of(&results.cases, args.list);
+        notes.extend(project_notes(choice, desk));
+        let (named, cut) = TestNames::from_cases(&results.cases, args.list);
         notes.extend(cut);
         let bad = results.cases.into_iter().filter(TestCase::has_failed);
-        let mut failures: Vec<TestCase> = bad.map(|case| placed(case, desk, choice)).collect();
+        let mut failures: Vec<TestCase> = bad.map(|case| with_display_path(case, desk, choice)).collect();
         let shown =
-            usize::try_from(args.limit.unwrap_or(FAILURES).min(1_000)).unwrap_or(usize::MAX);
+            usize::try_from(args.limit.unwrap_or(DEFAULT_FAILURES).min(1_000)).unwrap_or(usize::MAX);
         let truncated = failures.len() > shown;
         if truncated {
             notes.push(format!("{shown} of {} failing tests are shown.", failures.len()));
             failures.truncate(shown);
         }
-        notes.extend(fit::shorten(&mut failures));
+        notes.extend(truncation::shorten_failures(&mut failures));
         let printed = results
             .printed
             .unwrap_or_else(|| format!("{}\n{}", ran.stdout.trim(), ran.stderr.trim()));
         let mut blocked = Vec::new();
-        if status != Status::Passed {
+        if status != TestRunStatus::Passed {
             let told =
                 failures.iter().flat_map(|case| [&case.message, &case.traceback, &case.output]);
-            blocked = ran.stops(told.chain([&printed]));
+            blocked = ran.sandbox_stops(told.chain([&printed]));
         }
         if !blocked.is_empty() {
-            status = Status::Blocked;
+            status = TestRunStatus::Blocked;
         }
         Output {
             status,
             tool: choice.runner.name,
             command,
-            directory: desk.show(&choice.dir),
+            directory: desk.display_path(&choice.dir),
             passed: results.passed,
             failed: results.failed,
             skipped: results.skipped,
             errors: results.errors,
-            exit_code: ran.code(),
-            seconds: checks::seconds(ran.after),
+            exit_code: ran.exit_code(),
+            seconds: checks::rounded_seconds(ran.elapsed),
             failures,
             truncated,
             named,
             output: match status {
-                Status::Passed => String::new(),
-                _ => tail(printed.trim(), OUTPUT).to_owned(),
+                TestRunStatus::Passed => String::new(),
+                _ => tail(printed.trim(), MAX_OUTPUT_BYTES).to_owned(),
             },
             other_tools: choice.alternatives.clone(),
             blocked,
@@ -283,15 +283,15 @@ impl Told<'_> {
         }
     }
 
-    fn status(&mut self) -> Status {
-        const MOST: usize = 10;
-        let Self { results, ran, args, notes, unmet } = self;
+    fn status(&mut self) -> TestRunStatus {
+        const MAX_LISTED_TESTS: usize = 10;
+        let Self { results, ran, args, notes, not_run: unmet } = self;
         if ran.exit.is_none() {
             notes.push("The time was up; the tests were ended.".to_owned());
-            return Status::Timeout;
+            return TestRunStatus::Timeout;
         }
         if !unmet.is_empty() && results.total() > 0 {
-            let names: Vec<&str> = unmet.iter().take(MOST).map(String::as_str).collect();
+            let names: Vec<&str> = unmet.iter().take(MAX_LISTED_TESTS).map(String::as_str).collect();
             notes.push(format!(
                 "Of the tests that failed, {} did not run: {}. If they are gone or have other \
                  names, run all without failed_only.",
@@ -300,43 +300,43 @@ impl Told<'_> {
             ));
         }
         if results.errors > 0 {
-            return Status::Error;
+            return TestRunStatus::Error;
         }
         if results.failed > 0 {
-            return Status::Failed;
+            return TestRunStatus::Failed;
         }
         if results.passed == 0 {
-            if results.is_guess && ran.code() == 0 {
+            if results.is_guess && ran.exit_code() == 0 {
                 notes.push("It ended well, but does not say which tests it ran.".to_owned());
-                return Status::Passed;
+                return TestRunStatus::Passed;
             }
-            if ran.code() == 0 || results.skipped == 0 {
-                let wanted = args.filter.as_deref().or(args.place().1);
+            if ran.exit_code() == 0 || results.skipped == 0 {
+                let wanted = args.filter.as_deref().or(args.split_path().1);
                 notes.push(match (wanted, results.skipped) {
                     (Some(wanted), 0) => format!("No tests ran: none fits '{wanted}'."),
                     (None, 0) => "No tests ran.".to_owned(),
                     (_, skipped) => format!("No tests ran: {skipped} were skipped."),
                 });
-                return Status::NoTests;
+                return TestRunStatus::NoTests;
             }
         }
-        if ran.code() != 0 && !results.unrequested_failed {
-            notes.push(format!("No test failed, but the runner ended with {}.", ran.code()));
-            return Status::Failed;
+        if ran.exit_code() != 0 && !results.unrequested_failed {
+            notes.push(format!("No test failed, but the runner ended with {}.", ran.exit_code()));
+            return TestRunStatus::Failed;
         }
         // One of those that failed may still do so.
-        if unmet.is_empty() { Status::Passed } else { Status::Error }
+        if unmet.is_empty() { TestRunStatus::Passed } else { TestRunStatus::Error }
     }
 }
 
 /// The parts of the project whose tests were not run, and those of whose tests
 /// more can be known, in words.
-fn parts(choice: &ChosenRunner, desk: &Desk<'_>) -> Vec<String> {
-    const MOST: usize = 8;
+fn project_notes(choice: &ChosenRunner, desk: &CheckContext<'_>) -> Vec<String> {
+    const MAX_LISTED_PROJECTS: usize = 8;
     let told = |all: &[(PathBuf, &str)]| {
-        let named = all.iter().take(MOST);
-        let named = named.map(|(path, name)| format!("{} ({name})", desk.show(path)));
-        let more = match all.len().saturating_sub(MOST) {
+        let named = all.iter().take(MAX_LISTED_PROJECTS);
+        let named = named.map(|(path, name)| format!("{} ({name})", desk.display_path(path)));
+        let more = match all.len().saturating_sub(MAX_LISTED_PROJECTS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
@@ -350,11 +350,11 @@ fn parts(choice: &ChosenRunner, desk: &Desk<'_>) -> Vec<String> {
 }
 
 /// A failing test with its file as the caller would name it.
-fn placed(mut case: TestCase, desk: &Desk<'_>, choice: &ChosenRunner) -> TestCase {
-    case.file = case.file.map(|file| desk.show(&desk.survey.resolve_path(&file, &choice.dir)));
+fn with_display_path(mut case: TestCase, desk: &CheckContext<'_>, choice: &ChosenRunner) -> TestCase {
+    case.file = case.file.map(|file| desk.display_path(&desk.survey.resolve_path(&file, &choice.dir)));
     if Path::new(&case.name).is_absolute() {
-        case.name = desk.show(&desk.survey.resolve_path(&case.name, &choice.dir));
+        case.name = desk.display_path(&desk.survey.resolve_path(&case.name, &choice.dir));
     }
-    case.seconds = case.seconds.map(named::rounded);
+    case.seconds = case.seconds.map(test_names::round_millis);
     case
 }

@@ -7,15 +7,15 @@ use hermes_checks::test::ChosenRunner;
 use hermes_core::ToolError;
 use hermes_exec::StdinSource;
 
-use crate::checks::Desk;
-use crate::program::{Ran, fresh};
+use crate::checks::CheckContext;
+use crate::program::{ProgramRun, unique_name};
 
 /// Bytes of a report that are read.
-const LARGEST: u64 = 16 * 1024 * 1024;
+const MAX_REPORT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Runs what follows, and prints the file behind a marker. So it is read where
 /// it was written, be that another machine, and is not left there.
-const SCRIPT: &str = r#"marker=$1; file=$2; shift 2
+const REPORT_SCRIPT: &str = r#"marker=$1; file=$2; shift 2
 "$@"
 code=$?
 if [ -f "$file" ]; then printf '\n%s\n' "$marker"; cat "$file"; rm -f "$file"; fi
@@ -23,39 +23,39 @@ exit $code"#;
 
 /// A runner that is about to start.
 #[derive(Debug)]
-pub(super) struct Began<'a> {
+pub(super) struct ReportingCommand<'a> {
     pub(super) program: &'a Path,
     pub(super) words: &'a [String],
-    pub(super) file: &'a Path,
+    pub(super) report_file: &'a Path,
 }
 
-impl Began<'_> {
+impl ReportingCommand<'_> {
     /// Runs it; what it printed, and what it reported.
     pub(super) async fn run(
         &self,
-        desk: &Desk<'_>,
+        desk: &CheckContext<'_>,
         choice: &ChosenRunner,
-    ) -> Result<(Ran, String), ToolError> {
+    ) -> Result<(ProgramRun, String), ToolError> {
         if !choice.runner.writes_report {
             let ran = desk.run(self.program, self.words, &choice.dir, StdinSource::Empty).await?;
             return Ok((ran, String::new()));
         }
-        let marker = fresh();
-        let file = self.file.display().to_string();
+        let marker = unique_name();
+        let file = self.report_file.display().to_string();
         let program = self.program.display().to_string();
-        let fixed = ["-c", SCRIPT, "sh", &marker, &file, &program];
+        let fixed = ["-c", REPORT_SCRIPT, "sh", &marker, &file, &program];
         let words: Vec<String> =
             fixed.iter().map(|word| (*word).to_owned()).chain(self.words.iter().cloned()).collect();
         let ran = desk.run(Path::new("sh"), &words, &choice.dir, StdinSource::Empty).await;
         // One that was ended has not printed and removed it.
         let mut rest = String::new();
-        if desk.bench.is_here() {
-            if let Ok(file) = std::fs::File::open(self.file) {
+        if desk.runner.is_local() {
+            if let Ok(file) = std::fs::File::open(self.report_file) {
                 let mut bytes = Vec::new();
-                let _ = file.take(LARGEST).read_to_end(&mut bytes);
+                let _ = file.take(MAX_REPORT_BYTES).read_to_end(&mut bytes);
                 rest = String::from_utf8_lossy(&bytes).into_owned();
             }
-            let _ = std::fs::remove_file(self.file);
+            let _ = std::fs::remove_file(self.report_file);
         }
         let mut ran = ran?;
         let cut = ran.stdout.rfind(&format!("\n{marker}\n"));

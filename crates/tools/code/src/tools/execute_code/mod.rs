@@ -12,7 +12,7 @@ use hermes_secrets::own_env;
 use serde::Deserialize;
 
 /// The longest that settings can ask for; the tool keeps to its own limits.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 
 #[derive(Debug, Default)]
 pub(crate) struct ExecuteCode {
@@ -26,18 +26,18 @@ pub(crate) struct Args {
     code: String,
     /// What it is written in.
     #[serde(default)]
-    language: Spoken,
+    language: ScriptLanguageArg,
     /// Seconds, then it is ended; default 300, which is also the most.
     #[schemars(range(min = 1))]
     timeout: Option<u64>,
     /// Project: the session's folder, virtualenv and variables. Strict: a private folder, a clean
     /// interpreter.
-    mode: Option<Manner>,
+    mode: Option<ScriptModeArg>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Spoken {
+enum ScriptLanguageArg {
     #[default]
     Python,
     JavaScript,
@@ -45,7 +45,7 @@ enum Spoken {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Manner {
+enum ScriptModeArg {
     Project,
     Strict,
 }
@@ -74,7 +74,7 @@ impl Tool for ExecuteCode {
             .parameter_alias("script", "code")
             .parameter_alias("lang", "language")
             .destructive()
-            .timeout(LONGEST)
+            .timeout(MAX_TIMEOUT)
             .result_limit(ResultLimit::Chars(100_000))
             .keyword("python")
             .keyword("javascript")
@@ -103,12 +103,12 @@ impl Tool for ExecuteCode {
         let script = ScriptRequest {
             code: args.code,
             language: match args.language {
-                Spoken::Python => ScriptLanguage::Python,
-                Spoken::JavaScript => ScriptLanguage::JavaScript,
+                ScriptLanguageArg::Python => ScriptLanguage::Python,
+                ScriptLanguageArg::JavaScript => ScriptLanguage::JavaScript,
             },
             mode: args.mode.map(|mode| match mode {
-                Manner::Project => ScriptMode::Project,
-                Manner::Strict => ScriptMode::Strict,
+                ScriptModeArg::Project => ScriptMode::Project,
+                ScriptModeArg::Strict => ScriptMode::Strict,
             }),
             timeout: args.timeout.map(Duration::from_secs),
         };

@@ -9,14 +9,14 @@ use hermes_core::{Scope, ShellScript, WorkingDir};
 /// The files by the names of the sessions. Two of one name count as one, which
 /// at most names a file too many.
 #[derive(Debug, Default)]
-pub(super) struct Databases(Mutex<HashMap<String, PathBuf>>);
+pub(super) struct SessionDatabases(Mutex<HashMap<String, PathBuf>>);
 
-impl Databases {
-    pub(super) fn of(&self, name: &str) -> Option<PathBuf> {
+impl SessionDatabases {
+    pub(super) fn file_for(&self, name: &str) -> Option<PathBuf> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    pub(super) fn note(&self, name: &str, file: &Path) {
+    pub(super) fn record(&self, name: &str, file: &Path) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(name.to_owned(), file.to_owned());
     }
@@ -28,7 +28,7 @@ impl Databases {
 
 /// Whether the statements only read, by what is said of the command that would
 /// be given them.
-pub(super) fn scope(code: &str, at: &WorkingDir) -> Scope {
+pub(super) fn sql_scope(code: &str, at: &WorkingDir) -> Scope {
     let input = Some(code.to_owned());
     let script = ShellScript { text: "sqlite3 database".to_owned(), stdin: input, ..ShellScript::default() };
     let analysis = hermes_shell::analyze_script("", &script, at);

@@ -13,10 +13,10 @@ fn statements_read_or_write() {
     for reading in
         ["select 1", "SELECT * FROM a; explain query plan select 2", "pragma table_info(a)"]
     {
-        assert_eq!(scope(reading, &at()), Scope::DATABASE_READ, "{reading}");
+        assert_eq!(sql_scope(reading, &at()), Scope::DATABASE_READ, "{reading}");
     }
     for writing in ["drop table a", "select 1; insert into a values (1)", "vacuum"] {
-        assert_eq!(scope(writing, &at()), Scope::DATABASE_WRITE, "{writing}");
+        assert_eq!(sql_scope(writing, &at()), Scope::DATABASE_WRITE, "{writing}");
     }
 }
 
@@ -35,7 +35,7 @@ fn the_file_of_a_session_is_declared_with_what_is_done_to_it() {
     assert_eq!(declared(with("drop table a")), [Effect::path(Scope::DATABASE_WRITE, "/ws/app.db")]);
     // What is in memory concerns nobody.
     assert_eq!(declared(sql("drop table a")), []);
-    repl.databases.note("main", Path::new("/ws/app.db"));
+    repl.databases.record("main", Path::new("/ws/app.db"));
     assert_eq!(declared(sql("drop table a")), [Effect::path(Scope::DATABASE_WRITE, "/ws/app.db")]);
     assert_eq!(declared(json!({"code": "1"})), []);
 }

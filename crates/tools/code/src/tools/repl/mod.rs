@@ -15,25 +15,25 @@ use serde::Deserialize;
 
 mod databases;
 mod report;
-mod shells;
+mod shell_history;
 
-use databases::Databases;
+use databases::SessionDatabases;
 use report::Output;
 
 /// The longest that settings can ask for; the tool keeps to its own limits.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 /// Characters of the longest name.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Repl {
     interpreters: InterpreterPool,
-    databases: Databases,
+    databases: SessionDatabases,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Spoken {
+enum ReplLanguageArg {
     #[default]
     Python,
     Javascript,
@@ -42,7 +42,7 @@ enum Spoken {
     Sql,
 }
 
-impl Spoken {
+impl ReplLanguageArg {
     fn language(self) -> ReplLanguage {
         match self {
             Self::Python => ReplLanguage::Python,
@@ -56,7 +56,7 @@ impl Spoken {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum ReplAction {
     #[default]
     Run,
     /// Stop the code that runs; the state is kept.
@@ -77,12 +77,12 @@ pub(crate) struct Args {
     code: String,
     /// What it is written in; typescript shares the state of javascript.
     #[serde(default)]
-    language: Spoken,
+    language: ReplLanguageArg,
     /// Which interpreter of that language; default "main". A new name starts a new one.
     session: Option<String>,
     /// What to do.
     #[serde(default)]
-    action: Action,
+    action: ReplAction,
     /// For run: seconds, then the code is interrupted; default 120.
     #[schemars(range(min = 1, max = 3600))]
     timeout: Option<u64>,
@@ -96,12 +96,12 @@ impl Args {
     }
 
     /// The interpreter that is meant, as a resource.
-    fn resource(&self) -> String {
+    fn resource_name(&self) -> String {
         format!("repl/{}/{}", self.language.language().name(), self.name())
     }
 
     fn database(&self, at: &WorkingDir) -> Option<PathBuf> {
-        let file = self.database.as_deref().filter(|_| self.language == Spoken::Sql)?;
+        let file = self.database.as_deref().filter(|_| self.language == ReplLanguageArg::Sql)?;
         (!file.is_empty() && file != ":memory:").then(|| at.resolve(file))
     }
 }
@@ -130,7 +130,7 @@ impl Tool for Repl {
             .parameter_alias("db", "database")
             .parameter_alias("input", "code")
             .destructive()
-            .timeout(LONGEST)
+            .timeout(MAX_TIMEOUT)
             .result_limit(ResultLimit::Chars(100_000))
             .keyword("python")
             .keyword("node")
@@ -145,23 +145,23 @@ impl Tool for Repl {
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let named = |name: String| Effect::name(Scope::PROCESS_MANAGE, name);
         match args.action {
-            Action::List => vec![Effect::name(Scope::SYSTEM_READ, "repl")],
+            ReplAction::List => vec![Effect::name(Scope::SYSTEM_READ, "repl")],
             // Whoever stops something must not wait for it.
-            Action::Interrupt => vec![named(args.resource() + "/interrupt")],
-            Action::Reset | Action::Close => vec![named(args.resource())],
-            Action::Run => {
+            ReplAction::Interrupt => vec![named(args.resource_name() + "/interrupt")],
+            ReplAction::Reset | ReplAction::Close => vec![named(args.resource_name())],
+            ReplAction::Run => {
                 let mut effects = vec![
                     Effect::path(Scope::CODE_EXECUTE, at.cwd()),
                     Effect::path(Scope::FILE_READ, at.cwd()),
-                    named(args.resource()),
+                    named(args.resource_name()),
                 ];
-                if args.language == Spoken::Bash {
-                    effects.push(shell(&args.code));
+                if args.language == ReplLanguageArg::Bash {
+                    effects.push(shell_effect(&args.code));
                 }
                 if let Some(file) = self.database(args, at) {
                     effects.push(Effect::path(Scope::FILE_READ, &file));
                     effects.push(Effect::path(Scope::FILE_WRITE, &file));
-                    effects.push(Effect::path(databases::scope(&args.code, at), file));
+                    effects.push(Effect::path(databases::sql_scope(&args.code, at), file));
                 }
                 effects
             }
@@ -172,12 +172,12 @@ impl Tool for Repl {
         for effect in self.effects(&args, &cx.working_dir) {
             cx.check_grant(&effect.scope, &effect.resource)?;
         }
-        check(&args)?;
+        check_args(&args)?;
         match args.action {
-            Action::Run => self.ask(args, cx).await,
-            Action::List => Ok(Output::list(self.interpreters.list(cx.session.id()))),
-            Action::Interrupt => self.interrupt(&args, cx).await,
-            Action::Reset | Action::Close => self.close(&args, cx).await,
+            ReplAction::Run => self.run_code(args, cx).await,
+            ReplAction::List => Ok(Output::list(self.interpreters.list(cx.session.id()))),
+            ReplAction::Interrupt => self.interrupt(&args, cx).await,
+            ReplAction::Reset | ReplAction::Close => self.close(&args, cx).await,
         }
     }
 
@@ -193,29 +193,29 @@ impl Tool for Repl {
 impl Repl {
     /// The file that a session of SQL works on: it is named when that begins.
     fn database(&self, args: &Args, at: &WorkingDir) -> Option<PathBuf> {
-        let is_sql = args.language == Spoken::Sql;
-        args.database(at).or_else(|| self.databases.of(args.name()).filter(|_| is_sql))
+        let is_sql = args.language == ReplLanguageArg::Sql;
+        args.database(at).or_else(|| self.databases.file_for(args.name()).filter(|_| is_sql))
     }
 
-    async fn ask(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+    async fn run_code(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let language = args.language.language();
         let name = args.name().to_owned();
         let database = args.database(&cx.working_dir);
         if let Some(file) = &database {
-            self.databases.note(&name, file);
+            self.databases.record(&name, file);
         }
-        let (resource, code) = (args.resource(), args.code.clone());
+        let (resource, code) = (args.resource_name(), args.code.clone());
         let is_bash = language == ReplLanguage::Bash;
         let ask = RunRequest {
-            needs_state: is_bash && shells::is_known(cx, &resource)?,
+            needs_state: is_bash && shell_history::has_history(cx, &resource)?,
             language,
             name: name.clone(),
-            typescript: args.language == Spoken::Typescript,
+            typescript: args.language == ReplLanguageArg::Typescript,
             timeout: args.timeout.map(Duration::from_secs),
             database,
             code: args.code,
             jobs: JobRegistry::from_context(cx),
-            limits: limits(cx),
+            limits: repl_limits(cx),
             own_env,
         };
         let answer = self.interpreters.run(ask, cx).await;
@@ -223,19 +223,19 @@ impl Repl {
             let living = self.interpreters.list(cx.session.id());
             let lives = living.iter().any(|one| one.language == language && one.session == name);
             match lives {
-                true if answer.is_ok() => shells::remember(cx, &resource, &code)?,
+                true if answer.is_ok() => shell_history::remember(cx, &resource, &code)?,
                 true => {}
-                false => shells::forget(cx, &resource)?,
+                false => shell_history::forget(cx, &resource)?,
             }
         }
         let answer = answer?;
         cx.check_cancelled()?;
-        Ok(Output::of(answer, language.name(), name))
+        Ok(Output::from_answer(answer, language.name(), name))
     }
 
     async fn interrupt(&self, args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let (language, name) = (args.language.language(), args.name());
-        let grace = limits(cx).grace;
+        let grace = repl_limits(cx).grace;
         let stopped = self.interpreters.interrupt(cx.session.id(), language, name, grace).await?;
         let (status, note) = match stopped {
             InterruptOutcome::Stopped => ("interrupted", "The code was stopped; the state is kept."),
@@ -244,54 +244,54 @@ impl Repl {
                 ("error", "The code does not stop. action=reset ends it; its state is lost then.")
             }
         };
-        Ok(Output::said(status, language.name(), name.to_owned(), note))
+        Ok(Output::with_note(status, language.name(), name.to_owned(), note))
     }
 
     async fn close(&self, args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let (language, name) = (args.language.language(), args.name());
         let was_there = self.interpreters.close(cx.session.id(), language, name).await?;
-        shells::forget(cx, &args.resource())?;
-        if args.language == Spoken::Sql {
+        shell_history::forget(cx, &args.resource_name())?;
+        if args.language == ReplLanguageArg::Sql {
             self.databases.forget(name);
         }
         let note = match (was_there, args.action) {
             (false, _) => "It was not running.",
-            (true, Action::Reset) => "The state is gone; the next call starts anew.",
+            (true, ReplAction::Reset) => "The state is gone; the next call starts anew.",
             (true, _) => "It was ended.",
         };
-        Ok(Output::said("ok", language.name(), name.to_owned(), note))
+        Ok(Output::with_note("ok", language.name(), name.to_owned(), note))
     }
 }
 
 /// What bash is told to do is judged like any command of a shell of its own,
 /// with the functions that it was told of ([`shells`]).
-fn shell(code: &str) -> Effect {
+fn shell_effect(code: &str) -> Effect {
     let script = ShellScript { text: code.to_owned(), fresh_shell: true, ..ShellScript::default() };
     Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }
 }
 
 /// What does not go together.
-fn check(args: &Args) -> Result<(), ToolError> {
+fn check_args(args: &Args) -> Result<(), ToolError> {
     let name = args.name();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) {
+    if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(plain) {
         return Err(ToolError::invalid(format!("'{name}' cannot be the name of a session"))
             .with_hint("Use up to 64 letters, digits, '-', '_' and '.'."));
     }
-    if args.action == Action::Run && args.code.trim().is_empty() {
+    if args.action == ReplAction::Run && args.code.trim().is_empty() {
         return Err(ToolError::invalid("There is no code to run")
             .with_hint("Give it in 'code', or say another 'action'."));
     }
-    if args.code.contains('\0') && args.language == Spoken::Bash {
+    if args.code.contains('\0') && args.language == ReplLanguageArg::Bash {
         return Err(ToolError::invalid("A command cannot contain a NUL character"));
     }
-    if args.database.is_some() && args.language != Spoken::Sql {
+    if args.database.is_some() && args.language != ReplLanguageArg::Sql {
         return Err(ToolError::invalid("'database' is for language=sql"));
     }
     Ok(())
 }
 
-fn limits(cx: &ToolContext) -> Arc<ReplLimits> {
+fn repl_limits(cx: &ToolContext) -> Arc<ReplLimits> {
     cx.ports.get::<ReplLimits>().unwrap_or_default()
 }
 

@@ -48,14 +48,14 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn of(answer: ReplResult, language: &'static str, session: String) -> Self {
+    pub(crate) fn from_answer(answer: ReplResult, language: &'static str, session: String) -> Self {
         let ReplResult { value, stdout, stderr, images: pictures, notes, .. } = answer;
         let (value, kind, shape) = match value {
             Some(RenderedValue { text, kind, shape }) => (Some(text), Some(kind), shape),
             None => (None, None, None),
         };
         Self {
-            status: word(answer.status),
+            status: status_word(answer.status),
             language: Some(language),
             session: Some(session),
             value,
@@ -80,7 +80,7 @@ impl Output {
         Self { status: "ok", sessions: Some(sessions), ..Self::default() }
     }
 
-    pub(crate) fn said(
+    pub(crate) fn with_note(
         status: &'static str,
         language: &'static str,
         session: String,
@@ -114,7 +114,7 @@ impl Output {
     }
 }
 
-fn word(status: ReplStatus) -> &'static str {
+fn status_word(status: ReplStatus) -> &'static str {
     match status {
         ReplStatus::Ok => "ok",
         ReplStatus::Error => "error",

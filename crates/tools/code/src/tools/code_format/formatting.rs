@@ -7,98 +7,98 @@ use hermes_checks::format::ChosenFormatter;
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::StdinSource;
 
-use super::Broken;
-use crate::checks::{Changes, Desk, is_missing, missing};
-use crate::program::Ran;
+use super::FormatFailure;
+use crate::checks::{FileChanges, CheckContext, is_not_installed, not_installed_error};
+use crate::program::ProgramRun;
 
 /// Files that are formatted one by one.
-const ONE_BY_ONE: usize = 500;
+const MAX_PIPED_FILES: usize = 500;
 /// Files whose difference is shown when nothing is to be changed.
-const SHOWN: usize = 60;
+const MAX_DIFFED_FILES: usize = 60;
 /// Files whose names are given to one command.
-const NAMES: usize = 200;
+const FILES_PER_COMMAND: usize = 200;
 
 /// The formatting of a path.
 #[derive(Debug)]
-pub(super) struct Shaping<'a> {
-    desk: &'a Desk<'a>,
+pub(super) struct FormatPass<'a> {
+    context: &'a CheckContext<'a>,
     check: bool,
-    pub(super) changes: Changes,
-    pub(super) broken: Vec<Broken>,
+    pub(super) changes: FileChanges,
+    pub(super) failures: Vec<FormatFailure>,
     /// Files that are not as they should be, or were not looked at.
-    pub(super) left: usize,
+    pub(super) unformatted: usize,
     pub(super) notes: Vec<String>,
 }
 
-impl<'a> Shaping<'a> {
-    pub(super) fn new(desk: &'a Desk<'a>, check: bool) -> Self {
-        let (changes, broken, notes) = (Changes::default(), Vec::new(), Vec::new());
-        Self { desk, check, changes, broken, left: 0, notes }
+impl<'a> FormatPass<'a> {
+    pub(super) fn new(desk: &'a CheckContext<'a>, check: bool) -> Self {
+        let (changes, broken, notes) = (FileChanges::default(), Vec::new(), Vec::new());
+        Self { context: desk, check, changes, failures: broken, unformatted: 0, notes }
     }
 
     /// Has a formatter at the files; how many are not, or were not, as they
     /// should be.
-    pub(super) async fn shape(
+    pub(super) async fn format_files(
         &mut self,
         choice: &ChosenFormatter,
         program: &Path,
     ) -> Result<usize, ToolError> {
         let Some(words) = choice.check_args() else {
-            return self.one_by_one(choice, program, &choice.files, true).await;
+            return self.format_each(choice, program, &choice.files, true).await;
         };
         let ran = self.run(program, &words, choice, StdinSource::Empty).await?;
         let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
         let listed = choice.parse_check(&said);
-        if ran.code() != 0 && listed.files.is_empty() && listed.unparsable.is_empty() {
-            return Err(failed(choice, &ran));
+        if ran.exit_code() != 0 && listed.files.is_empty() && listed.unparsable.is_empty() {
+            return Err(formatter_error(choice, &ran));
         }
-        let place = |name: &String| self.desk.survey.resolve_path(name, &choice.dir);
+        let place = |name: &String| self.context.survey.resolve_path(name, &choice.dir);
         let mut files: Vec<PathBuf> = listed.files.iter().map(place).collect();
         // A formatter may follow a file to others.
-        files.retain(|file| file.starts_with(&self.desk.path) && choice.covers_file(file));
+        files.retain(|file| file.starts_with(&self.context.path) && choice.covers_file(file));
         files.sort();
         files.dedup();
         for (name, why) in listed.unparsable.iter().filter(|(name, _)| choice.covers_file(&place(name))) {
-            let file = self.desk.show(&place(name));
-            if !self.broken.iter().any(|broken| broken.file == file) {
-                self.broken.push(Broken { file, error: why.clone() });
+            let file = self.context.display_path(&place(name));
+            if !self.failures.iter().any(|broken| broken.file == file) {
+                self.failures.push(FormatFailure { file, error: why.clone() });
             }
         }
         // A list of lines cannot name them.
         let odd =
             choice.files.iter().filter(|file| file.as_os_str().as_encoded_bytes().contains(&b'\n'));
         let odd: Vec<PathBuf> = odd.cloned().collect();
-        let wrong = self.one_by_one(choice, program, &odd, true).await?;
+        let wrong = self.format_each(choice, program, &odd, true).await?;
         if self.check || choice.write_args(&[]).is_none() {
-            return Ok(wrong + self.one_by_one(choice, program, &files, false).await?);
+            return Ok(wrong + self.format_each(choice, program, &files, false).await?);
         }
-        Ok(wrong + self.in_place(choice, program, &files).await?)
+        Ok(wrong + self.format_in_place(choice, program, &files).await?)
     }
 
     /// The formatter changes the files itself.
-    async fn in_place(
+    async fn format_in_place(
         &mut self,
         choice: &ChosenFormatter,
         program: &Path,
         files: &[PathBuf],
     ) -> Result<usize, ToolError> {
-        for some in files.chunks(NAMES) {
+        for some in files.chunks(FILES_PER_COMMAND) {
             let mut before = Vec::new();
             for file in some {
-                before.push((file, self.desk.read(file).await?));
+                before.push((file, self.context.read(file).await?));
             }
             let words = choice.write_args(some).unwrap_or_default();
             let ran = self.run(program, &words, choice, StdinSource::Empty).await?;
             let mut is_changed = false;
             for (file, old) in before {
-                if let (Some(old), Some(new)) = (old, self.desk.read(file).await?) {
+                if let (Some(old), Some(new)) = (old, self.context.read(file).await?) {
                     is_changed |= old != new;
-                    self.left += usize::from(old == new);
-                    self.changes.add(&self.desk.show(file), &old, &new);
+                    self.unformatted += usize::from(old == new);
+                    self.changes.add(&self.context.display_path(file), &old, &new);
                 }
             }
-            if ran.code() != 0 && !is_changed {
-                return Err(failed(choice, &ran));
+            if ran.exit_code() != 0 && !is_changed {
+                return Err(formatter_error(choice, &ran));
             }
         }
         Ok(files.len())
@@ -106,33 +106,33 @@ impl<'a> Shaping<'a> {
 
     /// Each file goes through the formatter; `all` if it is not known yet
     /// whether that changes it.
-    async fn one_by_one(
+    async fn format_each(
         &mut self,
         choice: &ChosenFormatter,
         program: &Path,
         files: &[PathBuf],
         all: bool,
     ) -> Result<usize, ToolError> {
-        let most = if self.check && !all { SHOWN } else { ONE_BY_ONE };
+        let most = if self.check && !all { MAX_DIFFED_FILES } else { MAX_PIPED_FILES };
         if files.len() > most {
             let what = if all { "looked at" } else { "compared" };
             self.notes.push(format!("Of {} files, {most} were {what}.", files.len()));
             let rest = files.get(most..).unwrap_or_default().iter().filter(|_| !all);
-            self.notes.extend(rest.take(100).map(|file| self.desk.show(file)));
+            self.notes.extend(rest.take(100).map(|file| self.context.display_path(file)));
         }
         let unseen = files.len().saturating_sub(most);
         let mut wrong = if all { 0 } else { unseen };
-        self.left += unseen;
+        self.unformatted += unseen;
         for (at, file) in files.iter().take(most).enumerate() {
-            self.desk.cx.check_cancelled()?;
-            self.desk.cx.report_progress(Some(at as f64 / files.len() as f64), self.desk.show(file));
-            let Some(old) = self.desk.read(file).await? else { continue };
+            self.context.cx.check_cancelled()?;
+            self.context.cx.report_progress(Some(at as f64 / files.len() as f64), self.context.display_path(file));
+            let Some(old) = self.context.read(file).await? else { continue };
             let words = choice.filter_args(file);
             let ran = self.run(program, &words, choice, StdinSource::Bytes(old.clone())).await?;
             let new = ran.stdout_bytes();
             // Nothing comes out of what cannot be parsed.
-            if ran.code() != 0 || (new.is_empty() && !old.trim_ascii().is_empty()) {
-                self.broken.push(Broken { file: self.desk.show(file), error: ran.complaint() });
+            if ran.exit_code() != 0 || (new.is_empty() && !old.trim_ascii().is_empty()) {
+                self.failures.push(FormatFailure { file: self.context.display_path(file), error: ran.error_excerpt() });
                 continue;
             }
             if new == old {
@@ -140,11 +140,11 @@ impl<'a> Shaping<'a> {
             }
             wrong += 1;
             if self.check {
-                self.left += 1;
+                self.unformatted += 1;
             } else {
-                self.desk.write(file, &old, &new).await?;
+                self.context.write(file, &old, &new).await?;
             }
-            self.changes.add(&self.desk.show(file), &old, &new);
+            self.changes.add(&self.context.display_path(file), &old, &new);
         }
         Ok(wrong)
     }
@@ -155,20 +155,20 @@ impl<'a> Shaping<'a> {
         words: &[String],
         choice: &ChosenFormatter,
         input: StdinSource,
-    ) -> Result<Ran, ToolError> {
-        let ran = self.desk.run(program, words, &choice.dir, input).await?;
+    ) -> Result<ProgramRun, ToolError> {
+        let ran = self.context.run(program, words, &choice.dir, input).await?;
         if ran.exit.is_none() {
             let name = choice.formatter.name;
             return Err(ToolError::new(ErrorKind::Timeout, format!("{name} took too long")));
         }
-        if is_missing(&ran) {
-            return Err(missing(choice.formatter.name, &choice.install));
+        if is_not_installed(&ran) {
+            return Err(not_installed_error(choice.formatter.name, &choice.install));
         }
         Ok(ran)
     }
 }
 
-fn failed(choice: &ChosenFormatter, ran: &Ran) -> ToolError {
-    let (name, code) = (choice.formatter.name, ran.code());
-    ToolError::conflict(format!("{name} ended with {code}: {}", ran.complaint()))
+fn formatter_error(choice: &ChosenFormatter, ran: &ProgramRun) -> ToolError {
+    let (name, code) = (choice.formatter.name, ran.exit_code());
+    ToolError::conflict(format!("{name} ended with {code}: {}", ran.error_excerpt()))
 }

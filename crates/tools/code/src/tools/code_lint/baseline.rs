@@ -8,35 +8,35 @@ use hermes_core::ToolError;
 use hermes_exec::StdinSource;
 
 use super::Args;
-use crate::checks::{Desk, missing};
-use crate::program::Ran;
+use crate::checks::{CheckContext, not_installed_error};
+use crate::program::ProgramRun;
 
 /// The session's document of known findings, by path and linter.
-const DOCUMENT: &str = "code_lint";
+const BASELINE_DOCUMENT: &str = "code_lint";
 
-type Known = BTreeMap<String, LintBaseline>;
+type SavedBaselines = BTreeMap<String, LintBaseline>;
 
-fn key(args: &Args, path: &Path) -> String {
+fn baseline_key(args: &Args, path: &Path) -> String {
     format!("{} {}", path.display(), args.tool.as_deref().unwrap_or("*"))
 }
 
 /// Keeps the findings that are new; what they are new to.
-pub(super) async fn keep(
+pub(super) async fn retain_new(
     findings: &mut Vec<LintFinding>,
     args: &Args,
-    desk: &Desk<'_>,
+    desk: &CheckContext<'_>,
 ) -> Result<String, ToolError> {
     if args.since.is_none() {
-        let known: Known = desk.cx.session.read(DOCUMENT)?;
+        let known: SavedBaselines = desk.cx.session.read(BASELINE_DOCUMENT)?;
         // That of a folder is good for all that is in it.
-        let mut saved = desk.path.ancestors().filter_map(|path| known.get(&key(args, path)));
+        let mut saved = desk.path.ancestors().filter_map(|path| known.get(&baseline_key(args, path)));
         if let Some(baseline) = saved.next() {
             baseline.keep_new(findings);
             return Ok(format!("the saved baseline of {} findings", baseline.len()));
         }
     }
     let since = args.since.as_deref().unwrap_or("HEAD");
-    let changed = changed(since, desk).await?;
+    let changed = changed_lines(since, desk).await?;
     let here = desk.survey.base_dir();
     let cwd = desk.cx.working_dir.cwd();
     findings.retain(|finding| {
@@ -47,24 +47,24 @@ pub(super) async fn keep(
 }
 
 /// Remembers all findings as known; what was done, in words.
-pub(super) fn save(
+pub(super) fn save_baseline(
     findings: &[LintFinding],
     left_out: Option<usize>,
     args: &Args,
-    desk: &Desk<'_>,
+    desk: &CheckContext<'_>,
 ) -> Result<String, ToolError> {
     if left_out.is_some() {
         return Err(ToolError::invalid("'save_baseline' and 'only_new' exclude each other")
             .with_hint("Save the baseline of all findings first, then ask for new ones."));
     }
     let baseline = LintBaseline::from_findings(findings);
-    let key = key(args, &desk.path);
-    desk.cx.session.update(DOCUMENT, |known: &mut Known| known.insert(key, baseline))?;
+    let key = baseline_key(args, &desk.path);
+    desk.cx.session.update(BASELINE_DOCUMENT, |known: &mut SavedBaselines| known.insert(key, baseline))?;
     Ok(format!("{} findings are known from now on; only_new leaves them out.", findings.len()))
 }
 
 /// The lines that have changed since a commit, below the folder of the path.
-async fn changed(since: &str, desk: &Desk<'_>) -> Result<ChangedLines, ToolError> {
+async fn changed_lines(since: &str, desk: &CheckContext<'_>) -> Result<ChangedLines, ToolError> {
     if since.starts_with('-') || since.is_empty() {
         return Err(ToolError::invalid(format!("'{since}' names no commit")));
     }
@@ -79,30 +79,30 @@ async fn changed(since: &str, desk: &Desk<'_>) -> Result<ChangedLines, ToolError
         since,
         "--",
     ];
-    let is_kept = git(desk, &["rev-parse", "--is-inside-work-tree"]).await;
+    let is_kept = run_git(desk, &["rev-parse", "--is-inside-work-tree"]).await;
     if is_kept.is_err() {
-        let place = desk.show(desk.survey.base_dir());
+        let place = desk.display_path(desk.survey.base_dir());
         return Err(ToolError::conflict(format!("{place} is in no git repository"))
             .with_hint("Save a baseline with save_baseline=true first, or leave only_new out."));
     }
-    let diff = git(desk, &words).await?;
+    let diff = run_git(desk, &words).await?;
     let mut changed = ChangedLines::from_diff(&diff.stdout);
-    let new = git(desk, &["ls-files", "--others", "--exclude-standard", "-z"]).await?;
+    let new = run_git(desk, &["ls-files", "--others", "--exclude-standard", "-z"]).await?;
     let names = new.raw.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     names.for_each(|name| changed.add_file(String::from_utf8_lossy(name)));
     Ok(changed)
 }
 
-async fn git(desk: &Desk<'_>, words: &[&str]) -> Result<Ran, ToolError> {
+async fn run_git(desk: &CheckContext<'_>, words: &[&str]) -> Result<ProgramRun, ToolError> {
     let program = desk.survey.program("git");
-    let program = program.ok_or_else(|| missing("git", "apt-get install -y git"))?;
+    let program = program.ok_or_else(|| not_installed_error("git", "apt-get install -y git"))?;
     // It only looks; whoever works there is not to wait for it.
     let words = ["--no-optional-locks"].iter().chain(words).map(|word| (*word).to_owned());
     let words: Vec<String> = words.collect();
     let ran = desk.run(Path::new(&program), &words, desk.survey.base_dir(), StdinSource::Empty).await?;
-    if ran.code() == 0 {
+    if ran.exit_code() == 0 {
         return Ok(ran);
     }
-    Err(ToolError::conflict(format!("git cannot tell what has changed: {}", ran.complaint()))
+    Err(ToolError::conflict(format!("git cannot tell what has changed: {}", ran.error_excerpt()))
         .with_hint("Give another commit as 'since', or save a baseline with save_baseline=true."))
 }

@@ -5,99 +5,99 @@ use hermes_checks::test::{TestCase, TestOutcome};
 use serde::Serialize;
 
 /// Tests that passed are named without being asked for up to this many.
-const FEW: usize = 20;
+const MAX_UNREQUESTED_NAMES: usize = 20;
 /// Tests of one kind that are named, and the characters of all of them.
-const MOST: usize = 1_000;
-const ROOM: usize = 20_000;
+const MAX_NAMED_TESTS: usize = 1_000;
+const MAX_TOTAL_CHARS: usize = 20_000;
 /// Characters of a name or a reason.
-const LONGEST: usize = 300;
+const MAX_NAME_CHARS: usize = 300;
 /// Tests that are named because they took longest.
-const SLOWEST: usize = 5;
+const MAX_SLOWEST_TESTS: usize = 5;
 
 /// Tests by their names.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct Named {
+pub(super) struct TestNames {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    skipped_tests: Vec<Skipped>,
+    skipped_tests: Vec<SkippedTest>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    passed_tests: Vec<Timed>,
+    passed_tests: Vec<TimedTest>,
     /// Those that took longest, where they are too many to be named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    slowest: Vec<Timed>,
+    slowest: Vec<TimedTest>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-struct Skipped {
+struct SkippedTest {
     name: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-struct Timed {
+struct TimedTest {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
 }
 
-impl Named {
+impl TestNames {
     /// Those of these tests, and what was left out, in words. All that passed
     /// are named if they are few or asked for.
-    pub(super) fn of(cases: &[TestCase], all: bool) -> (Self, Option<String>) {
+    pub(super) fn from_cases(cases: &[TestCase], all: bool) -> (Self, Option<String>) {
         let are = |outcome: TestOutcome| cases.iter().filter(move |case| case.outcome == outcome);
         let (skipped, passed) = (are(TestOutcome::Skipped), are(TestOutcome::Passed));
-        let (count, few) = (skipped.clone().count(), passed.clone().count() <= FEW);
-        let skipped_tests = fitting(skipped.map(|case| {
-            let reason = begin(case.message.lines().next().unwrap_or_default());
-            (case.name.len() + reason.len(), Skipped { name: begin(&case.name), reason })
+        let (count, few) = (skipped.clone().count(), passed.clone().count() <= MAX_UNREQUESTED_NAMES);
+        let skipped_tests = take_fitting(skipped.map(|case| {
+            let reason = truncate_name(case.message.lines().next().unwrap_or_default());
+            (case.name.len() + reason.len(), SkippedTest { name: truncate_name(&case.name), reason })
         }));
         let mut named = Self { skipped_tests, ..Self::default() };
         let mut cut = count - named.skipped_tests.len();
         if few || all {
-            let timed = passed.clone().map(|case| (case.name.len(), timed(case)));
-            named.passed_tests = fitting(timed);
+            let timed = passed.clone().map(|case| (case.name.len(), timed_test(case)));
+            named.passed_tests = take_fitting(timed);
             cut += passed.count() - named.passed_tests.len();
         } else {
-            named.slowest = slowest(cases);
+            named.slowest = slowest_tests(cases);
         }
         let note = format!("{cut} tests that were skipped or passed are not named.");
         (named, (cut > 0).then_some(note))
     }
 }
 
-fn slowest(cases: &[TestCase]) -> Vec<Timed> {
+fn slowest_tests(cases: &[TestCase]) -> Vec<TimedTest> {
     let mut timed_ones: Vec<&TestCase> = cases.iter().filter(|case| case.seconds.is_some()).collect();
     timed_ones
         .sort_by(|a, b| b.seconds.unwrap_or_default().total_cmp(&a.seconds.unwrap_or_default()));
-    timed_ones.into_iter().take(SLOWEST).map(timed).collect()
+    timed_ones.into_iter().take(MAX_SLOWEST_TESTS).map(timed_test).collect()
 }
 
-fn timed(case: &TestCase) -> Timed {
-    Timed { name: begin(&case.name), seconds: case.seconds.map(rounded) }
+fn timed_test(case: &TestCase) -> TimedTest {
+    TimedTest { name: truncate_name(&case.name), seconds: case.seconds.map(round_millis) }
 }
 
 /// As many as there is room for, by their sizes.
-fn fitting<T>(all: impl Iterator<Item = (usize, T)>) -> Vec<T> {
+fn take_fitting<T>(all: impl Iterator<Item = (usize, T)>) -> Vec<T> {
     let mut used = 0;
-    let all = all.take(MOST).take_while(|(size, _)| {
-        used += (*size).min(2 * LONGEST);
-        used <= ROOM
+    let all = all.take(MAX_NAMED_TESTS).take_while(|(size, _)| {
+        used += (*size).min(2 * MAX_NAME_CHARS);
+        used <= MAX_TOTAL_CHARS
     });
     all.map(|(_, one)| one).collect()
 }
 
-fn begin(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+fn truncate_name(text: &str) -> String {
+    match text.char_indices().nth(MAX_NAME_CHARS) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
 /// Seconds, to the thousandth.
-pub(super) fn rounded(seconds: f64) -> f64 {
+pub(super) fn round_millis(seconds: f64) -> f64 {
     (seconds * 1_000.0).round() / 1_000.0
 }
 
 #[cfg(test)]
-#[path = "named_tests.rs"]
+#[path = "test_names_tests.rs"]
 mod tests;

@@ -8,23 +8,23 @@ use hermes_core::{ToolContext, ToolError};
 use serde::{Deserialize, Serialize};
 
 /// The session's document, by the resource that stands for the interpreter.
-const DOCUMENT: &str = "repl";
+const SHELLS_DOCUMENT: &str = "repl";
 /// Bytes of code that are remembered of one; the oldest goes first.
-const MOST: usize = 32 * 1024;
+const MAX_REMEMBERED_BYTES: usize = 32 * 1024;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Shell {
+struct ShellHistory {
     /// The program whose interpreter it is.
     process: u32,
     /// What it was told, in this order.
     told: Vec<String>,
 }
 
-type Shells = BTreeMap<String, Shell>;
+type ShellHistories = BTreeMap<String, ShellHistory>;
 
 /// Whether an interpreter of this program is known to have been told something.
-pub(super) fn is_known(cx: &ToolContext, resource: &str) -> Result<bool, ToolError> {
-    let shells: Shells = cx.session.read(DOCUMENT)?;
+pub(super) fn has_history(cx: &ToolContext, resource: &str) -> Result<bool, ToolError> {
+    let shells: ShellHistories = cx.session.read(SHELLS_DOCUMENT)?;
     Ok(shells.get(resource).is_some_and(|shell| shell.process == std::process::id()))
 }
 
@@ -32,17 +32,17 @@ pub(super) fn is_known(cx: &ToolContext, resource: &str) -> Result<bool, ToolErr
 pub(super) fn remember(cx: &ToolContext, resource: &str, code: &str) -> Result<(), ToolError> {
     // From the first of them on, all counts: it may be taken back as well.
     let defines = ["()", "function", "alias"].iter().any(|sign| code.contains(sign));
-    if !defines && !is_known(cx, resource)? {
+    if !defines && !has_history(cx, resource)? {
         return Ok(());
     }
     let process = std::process::id();
-    cx.session.update(DOCUMENT, |shells: &mut Shells| {
+    cx.session.update(SHELLS_DOCUMENT, |shells: &mut ShellHistories| {
         // Those of programs that have ended are gone.
         shells.retain(|_, shell| shell.process == process);
         let shell = shells.entry(resource.to_owned()).or_default();
         shell.process = process;
         shell.told.push(code.to_owned());
-        while shell.told.iter().map(String::len).sum::<usize>() > MOST {
+        while shell.told.iter().map(String::len).sum::<usize>() > MAX_REMEMBERED_BYTES {
             shell.told.remove(0);
         }
     })?;
@@ -51,9 +51,9 @@ pub(super) fn remember(cx: &ToolContext, resource: &str, code: &str) -> Result<(
 
 /// An interpreter has ended.
 pub(super) fn forget(cx: &ToolContext, resource: &str) -> Result<(), ToolError> {
-    let shells: Shells = cx.session.read(DOCUMENT)?;
+    let shells: ShellHistories = cx.session.read(SHELLS_DOCUMENT)?;
     if shells.contains_key(resource) {
-        cx.session.update(DOCUMENT, |shells: &mut Shells| shells.remove(resource))?;
+        cx.session.update(SHELLS_DOCUMENT, |shells: &mut ShellHistories| shells.remove(resource))?;
     }
     Ok(())
 }

@@ -4,33 +4,33 @@
 use hermes_checks::test::TestCase;
 
 /// Characters of a message, of a traceback, of what a test printed.
-const MESSAGE: usize = 1_500;
-const TRACEBACK: usize = 3_000;
-const OUTPUT: usize = 1_500;
+const MAX_MESSAGE_CHARS: usize = 1_500;
+const MAX_TRACEBACK_CHARS: usize = 3_000;
+const MAX_OUTPUT_CHARS: usize = 1_500;
 /// Characters of all failures that are told in full.
-const ROOM: usize = 30_000;
+const MAX_FULL_BYTES: usize = 30_000;
 /// Characters of all failures.
-const MOST: usize = 50_000;
+const MAX_TOTAL_BYTES: usize = 50_000;
 
 /// Keeps failures within bounds: the first are told in full, the others with
 /// their place and the begin of their message. What was done, in words.
-pub(super) fn shorten(failures: &mut Vec<TestCase>) -> Option<String> {
+pub(super) fn shorten_failures(failures: &mut Vec<TestCase>) -> Option<String> {
     let mut used = 0;
     let (mut full, mut fitting) = (0, 0);
     for case in failures.iter_mut() {
-        case.message = middle(&case.message, MESSAGE);
-        case.traceback = middle(&case.traceback, TRACEBACK);
-        case.output = middle(&case.output, OUTPUT);
-        if used + size(case) > ROOM && full > 0 {
+        case.message = elide_middle(&case.message, MAX_MESSAGE_CHARS);
+        case.traceback = elide_middle(&case.traceback, MAX_TRACEBACK_CHARS);
+        case.output = elide_middle(&case.output, MAX_OUTPUT_CHARS);
+        if used + case_size(case) > MAX_FULL_BYTES && full > 0 {
             let first = case.message.lines().next().unwrap_or_default();
-            case.message = middle(first, 200);
+            case.message = elide_middle(first, 200);
             case.traceback = String::new();
             case.output = String::new();
         } else {
             full += 1;
         }
-        used += size(case);
-        if used > MOST && fitting > 0 {
+        used += case_size(case);
+        if used > MAX_TOTAL_BYTES && fitting > 0 {
             break;
         }
         fitting += 1;
@@ -45,12 +45,12 @@ pub(super) fn shorten(failures: &mut Vec<TestCase>) -> Option<String> {
     })
 }
 
-fn size(case: &TestCase) -> usize {
+fn case_size(case: &TestCase) -> usize {
     case.name.len() + case.message.len() + case.traceback.len() + case.output.len()
 }
 
 /// A text without its middle, if it is longer than that.
-fn middle(text: &str, most: usize) -> String {
+fn elide_middle(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -62,5 +62,5 @@ fn middle(text: &str, most: usize) -> String {
 }
 
 #[cfg(test)]
-#[path = "fit_tests.rs"]
+#[path = "truncation_tests.rs"]
 mod tests;

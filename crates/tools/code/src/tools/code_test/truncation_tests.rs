@@ -12,12 +12,12 @@ fn many_long_failures_stay_within_bounds() {
             case
         })
         .collect();
-    let note = shorten(&mut failures).unwrap();
-    let all: usize = failures.iter().map(size).sum();
+    let note = shorten_failures(&mut failures).unwrap();
+    let all: usize = failures.iter().map(case_size).sum();
     assert!(all < 60_000, "{all}");
     assert!(failures.len() > 20 && note.contains("in short"), "{note}");
     assert!(failures[0].message.contains("characters") && !failures[0].traceback.is_empty());
     assert!(failures.last().unwrap().traceback.is_empty());
     let mut few = vec![TestCase::new("a", TestOutcome::Failed)];
-    assert_eq!(shorten(&mut few), None);
+    assert_eq!(shorten_failures(&mut few), None);
 }
