@@ -2,10 +2,10 @@
 
 use hermes_core::ToolSpec;
 
-const FILE: [&str; 7] =
+const FILE_PATH_ALIASES: [&str; 7] =
     ["file_path", "filepath", "filename", "file_name", "file", "absolute_path", "target_file"];
 
-const FOLDER: [&str; 8] = [
+const DIR_PATH_ALIASES: [&str; 8] = [
     "directory",
     "dir",
     "folder",
@@ -17,11 +17,11 @@ const FOLDER: [&str; 8] = [
 ];
 
 /// `path` is a file.
-pub(crate) fn of_file(spec: ToolSpec) -> ToolSpec {
-    FILE.into_iter().fold(spec, |spec, name| spec.parameter_alias(name, "path"))
+pub(crate) fn add_file_aliases(spec: ToolSpec) -> ToolSpec {
+    FILE_PATH_ALIASES.into_iter().fold(spec, |spec, name| spec.parameter_alias(name, "path"))
 }
 
 /// `path` is a folder.
-pub(crate) fn of_folder(spec: ToolSpec) -> ToolSpec {
-    FOLDER.into_iter().fold(spec, |spec, name| spec.parameter_alias(name, "path"))
+pub(crate) fn add_dir_aliases(spec: ToolSpec) -> ToolSpec {
+    DIR_PATH_ALIASES.into_iter().fold(spec, |spec, name| spec.parameter_alias(name, "path"))
 }

@@ -12,41 +12,41 @@ use hermes_files::{FileAccess, FileLocks, JournalDir, RecoveredChange};
 
 pub(crate) use hermes_files::{FileChange, ExistingFile};
 
-use crate::known::{self, Hash, Seen};
+use crate::seen_files::{self, FileHash, FileSighting};
 use crate::versions;
 
 /// How long a call waits for others to be done with a file.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What became of a change. The bytes that were written have been read back
 /// and compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct AppliedChange {
     /// The file; its new name if it was moved.
     pub(crate) path: PathBuf,
     /// The version that is there now; none if it was removed, or moved as it
     /// was.
-    pub(crate) hash: Option<Hash>,
+    pub(crate) hash: Option<FileHash>,
     /// Whether there was no file of that name before.
     pub(crate) created: bool,
     /// The folders that were made for it, from the top down.
-    pub(crate) made_folders: Vec<PathBuf>,
+    pub(crate) created_dirs: Vec<PathBuf>,
     /// What the file had and could not be kept: attributes, the owner.
-    pub(crate) lost: Vec<String>,
+    pub(crate) not_kept: Vec<String>,
 }
 
 /// Files that nobody else changes meanwhile who asks in the same way, be it
 /// another thread or another process.
 #[derive(Debug)]
-pub(crate) struct Held<'a> {
+pub(crate) struct LockedFiles<'a> {
     cx: &'a ToolContext,
     hold: FileLocks<'a>,
 }
 
 /// Holds the files at these paths, which are absolute and need not exist.
 /// Waits for whoever holds one of them.
-pub(crate) fn hold<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<Held<'a>, ToolError> {
-    let wait = cx.remaining().map_or(PATIENCE, |left| left.min(PATIENCE));
+pub(crate) fn lock_files<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<LockedFiles<'a>, ToolError> {
+    let wait = cx.remaining().map_or(LOCK_TIMEOUT, |left| left.min(LOCK_TIMEOUT));
     let journals = cx.ports.get::<JournalDir>();
     let hold = FileAccess::new(cx).lock(paths, wait, &cx.cancel)?;
     // Whoever had the files before may have been killed on the way.
@@ -55,13 +55,13 @@ pub(crate) fn hold<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<Held<'a>,
     let is_here = |file: &PathBuf| file.parent().is_some_and(|folder| folders.contains(&folder));
     recovered.retain(|change| change.files.iter().any(is_here));
     match recovered.as_slice() {
-        [] => Ok(Held { cx, hold: hold.with_journals(journals) }),
-        recovered => Err(taken_back(recovered)),
+        [] => Ok(LockedFiles { cx, hold: hold.with_journals(journals) }),
+        recovered => Err(recovered_error(recovered)),
     }
 }
 
 /// The files are no longer what the caller has seen of them.
-fn taken_back(recovered: &[RecoveredChange]) -> ToolError {
+fn recovered_error(recovered: &[RecoveredChange]) -> ToolError {
     let files: usize = recovered.iter().map(|change| change.files.len()).sum();
     let left = recovered.iter().flat_map(|change| &change.not_restored);
     let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
@@ -79,11 +79,11 @@ fn taken_back(recovered: &[RecoveredChange]) -> ToolError {
 }
 
 /// Who keeps what the call replaces, if anybody does.
-pub(crate) fn keeper(cx: &ToolContext) -> Option<Arc<dyn ChangeReporter>> {
+pub(crate) fn change_reporter(cx: &ToolContext) -> Option<Arc<dyn ChangeReporter>> {
     cx.ports.get::<dyn ChangeReporter>()
 }
 
-impl<'a> Held<'a> {
+impl<'a> LockedFiles<'a> {
     /// Those of the files that are written shall be programs, or none.
     pub(crate) fn with_programs(self, programs: HashMap<PathBuf, bool>) -> Self {
         Self { hold: self.hold.with_executables(programs), ..self }
@@ -104,10 +104,10 @@ impl<'a> Held<'a> {
         self,
         changes: &[FileChange],
         permit: impl FnOnce() -> Result<P, ToolError>,
-        look: impl FnOnce(&[Option<Hash>]) -> Result<T, ToolError> + Send,
-    ) -> Result<(Vec<Done>, P, T), ToolError> {
+        look: impl FnOnce(&[Option<FileHash>]) -> Result<T, ToolError> + Send,
+    ) -> Result<(Vec<AppliedChange>, P, T), ToolError> {
         let Self { cx, hold } = self;
-        let keeper = keeper(cx);
+        let keeper = change_reporter(cx);
         let keep = || {
             if let Some(keeper) = &keeper {
                 let places = changes.iter().flat_map(FileChange::paths).map(PathBuf::from);
@@ -130,7 +130,7 @@ impl<'a> Held<'a> {
         }
         let aside = || {
             let digests: Vec<_> = changes.iter().map(|c| c.content().map(blake3::hash)).collect();
-            let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
+            let hashes: Vec<_> = digests.iter().map(|d| d.map(FileHash::from)).collect();
             let answer = look(&hashes)?;
             if !makes_folders {
                 keep();
@@ -158,17 +158,17 @@ impl<'a> Held<'a> {
         let changed = secured.commit()?;
         if let Some(keeper) = &keeper {
             let made =
-                changes.iter().zip(digests).flat_map(|(change, digest)| made(change, digest));
+                changes.iter().zip(digests).flat_map(|(change, digest)| written_files(change, digest));
             keeper.after_change(&made.collect::<Vec<_>>());
         }
         let done = changes.iter().zip(hashes).zip(changed).map(|((change, hash), changed)| {
-            note(cx, change, hash.as_ref());
-            Done {
+            record_in_session(cx, change, hash.as_ref());
+            AppliedChange {
                 path: changed.path,
                 hash,
                 created: changed.created,
-                made_folders: changed.created_dirs,
-                lost: changed.lost_attributes,
+                created_dirs: changed.created_dirs,
+                not_kept: changed.lost_attributes,
             }
         });
         Ok((done.collect(), permitted, answer))
@@ -176,7 +176,7 @@ impl<'a> Held<'a> {
 }
 
 /// Keeps what was written for a while: see [`versions`].
-pub(crate) fn remember(changes: impl IntoIterator<Item = FileChange>, done: &[Done]) {
+pub(crate) fn cache_versions(changes: impl IntoIterator<Item = FileChange>, done: &[AppliedChange]) {
     for (change, done) in changes.into_iter().zip(done) {
         if let FileChange::Write { bytes, .. } | FileChange::Move { bytes: Some(bytes), .. } = change
             && let Some(hash) = &done.hash
@@ -187,7 +187,7 @@ pub(crate) fn remember(changes: impl IntoIterator<Item = FileChange>, done: &[Do
 }
 
 /// What a change has left where.
-fn made(change: &FileChange, digest: Option<blake3::Hash>) -> Vec<FileWritten<'_>> {
+fn written_files(change: &FileChange, digest: Option<blake3::Hash>) -> Vec<FileWritten<'_>> {
     let left = change
         .content()
         .zip(digest)
@@ -204,27 +204,27 @@ fn made(change: &FileChange, digest: Option<blake3::Hash>) -> Vec<FileWritten<'_
 }
 
 /// Tells the session.
-fn note(cx: &ToolContext, change: &FileChange, hash: Option<&Hash>) {
+fn record_in_session(cx: &ToolContext, change: &FileChange, hash: Option<&FileHash>) {
     // The encoding that was named for a file goes with it.
     let named = match change {
-        FileChange::Move { from, .. } => known::encoding(cx, from),
+        FileChange::Move { from, .. } => seen_files::recorded_encoding(cx, from),
         _ => None,
     };
     let path = match change {
         FileChange::Write { path, .. } | FileChange::Remove { path } => path,
         FileChange::Move { from, to, .. } => {
-            known::forget(cx, from);
+            seen_files::forget(cx, from);
             to
         }
     };
     match (hash, change.content()) {
         (Some(hash), Some(bytes)) => {
-            let seen = Seen { len: bytes.len() as u64, modified: None, whole: true };
-            known::wrote(cx, path, hash.clone(), seen);
+            let seen = FileSighting { len: bytes.len() as u64, modified: None, whole: true };
+            seen_files::record_written(cx, path, hash.clone(), seen);
         }
-        _ => known::forget(cx, path),
+        _ => seen_files::forget(cx, path),
     }
     if named.is_some() {
-        known::spelt(cx, path, named);
+        seen_files::record_encoding(cx, path, named);
     }
 }

@@ -11,24 +11,24 @@ use hermes_text::codec::{TextFormat, detect_format_with};
 use hermes_text::editorconfig::{self, EditorConfigCharset, EditorConfigFile};
 use hermes_text::{TextDocument, NotTextError};
 
-use crate::known;
+use crate::seen_files;
 
 /// The mark of the byte order, as a character.
-pub(crate) const MARK: char = '\u{FEFF}';
+pub(crate) const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// A text file that was read, in the encoding that it is in. What is in ASCII
 /// so far is in any of many: in the one that was named for it or is said to be
 /// that of such files, if it is one of them.
 pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<TextDocument, NotTextError> {
-    let document = TextDocument::read_with(bytes, || of(cx, path))?;
-    match open_encoding(&document.format(), document.bytes(), || of(cx, path)) {
+    let document = TextDocument::read_with(bytes, || known_encoding(cx, path))?;
+    match ambiguous_encoding(&document.format(), document.bytes(), || known_encoding(cx, path)) {
         Some(encoding) => TextDocument::read(document.bytes().to_vec(), Some(encoding)),
         None => Ok(document),
     }
 }
 
 /// The encoding of bytes that are ASCII so far, if it is another than UTF-8.
-fn open_encoding(
+fn ambiguous_encoding(
     format: &TextFormat,
     bytes: &[u8],
     hint: impl FnOnce() -> Option<&'static Encoding>,
@@ -52,54 +52,54 @@ pub(crate) fn read_as(
 ) -> Result<TextDocument, NotTextError> {
     let Some(told) = told else { return read(cx, path, bytes) };
     let document = TextDocument::read(bytes, Some(told))?;
-    remember(cx, path, document.bytes(), true, told);
+    remember_encoding(cx, path, document.bytes(), true, told);
     Ok(document)
 }
 
 /// The caller says what encoding a text is in. Where its bytes look like
 /// another, that is what the session goes by from now on.
-pub(crate) fn remember(
+pub(crate) fn remember_encoding(
     cx: &ToolContext,
     path: &Path,
     bytes: &[u8],
     complete: bool,
     told: &'static Encoding,
 ) {
-    let hint = || said(cx, path).map(EditorConfigCharset::encoding);
+    let hint = || editorconfig_charset(cx, path).map(EditorConfigCharset::encoding);
     let looks = detect_format_with(bytes, complete, hint);
-    let looks = open_encoding(&looks, bytes, hint).unwrap_or(looks.encoding());
-    known::spelt(cx, path, (looks != told).then_some(told));
+    let looks = ambiguous_encoding(&looks, bytes, hint).unwrap_or(looks.encoding());
+    seen_files::record_encoding(cx, path, (looks != told).then_some(told));
 }
 
 /// The encoding in which the session wrote a file, or was told to read it in, or that `.editorconfig` has
 /// for it, as far as the call may look. It takes some looking around, so it is
 /// for bytes that do not speak for themselves.
-pub(crate) fn of(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
-    known::encoding(cx, path).or_else(|| said(cx, path).map(EditorConfigCharset::encoding))
+pub(crate) fn known_encoding(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
+    seen_files::recorded_encoding(cx, path).or_else(|| editorconfig_charset(cx, path).map(EditorConfigCharset::encoding))
 }
 
 /// The encoding that somebody would take these bytes for who knows nothing of
 /// how they came there.
-pub(crate) fn of_bytes(cx: &ToolContext, path: &Path, bytes: &[u8]) -> TextFormat {
-    detect_format_with(bytes, true, || said(cx, path).map(EditorConfigCharset::encoding))
+pub(crate) fn detect_format(cx: &ToolContext, path: &Path, bytes: &[u8]) -> TextFormat {
+    detect_format_with(bytes, true, || editorconfig_charset(cx, path).map(EditorConfigCharset::encoding))
 }
 
 /// The format of a new file: in the encoding that was named for it, or as such
 /// files are said to be.
-pub(crate) fn of_new(cx: &ToolContext, path: &Path) -> TextFormat {
-    match known::encoding(cx, path) {
+pub(crate) fn new_file_format(cx: &ToolContext, path: &Path) -> TextFormat {
+    match seen_files::recorded_encoding(cx, path) {
         Some(named) => TextFormat::new(named, named == UTF_16LE || named == UTF_16BE),
-        None => said(cx, path).map_or(TextFormat::PLAIN_UTF8, EditorConfigCharset::format),
+        None => editorconfig_charset(cx, path).map_or(TextFormat::PLAIN_UTF8, EditorConfigCharset::format),
     }
 }
 
 /// The encoding that a caller named, and whether it wants a byte order mark.
-pub(crate) fn named(name: &str) -> Result<(&'static Encoding, bool), ToolError> {
+pub(crate) fn parse_encoding(name: &str) -> Result<(&'static Encoding, bool), ToolError> {
     let plain = name.trim().to_ascii_lowercase();
     let without = ["-bom", "-sig", "_bom", "_sig"].iter().find_map(|mark| plain.strip_suffix(mark));
     let label = without.unwrap_or(&plain);
     let known = |label: &str| Encoding::for_label_no_replacement(label.as_bytes());
-    match known(label).or_else(|| known(&of_the_web(label))) {
+    match known(label).or_else(|| known(&web_label(label))) {
         Some(encoding) => Ok((encoding, without.is_some())),
         None => Err(ToolError::invalid(format!("There is no encoding '{name}'")).with_hint(
             "Names are those of the web, such as utf-8, utf-8-bom, utf-16le, windows-1252, \
@@ -109,7 +109,7 @@ pub(crate) fn named(name: &str) -> Result<(&'static Encoding, bool), ToolError> 
 }
 
 /// The web's name for what other programs call differently.
-fn of_the_web(label: &str) -> String {
+fn web_label(label: &str) -> String {
     let bare: String = label.chars().filter(char::is_ascii_alphanumeric).collect();
     let number = |prefix: &str| bare.strip_prefix(prefix).map(str::to_owned);
     match bare.as_str() {
@@ -130,7 +130,7 @@ fn of_the_web(label: &str) -> String {
     }
 }
 
-fn said(cx: &ToolContext, path: &Path) -> Option<EditorConfigCharset> {
+fn editorconfig_charset(cx: &ToolContext, path: &Path) -> Option<EditorConfigCharset> {
     let files = FileAccess::new(cx);
     let found = files.editor_configs_above(path).unwrap_or_default();
     if found.is_empty() {

@@ -13,8 +13,8 @@ fn encodings_are_known_by_the_names_that_other_programs_have_for_them() {
         ("iso8859_2", "ISO-8859-2", false),
         ("utf-8-sig", "UTF-8", true),
     ] {
-        let (found, wants_mark) = named(name).expect(name);
+        let (found, wants_mark) = parse_encoding(name).expect(name);
         assert_eq!((found.name(), wants_mark), (encoding, mark), "{name}");
     }
-    assert!(named("klingon").is_err());
+    assert!(parse_encoding("klingon").is_err());
 }

@@ -4,14 +4,14 @@ use std::io::{self, Read};
 
 use encoding_rs::{Encoding, UTF_8};
 
-use crate::lines::{LineReader, Newline, Stop};
+use crate::lines::{LineReader, NewlineEncoding, LineStop};
 
 /// Bytes behind the window that are looked at to say how long the line is.
-const SPARE: usize = 1024 * 1024;
+const LENGTH_SCAN_BYTES: usize = 1024 * 1024;
 
 /// Which characters of a line to keep.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clip {
+pub(crate) struct LineWindow {
     /// How many to pass over first.
     pub(crate) skip: u64,
     /// How many to keep at most.
@@ -20,7 +20,7 @@ pub(crate) struct Clip {
 
 /// What ends a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum LineTerminator {
     /// Nothing: the file does.
     None,
     Lf,
@@ -31,34 +31,34 @@ pub(crate) enum Ending {
 
 /// A line, as much of it as was asked for.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ClippedLine {
     /// The characters inside the window.
     pub(crate) text: String,
     /// How many characters the whole line has, its ending not counted.
     pub(crate) chars: u64,
     /// Whether it goes on for longer than was looked at.
     pub(crate) is_endless: bool,
-    pub(crate) ending: Ending,
+    pub(crate) ending: LineTerminator,
     /// Whether bytes without a meaning became U+FFFD.
     pub(crate) damaged: bool,
 }
 
-impl Clip {
+impl LineWindow {
     /// Reads the next line.
     pub(crate) fn read<R: Read>(
         self,
         reader: &mut LineReader<'_, R>,
         encoding: &'static Encoding,
-    ) -> io::Result<Option<Line>> {
+    ) -> io::Result<Option<ClippedLine>> {
         // Encodings with shift states are back in the first one at a line's
         // end, so each line can be decoded by itself.
         let mut decoder = None;
-        let mut line = Kept { clip: self, text: String::new(), seen: 0, last: None };
+        let mut line = WindowBuffer { clip: self, text: String::new(), seen: 0, last: None };
         let mut scratch = String::new();
         let mut damaged = false;
         let mut decode = |piece: &[u8], last: bool| {
             if decoder.is_none()
-                && let Some(text) = as_it_is(piece, encoding)
+                && let Some(text) = as_plain_text(piece, encoding)
             {
                 line.add(text);
                 return line.seen;
@@ -72,7 +72,7 @@ impl Clip {
             line.add(&scratch);
             line.seen
         };
-        let mut spare = SPARE;
+        let mut spare = LENGTH_SCAN_BYTES;
         let stop = reader.next_line(|piece| {
             if decode(piece, false) > self.end() {
                 spare = spare.saturating_sub(piece.len());
@@ -82,12 +82,12 @@ impl Clip {
         let Some(stop) = stop else {
             return Ok(None);
         };
-        if stop != Stop::Inside {
+        if stop != LineStop::Inside {
             decode(b"", true);
         }
         let ending = line.finish(stop, reader.newline());
-        let is_endless = stop == Stop::Inside;
-        Ok(Some(Line { text: line.text, chars: line.seen, is_endless, ending, damaged }))
+        let is_endless = stop == LineStop::Inside;
+        Ok(Some(ClippedLine { text: line.text, chars: line.seen, is_endless, ending, damaged }))
     }
 
     /// The first character behind the window, counted from 0.
@@ -97,19 +97,19 @@ impl Clip {
 }
 
 /// Bytes that are their own text: nothing of them is left for what follows.
-fn as_it_is<'b>(bytes: &'b [u8], encoding: &'static Encoding) -> Option<&'b str> {
+fn as_plain_text<'b>(bytes: &'b [u8], encoding: &'static Encoding) -> Option<&'b str> {
     let is_text = encoding == UTF_8 || encoding.is_ascii_compatible() && bytes.is_ascii();
     is_text.then(|| std::str::from_utf8(bytes).ok())?
 }
 
-struct Kept {
-    clip: Clip,
+struct WindowBuffer {
+    clip: LineWindow,
     text: String,
     seen: u64,
     last: Option<char>,
 }
 
-impl Kept {
+impl WindowBuffer {
     fn add(&mut self, piece: &str) {
         let count = piece.chars().count() as u64;
         let from = self.clip.skip.saturating_sub(self.seen).min(count);
@@ -124,46 +124,46 @@ impl Kept {
     }
 
     /// A carriage return before the line feed belongs to the ending.
-    fn finish(&mut self, stop: Stop, newline: Newline) -> Ending {
+    fn finish(&mut self, stop: LineStop, newline: NewlineEncoding) -> LineTerminator {
         match (stop, newline, self.last) {
-            (Stop::Inside | Stop::FileEnded, ..) => Ending::None,
-            (Stop::Ended, newline, _) if newline.is_return() => Ending::Cr,
-            (Stop::Ended, _, Some('\r')) => {
+            (LineStop::Inside | LineStop::FileEnded, ..) => LineTerminator::None,
+            (LineStop::Ended, newline, _) if newline.is_return() => LineTerminator::Cr,
+            (LineStop::Ended, _, Some('\r')) => {
                 self.seen -= 1;
                 if (self.clip.skip..self.clip.end()).contains(&self.seen) {
                     self.text.pop();
                 }
-                Ending::CrLf
+                LineTerminator::CrLf
             }
-            (Stop::Ended, ..) => Ending::Lf,
+            (LineStop::Ended, ..) => LineTerminator::Lf,
         }
     }
 }
 
 /// Which line endings were met.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Endings {
+pub(crate) struct LineTerminators {
     lf: bool,
     crlf: bool,
     cr: bool,
 }
 
-impl Endings {
+impl LineTerminators {
     /// Those of a text.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         let mut met = Self::default();
         let bytes = text.as_bytes();
         for at in memchr::memchr_iter(b'\n', bytes) {
             let before = at.checked_sub(1).and_then(|at| bytes.get(at));
-            met.add(if before == Some(&b'\r') { Ending::CrLf } else { Ending::Lf });
+            met.add(if before == Some(&b'\r') { LineTerminator::CrLf } else { LineTerminator::Lf });
         }
         met
     }
 
-    pub(crate) fn add(&mut self, ending: Ending) {
-        self.lf |= ending == Ending::Lf;
-        self.crlf |= ending == Ending::CrLf;
-        self.cr |= ending == Ending::Cr;
+    pub(crate) fn add(&mut self, ending: LineTerminator) {
+        self.lf |= ending == LineTerminator::Lf;
+        self.crlf |= ending == LineTerminator::CrLf;
+        self.cr |= ending == LineTerminator::Cr;
     }
 
     /// Their name; none for plain line feeds, which need no mention.

@@ -8,26 +8,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_documents::{DocumentError, ExtractedText, DocumentKind, DocumentLimits, extract};
 
-use crate::source::{Source, Stamp};
-use crate::spelling::show;
+use crate::source::{SeekableFile, VersionStamp};
+use crate::path_text::display_path;
 
 /// How many texts are kept, and how many bytes of them.
-const KEPT: usize = 4;
-const KEPT_BYTES: usize = 64 * 1024 * 1024;
+const MAX_CACHED_TEXTS: usize = 4;
+const MAX_CACHED_BYTES: usize = 64 * 1024 * 1024;
 /// Documents from this size on may take a while.
-const LARGE: u64 = 1024 * 1024;
+const LARGE_DOCUMENT_BYTES: u64 = 1024 * 1024;
 
-static TEXTS: Mutex<VecDeque<(Stamp, Arc<ExtractedText>)>> = Mutex::new(VecDeque::new());
+static TEXT_CACHE: Mutex<VecDeque<(VersionStamp, Arc<ExtractedText>)>> = Mutex::new(VecDeque::new());
 
 /// The text of the document in `source`; nothing if it is text as it stands.
 pub(crate) fn extract_text(
     path: &Path,
-    source: &mut Source,
+    source: &mut SeekableFile,
     kind: DocumentKind,
     cx: &ToolContext,
 ) -> Result<Option<Arc<ExtractedText>>, ToolError> {
     let stamp = source.stamp();
-    if let Some(known) = kept(stamp) {
+    if let Some(known) = cached_text(stamp) {
         return Ok(Some(known));
     }
     let mut limits = DocumentLimits::default();
@@ -41,12 +41,12 @@ pub(crate) fn extract_text(
             source.len(),
             limits.file_bytes
         ));
-        return Err(explain(path, kind, &error));
+        return Err(extraction_error(path, kind, &error));
     }
-    if source.len() > LARGE {
-        cx.report_progress(None, format!("Extracting the text of {}", show(path)));
+    if source.len() > LARGE_DOCUMENT_BYTES {
+        cx.report_progress(None, format!("Extracting the text of {}", display_path(path)));
     }
-    let failed = |error: std::io::Error| Source::failed(path, cx, &error);
+    let failed = |error: std::io::Error| SeekableFile::read_error(path, cx, &error);
     let mut bytes = Vec::new();
     source.seek(SeekFrom::Start(0)).map_err(failed)?;
     source.read_to_end(&mut bytes).map_err(failed)?;
@@ -54,34 +54,34 @@ pub(crate) fn extract_text(
         Ok(extracted) => {
             let extracted = Arc::new(extracted);
             if stamp.is_settled() {
-                keep(stamp, &extracted);
+                cache_text(stamp, &extracted);
             }
             Ok(Some(extracted))
         }
         // A broken notebook is text all the same.
         Err(_) if kind == DocumentKind::Notebook => Ok(None),
-        Err(error) => Err(explain(path, kind, &error)),
+        Err(error) => Err(extraction_error(path, kind, &error)),
     }
 }
 
-fn kept(stamp: Stamp) -> Option<Arc<ExtractedText>> {
-    let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+fn cached_text(stamp: VersionStamp) -> Option<Arc<ExtractedText>> {
+    let texts = TEXT_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     texts.iter().find(|(known, _)| *known == stamp).map(|(_, text)| Arc::clone(text))
 }
 
-fn keep(stamp: Stamp, extracted: &Arc<ExtractedText>) {
-    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+fn cache_text(stamp: VersionStamp, extracted: &Arc<ExtractedText>) {
+    let mut texts = TEXT_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     texts.retain(|(known, _)| !known.is_same_file(&stamp));
     texts.push_front((stamp, Arc::clone(extracted)));
-    texts.truncate(KEPT);
+    texts.truncate(MAX_CACHED_TEXTS);
     while texts.len() > 1
-        && texts.iter().map(|(_, kept)| kept.text.len()).sum::<usize>() > KEPT_BYTES
+        && texts.iter().map(|(_, kept)| kept.text.len()).sum::<usize>() > MAX_CACHED_BYTES
     {
         texts.pop_back();
     }
 }
 
-fn explain(path: &Path, kind: DocumentKind, error: &DocumentError) -> ToolError {
+fn extraction_error(path: &Path, kind: DocumentKind, error: &DocumentError) -> ToolError {
     let (sort, hint) = match error {
         DocumentError::Damaged(_) => (
             ErrorKind::InvalidArguments,
@@ -98,6 +98,6 @@ fn explain(path: &Path, kind: DocumentKind, error: &DocumentError) -> ToolError 
         }
         DocumentError::Busy => (ErrorKind::Unavailable, "Try again in a minute."),
     };
-    let what = format!("{} is a document ({}), but {error}", show(path), kind.name());
+    let what = format!("{} is a document ({}), but {error}", display_path(path), kind.name());
     ToolError::new(sort, what).with_hint(hint)
 }

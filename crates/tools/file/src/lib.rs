@@ -1,27 +1,27 @@
 //! Tools for files and folders.
 
 mod aliases;
-mod astray;
+mod path_recovery;
 mod blocking;
-mod brevity;
+mod schema_trim;
 mod change;
 mod charset;
 mod clip;
 mod content;
 mod extraction;
 mod image;
-mod known;
+mod seen_files;
 mod lines;
 mod lint;
-mod marks;
+mod line_index_cache;
 mod missing;
 mod numbered;
 mod original;
 mod shards;
 mod similar;
 mod source;
-mod spelling;
-mod stamp;
+mod path_text;
+mod timestamp;
 mod unchanged;
 mod unsaved;
 mod versions;

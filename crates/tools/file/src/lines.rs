@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What ends a line, as bytes of an encoding. Every encoding but the UTF-16s
 /// keeps the bytes 0x0A and 0x0D for their controls alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Newline {
+pub(crate) enum NewlineEncoding {
     /// A line feed.
     Byte,
     WideLittle,
@@ -19,8 +19,8 @@ pub(crate) enum Newline {
     ReturnBig,
 }
 
-impl Newline {
-    pub(crate) fn of(encoding: &'static Encoding) -> Self {
+impl NewlineEncoding {
+    pub(crate) fn for_encoding(encoding: &'static Encoding) -> Self {
         match encoding {
             e if e == UTF_16LE => Self::WideLittle,
             e if e == UTF_16BE => Self::WideBig,
@@ -29,8 +29,8 @@ impl Newline {
     }
 
     /// What ends lines in a file of that encoding that begins with `bytes`.
-    pub(crate) fn met(encoding: &'static Encoding, bytes: &[u8]) -> Self {
-        let newline = Self::of(encoding);
+    pub(crate) fn detect(encoding: &'static Encoding, bytes: &[u8]) -> Self {
+        let newline = Self::for_encoding(encoding);
         let old = match newline {
             Self::WideLittle => Self::ReturnLittle,
             Self::WideBig => Self::ReturnBig,
@@ -98,7 +98,7 @@ impl Newline {
 /// for lines further on, and can be kept for the next call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LineIndex {
-    newline: Newline,
+    newline: NewlineEncoding,
     /// Where the text begins, behind a byte order mark.
     start: u64,
     /// How much is read at a time.
@@ -118,13 +118,13 @@ pub(crate) struct LineIndex {
 
 impl LineIndex {
     /// How much is read at a time.
-    pub(crate) const CHUNK: usize = 256 * 1024;
+    pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
     /// How many marks a large file gets.
-    const MARKS: u64 = 512;
+    const MAX_MARKS: u64 = 512;
 
     /// Nothing counted yet, in a file of `len` bytes. `chunk` is even.
-    pub(crate) fn new(newline: Newline, start: u64, len: u64, chunk: usize) -> Self {
-        let stride = (len / chunk.max(1) as u64).div_ceil(Self::MARKS).max(1);
+    pub(crate) fn new(newline: NewlineEncoding, start: u64, len: u64, chunk: usize) -> Self {
+        let stride = (len / chunk.max(1) as u64).div_ceil(Self::MAX_MARKS).max(1);
         Self {
             newline,
             start,
@@ -139,7 +139,7 @@ impl LineIndex {
     }
 
     /// Whether it is about a text that begins and ends lines like this.
-    pub(crate) fn is_about(&self, newline: Newline, start: u64) -> bool {
+    pub(crate) fn is_about(&self, newline: NewlineEncoding, start: u64) -> bool {
         (self.newline, self.start) == (newline, start)
     }
 
@@ -197,13 +197,13 @@ impl LineIndex {
         let mut buffer = vec![0; self.chunk];
         source.seek(SeekFrom::Start(base))?;
         loop {
-            let bytes = fill(source, &mut buffer)?;
+            let bytes = fill_buffer(source, &mut buffer)?;
             if bytes.is_empty() {
                 return Ok(Some(base));
             }
             let here = self.newline.count(bytes);
             if here >= left {
-                return Ok(Some(base + self.behind(bytes, left)));
+                return Ok(Some(base + self.nth_line_end(bytes, left)));
             }
             left -= here;
             base += bytes.len() as u64;
@@ -220,10 +220,10 @@ impl LineIndex {
         let mut base = self.start + self.counted();
         source.seek(SeekFrom::Start(base))?;
         loop {
-            let bytes = fill(source, &mut buffer)?;
+            let bytes = fill_buffer(source, &mut buffer)?;
             let here = self.newline.count(bytes);
             let found = ends.checked_sub(self.ends).filter(|&left| left <= here);
-            let found = found.map(|left| base + self.behind(bytes, left));
+            let found = found.map(|left| base + self.nth_line_end(bytes, left));
             if !bytes.is_empty() {
                 if self.chunks.is_multiple_of(self.stride) {
                     self.marks.push(self.ends);
@@ -249,7 +249,7 @@ impl LineIndex {
     }
 
     /// Where the `nth` line end of `bytes` is over.
-    fn behind(&self, bytes: &[u8], nth: u64) -> u64 {
+    fn nth_line_end(&self, bytes: &[u8], nth: u64) -> u64 {
         let Some(before) = nth.checked_sub(1) else { return 0 };
         let before = usize::try_from(before).unwrap_or(usize::MAX);
         let at = self.newline.positions(bytes).nth(before).unwrap_or(bytes.len());
@@ -259,7 +259,7 @@ impl LineIndex {
 
 /// How the reading of a line ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum LineStop {
     /// With its line end.
     Ended,
     /// With the file.
@@ -273,7 +273,7 @@ pub(crate) enum Stop {
 #[derive(Debug)]
 pub(crate) struct LineReader<'a, R> {
     source: &'a mut R,
-    newline: Newline,
+    newline: NewlineEncoding,
     buffer: Vec<u8>,
     from: usize,
     to: usize,
@@ -282,20 +282,20 @@ pub(crate) struct LineReader<'a, R> {
 
 impl<'a, R: Read> LineReader<'a, R> {
     /// How much is read at a time.
-    pub(crate) const WINDOW: usize = 64 * 1024;
+    pub(crate) const WINDOW_BYTES: usize = 64 * 1024;
 
     /// `window` is even.
-    pub(crate) fn new(source: &'a mut R, newline: Newline, window: usize) -> Self {
+    pub(crate) fn new(source: &'a mut R, newline: NewlineEncoding, window: usize) -> Self {
         Self { source, newline, buffer: vec![0; window], from: 0, to: 0, taken: 0 }
     }
 
     /// How many bytes the lines so far had.
-    pub(crate) fn taken(&self) -> u64 {
+    pub(crate) fn bytes_read(&self) -> u64 {
         self.taken
     }
 
     /// What ends its lines.
-    pub(crate) fn newline(&self) -> Newline {
+    pub(crate) fn newline(&self) -> NewlineEncoding {
         self.newline
     }
 
@@ -303,7 +303,7 @@ impl<'a, R: Read> LineReader<'a, R> {
     pub(crate) fn is_at_end(&mut self) -> io::Result<bool> {
         if self.from == self.to {
             self.from = 0;
-            self.to = fill(self.source, &mut self.buffer)?.len();
+            self.to = fill_buffer(self.source, &mut self.buffer)?.len();
         }
         Ok(self.to == 0)
     }
@@ -313,11 +313,11 @@ impl<'a, R: Read> LineReader<'a, R> {
     pub(crate) fn next_line(
         &mut self,
         mut piece: impl FnMut(&[u8]) -> bool,
-    ) -> io::Result<Option<Stop>> {
+    ) -> io::Result<Option<LineStop>> {
         let mut begun = false;
         loop {
             if self.is_at_end()? {
-                return Ok(begun.then_some(Stop::FileEnded));
+                return Ok(begun.then_some(LineStop::FileEnded));
             }
             begun = true;
             let rest = self.buffer.get(self.from..self.to).unwrap_or_default();
@@ -328,10 +328,10 @@ impl<'a, R: Read> LineReader<'a, R> {
             self.from += used;
             self.taken += used as u64;
             if feed.is_some() {
-                return Ok(Some(Stop::Ended));
+                return Ok(Some(LineStop::Ended));
             }
             if !goes_on && !self.is_at_end()? {
-                return Ok(Some(Stop::Inside));
+                return Ok(Some(LineStop::Inside));
             }
         }
     }
@@ -339,7 +339,7 @@ impl<'a, R: Read> LineReader<'a, R> {
 
 /// Reads until the buffer is full or the source ends, so that characters of
 /// two bytes never straddle two buffers.
-pub(crate) fn fill<'b>(source: &mut impl Read, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+pub(crate) fn fill_buffer<'b>(source: &mut impl Read, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
     let mut filled = 0;
     while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
         match source.read(room) {

@@ -12,22 +12,22 @@ mod python;
 mod yaml;
 
 /// Problems that are told.
-const TOLD: usize = 5;
+const MAX_PROBLEMS: usize = 5;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Lint {
-    pub(crate) status: Status,
+pub(crate) struct LintReport {
+    pub(crate) status: LintStatus,
     /// Those that the old content did not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<SyntaxProblem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
+pub(crate) enum LintStatus {
     Ok,
     Error,
     /// It was not looked at; the message says why.
@@ -36,7 +36,7 @@ pub(crate) enum Status {
 
 /// One syntax error, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Problem {
+pub(crate) struct SyntaxProblem {
     pub(crate) line: usize,
     pub(crate) column: usize,
     pub(crate) message: String,
@@ -44,7 +44,7 @@ pub(crate) struct Problem {
 
 /// What can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Syntax {
+enum FileSyntax {
     Json,
     /// Comments and trailing commas are part of it.
     JsonWithComments,
@@ -57,27 +57,27 @@ enum Syntax {
 
 /// Checks the new content of a file, going by its name; none if nothing is
 /// known of such files.
-pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<Lint> {
-    let syntax = Syntax::of(path)?;
+pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<LintReport> {
+    let syntax = FileSyntax::for_path(path)?;
     if new.trim().is_empty() {
         return None;
     }
-    if new.len() > syntax.longest() {
-        return Some(Lint::skipped("The file is too long to be checked."));
+    if new.len() > syntax.max_bytes() {
+        return Some(LintReport::skipped("The file is too long to be checked."));
     }
     let found = match syntax.problems(new) {
         Ok(found) => found,
-        Err(why) => return Some(Lint::skipped(&why)),
+        Err(why) => return Some(LintReport::skipped(&why)),
     };
     if found.is_empty() {
-        let note = (syntax == Syntax::Json && strict_json(new).is_some())
+        let note = (syntax == FileSyntax::Json && strict_json(new).is_some())
             .then(|| "It has comments or trailing commas, which strict parsers refuse.".to_owned());
-        return Some(Lint { status: Status::Ok, problems: Vec::new(), message: note });
+        return Some(LintReport { status: LintStatus::Ok, problems: Vec::new(), message: note });
     }
     if syntax.template_marks().iter().any(|mark| new.contains(mark)) {
-        return Some(Lint::skipped("It looks like a template and was not checked."));
+        return Some(LintReport::skipped("It looks like a template and was not checked."));
     }
-    let old = old.filter(|old| old.len() <= syntax.longest()).unwrap_or_default();
+    let old = old.filter(|old| old.len() <= syntax.max_bytes()).unwrap_or_default();
     let is_empty = old.trim().is_empty();
     let before = if is_empty { Vec::new() } else { syntax.problems(old).unwrap_or_default() };
     let before: Vec<_> = before.iter().map(|problem| problem.fingerprint(old)).collect();
@@ -85,21 +85,21 @@ pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<Lint> {
     let mut problems = found;
     problems.retain(|problem| !before.contains(&problem.fingerprint(new)));
     let inherited = count - problems.len();
-    problems.truncate(TOLD);
+    problems.truncate(MAX_PROBLEMS);
     let message = (inherited > 0).then(|| {
         let errors = if inherited == 1 { "error was" } else { "errors were" };
         format!("{inherited} syntax {errors} there before.")
     });
-    Some(Lint { status: Status::Error, problems, message })
+    Some(LintReport { status: LintStatus::Error, problems, message })
 }
 
-impl Lint {
+impl LintReport {
     fn skipped(why: &str) -> Self {
-        Self { status: Status::Skipped, problems: Vec::new(), message: Some(why.to_owned()) }
+        Self { status: LintStatus::Skipped, problems: Vec::new(), message: Some(why.to_owned()) }
     }
 }
 
-impl Problem {
+impl SyntaxProblem {
     /// What it is, wherever it has moved to.
     fn fingerprint<'a>(&'a self, text: &'a str) -> (&'a str, &'a str) {
         let line = text.lines().nth(self.line.saturating_sub(1)).unwrap_or_default();
@@ -107,7 +107,7 @@ impl Problem {
     }
 
     /// One at a byte of the text.
-    fn at(text: &str, byte: usize, message: String) -> Self {
+    fn at_offset(text: &str, byte: usize, message: String) -> Self {
         let mut byte = byte.min(text.len());
         while !text.is_char_boundary(byte) {
             byte -= 1;
@@ -120,13 +120,13 @@ impl Problem {
     }
 }
 
-impl Syntax {
-    fn of(path: &Path) -> Option<Self> {
+impl FileSyntax {
+    fn for_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let (stem, extension) = name.rsplit_once('.')?;
         match extension {
             "jsonc" | "code-workspace" => Some(Self::JsonWithComments),
-            "json" if takes_comments(path, stem) => Some(Self::JsonWithComments),
+            "json" if allows_comments(path, stem) => Some(Self::JsonWithComments),
             "json" | "geojson" | "webmanifest" | "ipynb" => Some(Self::Json),
             "jsonl" | "ndjson" => Some(Self::JsonLines),
             "toml" => Some(Self::Toml),
@@ -139,7 +139,7 @@ impl Syntax {
     }
 
     /// Longer texts are not looked at.
-    fn longest(self) -> usize {
+    fn max_bytes(self) -> usize {
         match self {
             Self::Yaml => 1024 * 1024,
             _ => 16 * 1024 * 1024,
@@ -156,7 +156,7 @@ impl Syntax {
     }
 
     /// Why, if it cannot be told.
-    fn problems(self, text: &str) -> Result<Vec<Problem>, String> {
+    fn problems(self, text: &str) -> Result<Vec<SyntaxProblem>, String> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         Ok(match self {
             // Whoever writes comments into JSON means JSON with comments.
@@ -169,49 +169,49 @@ impl Syntax {
                 },
             },
             Self::JsonLines => json_lines(text),
-            Self::Toml => toml(text).into_iter().collect(),
-            Self::Yaml => at_byte(text, yaml::fault(text)?),
-            Self::Xml => at_byte(text, hermes_documents::find_xml_error(text)),
-            Self::Python => at_byte(text, python::fault(text)?),
+            Self::Toml => toml_problem(text).into_iter().collect(),
+            Self::Yaml => problems_at_byte(text, yaml::first_error(text)?),
+            Self::Xml => problems_at_byte(text, hermes_documents::find_xml_error(text)),
+            Self::Python => problems_at_byte(text, python::first_error(text)?),
         })
     }
 }
 
 /// The problem that a fault at a byte is.
-fn at_byte(text: &str, fault: Option<(usize, String)>) -> Vec<Problem> {
-    fault.into_iter().map(|(at, message)| Problem::at(text, at, message)).collect()
+fn problems_at_byte(text: &str, fault: Option<(usize, String)>) -> Vec<SyntaxProblem> {
+    fault.into_iter().map(|(at, message)| SyntaxProblem::at_offset(text, at, message)).collect()
 }
 
 /// Files that are called JSON and read with comments.
-fn takes_comments(path: &Path, stem: &str) -> bool {
+fn allows_comments(path: &Path, stem: &str) -> bool {
     let in_folder = |name: &str| path.parent().is_some_and(|folder| folder.ends_with(name));
     let begins = ["tsconfig", "jsconfig", "devcontainer", ".devcontainer", ".eslintrc", "deno"];
     begins.iter().any(|begin| stem.starts_with(begin)) || in_folder(".vscode")
 }
 
-fn strict_json(text: &str) -> Option<Problem> {
+fn strict_json(text: &str) -> Option<SyntaxProblem> {
     // Skips over values without recursion, so depth does not matter.
     let error = serde_json::from_str::<IgnoredAny>(text).err()?;
     let told = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let message = told.strip_suffix(&place).unwrap_or(&told).to_owned();
-    Some(Problem { line: error.line().max(1), column: error.column().max(1), message })
+    Some(SyntaxProblem { line: error.line().max(1), column: error.column().max(1), message })
 }
 
-fn json_lines(text: &str) -> Vec<Problem> {
+fn json_lines(text: &str) -> Vec<SyntaxProblem> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let problems = lines.filter_map(|(at, line)| {
         let problem = strict_json(line)?;
-        Some(Problem { line: at + 1, ..problem })
+        Some(SyntaxProblem { line: at + 1, ..problem })
     });
     problems.take(1000).collect()
 }
 
-fn toml(text: &str) -> Option<Problem> {
+fn toml_problem(text: &str) -> Option<SyntaxProblem> {
     let error = toml_edit::Document::parse(text).err()?;
     let at = error.span().map_or(0, |span| span.start);
     let message = error.message().trim().replace('\n', ", ");
-    Some(Problem::at(text, at, message))
+    Some(SyntaxProblem::at_offset(text, at, message))
 }
 
 /// The text with spaces for comments and trailing commas; every other byte

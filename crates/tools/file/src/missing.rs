@@ -11,104 +11,104 @@ use hermes_files::{DirEntry, FileAccess, FileKind, real_path};
 use serde_json::Value;
 
 use crate::similar::nearest;
-use crate::spelling::{self, show};
+use crate::path_text::{self, display_path};
 
 /// How many names are suggested.
-const SUGGESTED: usize = 5;
+const MAX_SUGGESTIONS: usize = 5;
 /// How many entries of a folder are compared.
-const COMPARED: usize = 1000;
+const MAX_COMPARED_ENTRIES: usize = 1000;
 /// How many folders above are looked into for the same name.
-const ABOVE: usize = 4;
+const MAX_PARENT_DIRS: usize = 4;
 /// How many folders below.
-const BELOW: usize = 100;
+const MAX_CHILD_DIRS: usize = 100;
 
-const BROKEN: &str = "Mend the link, or name another path.";
+const BROKEN_LINK_HINT: &str = "Mend the link, or name another path.";
 
 /// What was looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum MissingKind {
     File,
-    Folder,
+    Directory,
 }
 
-impl Wanted {
+impl MissingKind {
     fn name(self) -> &'static str {
         match self {
             Self::File => "File",
-            Self::Folder => "Folder",
+            Self::Directory => "Folder",
         }
     }
 
     fn suggestions(self) -> &'static str {
         match self {
             Self::File => "similar_files",
-            Self::Folder => "similar_folders",
+            Self::Directory => "similar_folders",
         }
     }
 }
 
 /// Why there is nothing at `path`.
-pub(crate) fn explain_missing(wanted: Wanted, path: &Path, cx: &ToolContext) -> ToolError {
-    explain_beside(wanted, path, path, cx)
+pub(crate) fn explain_missing(wanted: MissingKind, path: &Path, cx: &ToolContext) -> ToolError {
+    explain_missing_near(wanted, path, path, cx)
 }
 
 /// The same for a call that may not read `path`, but `known`: no folder is
 /// looked into but those above that one.
-pub(crate) fn explain_beside(
-    wanted: Wanted,
+pub(crate) fn explain_missing_near(
+    wanted: MissingKind,
     path: &Path,
     known: &Path,
     cx: &ToolContext,
 ) -> ToolError {
-    let what = format!("{} not found: {}", wanted.name(), show(path));
+    let what = format!("{} not found: {}", wanted.name(), display_path(path));
     let Ok(files) = FileAccess::new(cx).names_around(known) else {
         return ToolError::not_found(what);
     };
     let is_near = |(folder, _): &(&Path, &Path)| known.starts_with(folder);
-    if path != known && !split(&files, path).as_ref().is_some_and(is_near) {
+    if path != known && !split_existing(&files, path).as_ref().is_some_and(is_near) {
         return ToolError::not_found(what)
             .with_hint("Check the path; directory_list shows what a folder holds.");
     }
     if let Some(way) = broken_link(&files, path) {
-        return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN);
+        return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN_LINK_HINT);
     }
-    let Some((folder, rest)) = split(&files, path) else {
+    let Some((folder, rest)) = split_existing(&files, path) else {
         return ToolError::not_found(what)
             .with_hint("Check the path; directory_list shows what a folder holds.");
     };
     if let Some(way) = broken_link(&files, folder) {
-        let what = format!("{what} ({} is a link {way})", show(folder));
-        return ToolError::not_found(what).with_hint(BROKEN);
+        let what = format!("{what} ({} is a link {way})", display_path(folder));
+        return ToolError::not_found(what).with_hint(BROKEN_LINK_HINT);
     }
-    if !is_folder(&files, folder) {
-        return ToolError::not_found(format!("{what} ({} is not a folder)", show(folder)))
+    if !is_directory(&files, folder) {
+        return ToolError::not_found(format!("{what} ({} is not a folder)", display_path(folder)))
             .with_hint("Nothing can be in it; check the path.");
     }
     let mut parts = rest.iter();
     let missing = parts.next().unwrap_or_default();
     let below: PathBuf = parts.collect();
     let in_place = below.as_os_str().is_empty();
-    let only_folders = wanted == Wanted::Folder || !in_place;
-    let mut found: Vec<PathBuf> = similar(&files, folder, missing, only_folders)
+    let only_folders = wanted == MissingKind::Directory || !in_place;
+    let mut found: Vec<PathBuf> = similar_names(&files, folder, missing, only_folders)
         .into_iter()
         .map(|near| match in_place || !exists(&files, &near.join(&below)) {
             true => near,
             false => near.join(&below),
         })
         .collect();
-    for other in elsewhere(&files, wanted, path, folder, cx.working_dir.cwd()) {
-        if found.len() < SUGGESTED && !found.contains(&other) {
+    for other in same_name_nearby(&files, wanted, path, folder, cx.working_dir.cwd()) {
+        if found.len() < MAX_SUGGESTIONS && !found.contains(&other) {
             found.push(other);
         }
     }
     let found: Vec<Value> =
-        found.iter().map(|near| spelling::shorten(near, &cx.working_dir).into()).collect();
+        found.iter().map(|near| path_text::display_relative(near, &cx.working_dir).into()).collect();
     let error = if in_place {
         ToolError::not_found(what)
     } else {
         let gap = missing.to_string_lossy();
-        ToolError::not_found(format!("{what} ({} exists, but has no '{gap}')", show(folder)))
-            .with("existing_folder", show(folder))
+        ToolError::not_found(format!("{what} ({} exists, but has no '{gap}')", display_path(folder)))
+            .with("existing_folder", display_path(folder))
     };
     if found.is_empty() {
         return error.with_hint("Check the path; directory_list shows what a folder holds.");
@@ -120,7 +120,7 @@ fn exists(files: &FileAccess<'_>, path: &Path) -> bool {
     files.exists(path).unwrap_or(false)
 }
 
-fn is_folder(files: &FileAccess<'_>, path: &Path) -> bool {
+fn is_directory(files: &FileAccess<'_>, path: &Path) -> bool {
     files.metadata(path).is_ok_and(|found| found.kind == FileKind::Directory)
 }
 
@@ -138,13 +138,13 @@ fn broken_link(files: &FileAccess<'_>, path: &Path) -> Option<String> {
     Some(if direct {
         format!("to {shown}, which does not exist")
     } else {
-        format!("to {shown}, in the end to {}, which does not exist", show(&end))
+        format!("to {shown}, in the end to {}, which does not exist", display_path(&end))
     })
 }
 
 /// The deepest part of the path that exists, as far as one may look, and the
 /// rest.
-fn split<'a>(files: &FileAccess<'_>, path: &'a Path) -> Option<(&'a Path, &'a Path)> {
+fn split_existing<'a>(files: &FileAccess<'_>, path: &'a Path) -> Option<(&'a Path, &'a Path)> {
     let parts: Vec<&Path> = path.ancestors().skip(1).collect();
     let mut deepest = None;
     for part in parts.into_iter().rev() {
@@ -161,38 +161,38 @@ fn split<'a>(files: &FileAccess<'_>, path: &'a Path) -> Option<(&'a Path, &'a Pa
 
 /// The same name in another folder: above, up to where the call is at work, or
 /// one level below.
-fn elsewhere(
+fn same_name_nearby(
     files: &FileAccess<'_>,
-    wanted: Wanted,
+    wanted: MissingKind,
     path: &Path,
     folder: &Path,
     cwd: &Path,
 ) -> Vec<PathBuf> {
     let Some(name) = path.file_name() else { return Vec::new() };
     let entries = files.open_dir(folder).map(|opened| opened.entries());
-    let entries = entries.into_iter().flatten().flatten().take(COMPARED).flatten();
-    let below = entries.filter(|entry| entry.kind == FileKind::Directory).take(BELOW);
+    let entries = entries.into_iter().flatten().flatten().take(MAX_COMPARED_ENTRIES).flatten();
+    let below = entries.filter(|entry| entry.kind == FileKind::Directory).take(MAX_CHILD_DIRS);
     let mut below: Vec<PathBuf> = below.map(|entry| folder.join(entry.name)).collect();
     below.sort();
-    let above = folder.ancestors().take(ABOVE).take_while(|above| above.starts_with(cwd));
+    let above = folder.ancestors().take(MAX_PARENT_DIRS).take_while(|above| above.starts_with(cwd));
     let above = above.map(Path::to_path_buf);
     let fits = |place: &PathBuf| {
         place != path
             && exists(files, place)
-            && is_folder(files, place) == (wanted == Wanted::Folder)
+            && is_directory(files, place) == (wanted == MissingKind::Directory)
     };
-    above.chain(below).map(|folder| folder.join(name)).filter(fits).take(SUGGESTED).collect()
+    above.chain(below).map(|folder| folder.join(name)).filter(fits).take(MAX_SUGGESTIONS).collect()
 }
 
-fn similar(files: &FileAccess<'_>, folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {
+fn similar_names(files: &FileAccess<'_>, folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {
     let Ok(entries) = files.open_dir(folder).map(|opened| opened.entries()) else {
         return Vec::new();
     };
     let fits = |entry: &DirEntry| match entry.kind {
-        FileKind::Link if only_folders => is_folder(files, &folder.join(&entry.name)),
+        FileKind::Link if only_folders => is_directory(files, &folder.join(&entry.name)),
         kind => !only_folders || kind == FileKind::Directory,
     };
-    let names = entries.into_iter().flatten().take(COMPARED).flatten().filter(fits);
+    let names = entries.into_iter().flatten().take(MAX_COMPARED_ENTRIES).flatten().filter(fits);
     // Names that are no text are compared by what is shown of them.
     let mut odd = HashMap::new();
     let names = names.map(|entry| {
@@ -202,7 +202,7 @@ fn similar(files: &FileAccess<'_>, folder: &Path, missing: &OsStr, only_folders:
             shown
         })
     });
-    let names = nearest(&missing.to_string_lossy(), names, SUGGESTED);
+    let names = nearest(&missing.to_string_lossy(), names, MAX_SUGGESTIONS);
     names
         .into_iter()
         .map(|name| folder.join(odd.remove(&name).unwrap_or_else(|| name.into())))

@@ -3,17 +3,17 @@
 
 use serde_json::Value;
 
-use crate::unchanged::MESSAGE;
+use crate::unchanged::UNCHANGED_MESSAGE;
 
 /// A longer text is no note; a path has at most 4,096 bytes, which may be
 /// escaped.
-const LONGEST_NOTE: usize = 16 * 1024;
+const MAX_NOTE_BYTES: usize = 16 * 1024;
 /// The least share of lines that must have a number, in percent.
-const SHARE: usize = 60;
+const MIN_NUMBERED_PERCENT: usize = 60;
 
 /// How much a text looks like the numbered lines that `read_file` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Numbered {
+pub(crate) enum LineNumbering {
     No,
     /// It may as well be a table of which the first column counts, or a line
     /// that happens to begin so: what it is, the lines that were shown tell.
@@ -21,11 +21,11 @@ pub(crate) enum Numbered {
     Surely,
 }
 
-impl Numbered {
+impl LineNumbering {
     /// That of a text. The first line of ours and most of the others begin with
     /// `N|`, and the numbers follow one another. A table has a heading, or as
     /// many columns in every row.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn detect(text: &str) -> Self {
         if !begins_numbered(text.as_bytes()) {
             return Self::No;
         }
@@ -35,11 +35,11 @@ impl Numbered {
         // So many without a number are too many.
         let most = hermes_text::count_lines(text) + 1;
         for line in hermes_text::lines(text).filter(|line| !line.trim().is_empty()) {
-            if (lines - numbered) * 100 > most * (100 - SHARE) {
+            if (lines - numbered) * 100 > most * (100 - MIN_NUMBERED_PERCENT) {
                 return Self::No;
             }
             lines += 1;
-            let Some((number, rest)) = split(line) else {
+            let Some((number, rest)) = split_number(line) else {
                 // We number every line; what stands behind them may be a note.
                 if numbered == 0 {
                     return Self::No;
@@ -55,7 +55,7 @@ impl Numbered {
             let count = memchr::memchr_iter(b'|', rest.as_bytes()).count();
             is_table &= count > 0 && *bars.get_or_insert(count) == count;
         }
-        match numbered * 100 >= lines * SHARE && numbered > 0 {
+        match numbered * 100 >= lines * MIN_NUMBERED_PERCENT && numbered > 0 {
             false => Self::No,
             true if has_gaps || numbered == 1 || is_table && numbered == lines => Self::Perhaps,
             true => Self::Surely,
@@ -75,7 +75,7 @@ pub(crate) fn begins_numbered(text: &[u8]) -> bool {
 /// another text has at that very place.
 pub(crate) fn numbers_lines_of(numbered: &str, text: &str) -> bool {
     let mut lines = hermes_text::lines(text).zip(1_u64..);
-    hermes_text::lines(numbered).filter_map(split).any(|(number, shown)| {
+    hermes_text::lines(numbered).filter_map(split_number).any(|(number, shown)| {
         let line = lines.by_ref().find(|(_, at)| *at == number).map(|(line, _)| line);
         line.is_some_and(|line| !line.trim().is_empty() && line.trim_end() == shown.trim_end())
     })
@@ -85,10 +85,10 @@ pub(crate) fn numbers_lines_of(numbered: &str, text: &str) -> bool {
 /// little more than the sentence in it.
 pub(crate) fn is_unchanged_note(text: &str) -> bool {
     let text = text.trim();
-    if text.len() <= 2 * MESSAGE.len() && text.contains(MESSAGE) {
+    if text.len() <= 2 * UNCHANGED_MESSAGE.len() && text.contains(UNCHANGED_MESSAGE) {
         return true;
     }
-    if !text.starts_with('{') || text.len() > LONGEST_NOTE {
+    if !text.starts_with('{') || text.len() > MAX_NOTE_BYTES {
         return false;
     }
     let Ok(Value::Object(answer)) = serde_json::from_str(text) else { return false };
@@ -97,7 +97,7 @@ pub(crate) fn is_unchanged_note(text: &str) -> bool {
 }
 
 /// The number in front of a line, and the line.
-fn split(line: &str) -> Option<(u64, &str)> {
+fn split_number(line: &str) -> Option<(u64, &str)> {
     let line = line.trim_start();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = line.split_at_checked(digits)?;

@@ -11,7 +11,7 @@ fn numbered_lines_are_recognised() {
         "1|a\n2|b\n3|c\n[the file goes on]\n",
         "1|a\n2|b\n\n\n",
     ] {
-        assert_eq!(Numbered::of(text), Numbered::Surely, "{text:?}");
+        assert_eq!(LineNumbering::detect(text), LineNumbering::Surely, "{text:?}");
     }
 }
 
@@ -26,7 +26,7 @@ fn what_may_be_a_table_is_told_apart_by_the_lines_that_were_shown() {
         ("1|a\n3|c\n", "a\nb\nc\n"),
         ("1|a|b\r2|c|d\r", "a|b\rc|d\r"),
     ] {
-        assert_eq!(Numbered::of(numbered), Numbered::Perhaps, "{numbered:?}");
+        assert_eq!(LineNumbering::detect(numbered), LineNumbering::Perhaps, "{numbered:?}");
         assert!(numbers_lines_of(numbered, shown), "{numbered:?}");
     }
     for (table, there) in [
@@ -54,7 +54,7 @@ fn other_texts_are_not() {
         "Table\n1|x\n2|y\n",
         "99999999999999999999|a\n99999999999999999999|b",
     ] {
-        assert_eq!(Numbered::of(text), Numbered::No, "{text:?}");
+        assert_eq!(LineNumbering::detect(text), LineNumbering::No, "{text:?}");
     }
 }
 
@@ -62,9 +62,9 @@ fn other_texts_are_not() {
 fn the_note_that_nothing_changed_is_recognised() {
     let note = r#"{"status":"unchanged","path":"/a","dedup":true,"content_returned":false}"#;
     assert!(is_unchanged_note(note));
-    assert!(is_unchanged_note(MESSAGE));
-    assert!(is_unchanged_note(&format!("a.txt: {MESSAGE}\n")));
-    assert!(!is_unchanged_note(&MESSAGE.repeat(3)));
+    assert!(is_unchanged_note(UNCHANGED_MESSAGE));
+    assert!(is_unchanged_note(&format!("a.txt: {UNCHANGED_MESSAGE}\n")));
+    assert!(!is_unchanged_note(&UNCHANGED_MESSAGE.repeat(3)));
     for text in [
         "unchanged",
         "{}",

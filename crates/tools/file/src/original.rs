@@ -8,17 +8,17 @@ use hermes_core::ToolContext;
 use hermes_text::{TextDocument, NotTextReason};
 
 use crate::charset;
-use crate::known::Hash;
+use crate::seen_files::FileHash;
 
 #[derive(Debug)]
-pub(crate) struct Original {
+pub(crate) struct OriginalFile {
     document: Result<TextDocument, NotTextReason>,
     len: u64,
     /// Made when it is asked for, which may be while the disk is busy.
-    hash: OnceLock<Hash>,
+    hash: OnceLock<FileHash>,
 }
 
-impl Original {
+impl OriginalFile {
     pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Self {
         Self::read_as(cx, path, bytes, None)
     }
@@ -32,7 +32,7 @@ impl Original {
     ) -> Self {
         let (hash, len) = (OnceLock::new(), bytes.len() as u64);
         let document = charset::read_as(cx, path, bytes, told).map_err(|rejected| {
-            let _ = hash.set(Hash::of(&rejected.bytes));
+            let _ = hash.set(FileHash::from_bytes(&rejected.bytes));
             rejected.reason
         });
         Self { document, len, hash }
@@ -43,9 +43,9 @@ impl Original {
         self.len
     }
 
-    pub(crate) fn hash(&self) -> &Hash {
+    pub(crate) fn hash(&self) -> &FileHash {
         let bytes = self.document.as_ref().map_or(&[][..], TextDocument::bytes);
-        self.hash.get_or_init(|| Hash::of(bytes))
+        self.hash.get_or_init(|| FileHash::from_bytes(bytes))
     }
 
     /// The reason if it is not text.
@@ -62,7 +62,7 @@ impl Original {
     pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
         match &self.document {
             Ok(document) => document.bytes() == bytes,
-            Err(_) => self.len == bytes.len() as u64 && *self.hash() == Hash::of(bytes),
+            Err(_) => self.len == bytes.len() as u64 && *self.hash() == FileHash::from_bytes(bytes),
         }
     }
 }

@@ -8,11 +8,11 @@ pub(crate) fn nearest(
     names: impl IntoIterator<Item = String>,
     most: usize,
 ) -> Vec<String> {
-    let wanted = Name::new(wanted.to_owned());
+    let wanted = FoldedName::new(wanted.to_owned());
     let mut scored: Vec<(Reverse<u32>, String)> = names
         .into_iter()
         .filter_map(|name| {
-            let name = Name::new(name);
+            let name = FoldedName::new(name);
             let score = wanted.score(&name);
             (score > 0).then_some((Reverse(score), name.written))
         })
@@ -22,13 +22,13 @@ pub(crate) fn nearest(
     scored.into_iter().map(|(_, name)| name).collect()
 }
 
-struct Name {
+struct FoldedName {
     written: String,
     folded: String,
     chars: Vec<char>,
 }
 
-impl Name {
+impl FoldedName {
     fn new(written: String) -> Self {
         let folded = written.to_lowercase();
         let chars = folded.chars().collect();
@@ -44,7 +44,7 @@ impl Name {
     }
 
     /// From 0, nothing in common, to 100, only the case differs.
-    fn score(&self, other: &Name) -> u32 {
+    fn score(&self, other: &FoldedName) -> u32 {
         let (a, b) = (self.folded.as_str(), other.folded.as_str());
         if a.is_empty() || b.is_empty() {
             return 0;
@@ -74,14 +74,14 @@ impl Name {
 
     /// From 61 to 89 by the share of characters that a typist got right; 0 if
     /// that is less than six in ten.
-    fn typo_score(&self, other: &Name) -> u32 {
+    fn typo_score(&self, other: &FoldedName) -> u32 {
         let (a, b) = (&self.chars, &other.chars);
         let longest = a.len().max(b.len());
         let allowed = longest * 4 / 10;
         if longest > 255 || a.len().abs_diff(b.len()) > allowed {
             return 0;
         }
-        let distance = edits(a, b);
+        let distance = edit_distance(a, b);
         if distance > allowed {
             return 0;
         }
@@ -97,7 +97,7 @@ fn shares_letters(a: &str, b: &str) -> bool {
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours between the two.
-fn edits(a: &[char], b: &[char]) -> usize {
+fn edit_distance(a: &[char], b: &[char]) -> usize {
     let mut older: Vec<usize> = Vec::new();
     let mut old: Vec<usize> = (0..=b.len()).collect();
     for (i, &left) in a.iter().enumerate() {

@@ -40,8 +40,8 @@ proptest! {
     #[test]
     fn edits_are_symmetric_and_bounded(a in "[abc]{0,8}", b in "[abc]{0,8}") {
         let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-        prop_assert_eq!(edits(&a, &b), edits(&b, &a));
-        prop_assert!(edits(&a, &b) <= a.len().max(b.len()));
-        prop_assert_eq!(edits(&a, &b) == 0, a == b);
+        prop_assert_eq!(edit_distance(&a, &b), edit_distance(&b, &a));
+        prop_assert!(edit_distance(&a, &b) <= a.len().max(b.len()));
+        prop_assert_eq!(edit_distance(&a, &b) == 0, a == b);
     }
 }

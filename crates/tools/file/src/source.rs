@@ -10,37 +10,37 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{FileAccess, FileKind, explain_error};
 use serde::{Deserialize, Serialize};
 
-use crate::missing::{Wanted, explain_missing};
-use crate::spelling::show;
+use crate::missing::{MissingKind, explain_missing};
+use crate::path_text::display_path;
 
 /// Files up to this size are read at once, so that what is shown is of one
 /// moment and its hash is known.
-const SMALL: u64 = 8 * 1024 * 1024;
+const MAX_IN_MEMORY_BYTES: u64 = 8 * 1024 * 1024;
 /// Kernel files say that they are empty; no more than this is taken from one.
-const PSEUDO: u64 = 16 * 1024 * 1024;
+const MAX_PSEUDO_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// How long a reading may take before it says how far it is, and then again.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(700);
 /// Clocks of file systems tick in steps: what changed this short a time ago
 /// may change again without a trace.
-const TICK: Duration = Duration::from_millis(100);
+const CLOCK_GRANULARITY: Duration = Duration::from_millis(100);
 
 /// Bytes of a file that can be read more than once.
 #[derive(Debug)]
-pub(crate) struct Source {
-    bytes: Bytes,
-    stamp: Stamp,
+pub(crate) struct SeekableFile {
+    bytes: SourceBytes,
+    stamp: VersionStamp,
     modified: Option<SystemTime>,
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum SourceBytes {
     Memory(Cursor<Vec<u8>>),
-    Disk(Watched),
+    Disk(GuardedFile),
 }
 
 /// What tells one version of a file from another without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stamp {
+pub(crate) struct VersionStamp {
     dev: u64,
     ino: u64,
     len: u64,
@@ -52,16 +52,16 @@ pub(crate) struct Stamp {
 /// A file as it was when opened: what is appended later is not seen, and a
 /// read fails once the call is cancelled.
 #[derive(Debug)]
-struct Watched {
+struct GuardedFile {
     file: File,
     position: u64,
     len: u64,
     cx: ToolContext,
-    told: Instant,
+    last_report: Instant,
 }
 
-impl Stamp {
-    fn of(found: &Metadata) -> Self {
+impl VersionStamp {
+    fn from_metadata(found: &Metadata) -> Self {
         Self {
             dev: found.dev(),
             ino: found.ino(),
@@ -82,60 +82,60 @@ impl Stamp {
         let parts = (u64::try_from(seconds), u32::try_from(nanoseconds));
         let (Ok(seconds), Ok(nanoseconds)) = parts else { return false };
         let at = SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds));
-        at.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > TICK)
+        at.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > CLOCK_GRANULARITY)
     }
 }
 
-impl Source {
+impl SeekableFile {
     /// Opens the file at `path`, which is absolute. Whatever could hang or
     /// never end is refused unopened.
     pub(crate) fn open(path: &Path, cx: &ToolContext) -> Result<Self, ToolError> {
         let files = FileAccess::new(cx);
-        let file = files.open(path).map_err(|error| refused(&files, path, cx, error))?;
+        let file = files.open(path).map_err(|error| open_error(&files, path, cx, error))?;
         let opened = file.metadata().map_err(|error| explain_error("open", path, &error))?;
-        let (stamp, modified) = (Stamp::of(&opened), opened.modified().ok());
+        let (stamp, modified) = (VersionStamp::from_metadata(&opened), opened.modified().ok());
         let len = opened.len();
-        let limit = if len == 0 { PSEUDO + 1 } else { len };
+        let limit = if len == 0 { MAX_PSEUDO_FILE_BYTES + 1 } else { len };
         let mut watched =
-            Watched { file, position: 0, len: limit, cx: cx.clone(), told: Instant::now() };
-        if len > SMALL {
-            return Ok(Self { bytes: Bytes::Disk(watched), stamp, modified });
+            GuardedFile { file, position: 0, len: limit, cx: cx.clone(), last_report: Instant::now() };
+        if len > MAX_IN_MEMORY_BYTES {
+            return Ok(Self { bytes: SourceBytes::Disk(watched), stamp, modified });
         }
         let mut bytes = Vec::with_capacity(len as usize);
-        watched.read_to_end(&mut bytes).map_err(|error| Self::failed(path, cx, &error))?;
-        if bytes.len() as u64 > PSEUDO {
+        watched.read_to_end(&mut bytes).map_err(|error| Self::read_error(path, cx, &error))?;
+        if bytes.len() as u64 > MAX_PSEUDO_FILE_BYTES {
             return Err(ToolError::limit(format!(
-                "{} has no size and does not end after {PSEUDO} bytes",
-                show(path)
+                "{} has no size and does not end after {MAX_PSEUDO_FILE_BYTES} bytes",
+                display_path(path)
             )));
         }
-        Ok(Self { bytes: Bytes::Memory(Cursor::new(bytes)), stamp, modified })
+        Ok(Self { bytes: SourceBytes::Memory(Cursor::new(bytes)), stamp, modified })
     }
 
     /// A text that was made from this file, in its place.
     pub(crate) fn with_text(&self, text: &str) -> Self {
-        let bytes = Bytes::Memory(Cursor::new(text.as_bytes().to_vec()));
+        let bytes = SourceBytes::Memory(Cursor::new(text.as_bytes().to_vec()));
         Self { bytes, stamp: self.stamp, modified: self.modified }
     }
 
     /// How many bytes there are.
     pub(crate) fn len(&self) -> u64 {
         match &self.bytes {
-            Bytes::Memory(bytes) => bytes.get_ref().len() as u64,
-            Bytes::Disk(watched) => watched.len,
+            SourceBytes::Memory(bytes) => bytes.get_ref().len() as u64,
+            SourceBytes::Disk(watched) => watched.len,
         }
     }
 
     /// All of a small file.
     pub(crate) fn memory(&self) -> Option<&[u8]> {
         match &self.bytes {
-            Bytes::Memory(bytes) => Some(bytes.get_ref()),
-            Bytes::Disk(_) => None,
+            SourceBytes::Memory(bytes) => Some(bytes.get_ref()),
+            SourceBytes::Disk(_) => None,
         }
     }
 
     /// Which version it is.
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> VersionStamp {
         self.stamp
     }
 
@@ -145,17 +145,17 @@ impl Source {
     }
 
     /// The error of a call whose reading failed.
-    pub(crate) fn failed(path: &Path, cx: &ToolContext, error: &io::Error) -> ToolError {
+    pub(crate) fn read_error(path: &Path, cx: &ToolContext, error: &io::Error) -> ToolError {
         if cx.cancel.is_cancelled() { ToolError::cancelled() } else { explain_error("read", path, error) }
     }
 }
 
 /// Why a file was not opened, with what to do instead.
-fn refused(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+fn open_error(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
     match error.kind() {
-        ErrorKind::NotFound => explain_missing(Wanted::File, path, cx),
+        ErrorKind::NotFound => explain_missing(MissingKind::File, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
-            Ok(FileKind::Directory) => ToolError::invalid(format!("{} is a folder", show(path)))
+            Ok(FileKind::Directory) => ToolError::invalid(format!("{} is a folder", display_path(path)))
                 .with_hint("List it with directory_list."),
             Ok(_) => error.with_hint("Only regular files can be read."),
             Err(_) => error,
@@ -164,13 +164,13 @@ fn refused(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolErr
     }
 }
 
-impl Read for Watched {
+impl Read for GuardedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.cx.cancel.is_cancelled() {
             return Err(io::Error::other("cancelled"));
         }
-        if self.told.elapsed() > PATIENCE {
-            self.told = Instant::now();
+        if self.last_report.elapsed() > PROGRESS_INTERVAL {
+            self.last_report = Instant::now();
             let fraction = self.position as f64 / self.len.max(1) as f64;
             self.cx.report_progress(Some(fraction.min(1.0)), "Reading the file");
         }
@@ -182,27 +182,27 @@ impl Read for Watched {
     }
 }
 
-impl Seek for Watched {
+impl Seek for GuardedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.position = self.file.seek(to)?;
         Ok(self.position)
     }
 }
 
-impl Read for Source {
+impl Read for SeekableFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.bytes {
-            Bytes::Memory(bytes) => bytes.read(buffer),
-            Bytes::Disk(watched) => watched.read(buffer),
+            SourceBytes::Memory(bytes) => bytes.read(buffer),
+            SourceBytes::Disk(watched) => watched.read(buffer),
         }
     }
 }
 
-impl Seek for Source {
+impl Seek for SeekableFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match &mut self.bytes {
-            Bytes::Memory(bytes) => bytes.seek(to),
-            Bytes::Disk(watched) => watched.seek(to),
+            SourceBytes::Memory(bytes) => bytes.seek(to),
+            SourceBytes::Disk(watched) => watched.seek(to),
         }
     }
 }

@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 use crate::shards::{shard, shards};
 
 /// The session document, which is in pieces.
-const DOCUMENT: &str = "reads";
+const READS_DOCUMENT: &str = "reads";
 /// The session document that says how often the context was made anew.
-const CONTEXT: &str = "context";
+const CONTEXT_DOCUMENT: &str = "context";
 /// How many reads of a task and how many tasks are remembered in a piece of it.
-const READS: usize = 32;
-const TASKS: usize = 64;
+const MAX_READS_PER_TASK: usize = 32;
+const MAX_TASKS_PER_SHARD: usize = 64;
 
 /// The answer to a read that was made before.
-pub(crate) const MESSAGE: &str = "Unchanged since you read it: the content of the earlier \
+pub(crate) const UNCHANGED_MESSAGE: &str = "Unchanged since you read it: the content of the earlier \
                                   read_file result still holds. Pass fresh=true to see it again.";
 
 /// Grows when what was shown before has left the context.
@@ -30,23 +30,23 @@ struct ContextMark {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Reads {
+struct ReadHistory {
     #[serde(default)]
     clock: u64,
     #[serde(default)]
-    tasks: BTreeMap<String, Task>,
+    tasks: BTreeMap<String, TaskReads>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Task {
+struct TaskReads {
     generation: u64,
     touched: u64,
     /// The oldest first.
-    reads: Vec<Read>,
+    reads: Vec<ReadRecord>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Read {
+struct ReadRecord {
     what: String,
     version: String,
     /// Whether the last answer was that nothing changed.
@@ -58,7 +58,7 @@ struct Read {
 
 /// What a read would show.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Page<'a> {
+pub(crate) struct ShownPage<'a> {
     /// Which part of the file was asked for.
     pub(crate) what: &'a str,
     /// The version of the file.
@@ -70,20 +70,20 @@ pub(crate) struct Page<'a> {
 /// Whether the caller was shown just this by its last such read. Asked again
 /// after that was said, the answer is no: somebody who insists shall see it.
 /// What a script reads it has not seen before, and its caller sees none of it.
-pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: Page<'_>, is_fresh: bool) -> bool {
+pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: ShownPage<'_>, is_fresh: bool) -> bool {
     if cx.is_nested {
         return false;
     }
-    let Page { what, version, content } = page;
+    let ShownPage { what, version, content } = page;
     let real = FileAccess::new(cx).real_path(path);
     let path = real.as_deref().unwrap_or(path);
     let mut key = blake3::Hasher::new();
     key.update(path.as_os_str().as_encoded_bytes()).update(b"\0").update(what.as_bytes());
-    let what = short(&key.finalize());
+    let what = short_hex(&key.finalize());
     let page = digest(content);
-    let generation = cx.session.read(CONTEXT).map_or(0, |mark: ContextMark| mark.generation);
-    let noted = cx.session.update(&shard(DOCUMENT, &what), |reads: &mut Reads| {
-        let repeat = reads.task(&cx.task_id, generation).note(what, version, page, is_fresh);
+    let generation = cx.session.read(CONTEXT_DOCUMENT).map_or(0, |mark: ContextMark| mark.generation);
+    let noted = cx.session.update(&shard(READS_DOCUMENT, &what), |reads: &mut ReadHistory| {
+        let repeat = reads.task(&cx.task_id, generation).record_read(what, version, page, is_fresh);
         reads.forget_old_tasks();
         repeat
     });
@@ -95,10 +95,10 @@ pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: Page<'_>, is_fresh:
 pub(crate) fn was_shown(cx: &ToolContext, text: &str) -> bool {
     let page = digest(text);
     let has_page = |shard: String| {
-        let reads: Reads = cx.session.read(&shard).unwrap_or_default();
+        let reads: ReadHistory = cx.session.read(&shard).unwrap_or_default();
         reads.tasks.values().flat_map(|task| &task.reads).any(|read| read.page == page)
     };
-    shards(DOCUMENT).any(has_page)
+    shards(READS_DOCUMENT).any(has_page)
 }
 
 /// A hash of a page, however its lines end.
@@ -107,15 +107,15 @@ fn digest(page: &str) -> String {
     for line in hermes_text::lines(page.trim_end()) {
         hasher.update(line.trim_end().as_bytes()).update(b"\n");
     }
-    short(&hasher.finalize())
+    short_hex(&hasher.finalize())
 }
 
-fn short(hash: &blake3::Hash) -> String {
+fn short_hex(hash: &blake3::Hash) -> String {
     hash.to_hex().chars().take(24).collect()
 }
 
-impl Reads {
-    fn task(&mut self, task_id: &str, generation: u64) -> &mut Task {
+impl ReadHistory {
+    fn task(&mut self, task_id: &str, generation: u64) -> &mut TaskReads {
         self.clock += 1;
         let task = self.tasks.entry(task_id.to_owned()).or_default();
         if task.generation != generation {
@@ -126,7 +126,7 @@ impl Reads {
     }
 
     fn forget_old_tasks(&mut self) {
-        if self.tasks.len() > TASKS {
+        if self.tasks.len() > MAX_TASKS_PER_SHARD {
             let oldest = self.tasks.iter().min_by_key(|(_, task)| task.touched);
             if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
                 self.tasks.remove(&oldest);
@@ -135,14 +135,14 @@ impl Reads {
     }
 }
 
-impl Task {
-    fn note(&mut self, what: String, version: &str, page: String, is_fresh: bool) -> bool {
+impl TaskReads {
+    fn record_read(&mut self, what: String, version: &str, page: String, is_fresh: bool) -> bool {
         let known = self.reads.iter().position(|read| read.what == what);
         let last = known.map(|at| self.reads.remove(at));
         let is_same = last.is_some_and(|last| last.version == version && !last.told);
         let told = is_same && !is_fresh;
-        self.reads.push(Read { what, version: version.to_owned(), told, page });
-        if self.reads.len() > READS {
+        self.reads.push(ReadRecord { what, version: version.to_owned(), told, page });
+        if self.reads.len() > MAX_READS_PER_TASK {
             self.reads.remove(0);
         }
         told

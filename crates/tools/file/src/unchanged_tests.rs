@@ -1,14 +1,14 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::shards::SHARDS;
+use crate::shards::SHARD_COUNT;
 
 fn context() -> ToolContext {
     ToolContext::bare("/tmp")
 }
 
 fn ask(cx: &ToolContext, what: &str, version: &str) -> bool {
-    is_repeat(cx, Path::new("/tmp/x"), Page { what, version, content: "1|x" }, false)
+    is_repeat(cx, Path::new("/tmp/x"), ShownPage { what, version, content: "1|x" }, false)
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn another_version_range_or_task_is_no_repeat() {
     other.task_id = "sub".into();
     assert!(!ask(&other, "1", "w"));
     assert!(ask(&cx, "1", "w"));
-    let again = Page { what: "2", version: "v", content: "1|x" };
+    let again = ShownPage { what: "2", version: "v", content: "1|x" };
     assert!(!is_repeat(&cx, Path::new("/tmp/x"), again, true));
 }
 
@@ -58,24 +58,24 @@ fn a_new_context_forgets() {
 #[test]
 fn memory_is_bounded() {
     let mut cx = context();
-    for at in 0..SHARDS * READS * 2 {
+    for at in 0..SHARD_COUNT * MAX_READS_PER_TASK * 2 {
         ask(&cx, &at.to_string(), "v");
     }
-    for at in 0..TASKS + 10 {
+    for at in 0..MAX_TASKS_PER_SHARD + 10 {
         cx.task_id = format!("task {at}").into();
         ask(&cx, "1", "v");
     }
     let read = |shard: String| cx.session.read(&shard).expect("memory");
-    let all: Vec<Reads> = shards(DOCUMENT).map(read).collect();
-    assert_eq!(all.iter().map(|reads| reads.tasks.len()).max(), Some(TASKS));
+    let all: Vec<ReadHistory> = shards(READS_DOCUMENT).map(read).collect();
+    assert_eq!(all.iter().map(|reads| reads.tasks.len()).max(), Some(MAX_TASKS_PER_SHARD));
     let longest = all.iter().flat_map(|reads| reads.tasks.values()).map(|task| task.reads.len());
-    assert_eq!(longest.max(), Some(READS));
+    assert_eq!(longest.max(), Some(MAX_READS_PER_TASK));
 }
 
 #[test]
 fn a_page_that_was_shown_is_known_again() {
     let cx = ToolContext::bare("/tmp");
-    let page = Page { what: "1", version: "v", content: "1|a | b\n2|c" };
+    let page = ShownPage { what: "1", version: "v", content: "1|a | b\n2|c" };
     is_repeat(&cx, Path::new("/tmp/x"), page, false);
     for text in ["1|a | b\n2|c", "1|a | b\n2|c\n", "1|a | b\r\n2|c\r\n", "1|a | b\r2|c\r"] {
         assert!(was_shown(&cx, text), "{text:?}");

@@ -7,18 +7,18 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::Session;
 
-use crate::known::Record;
+use crate::seen_files::SeenFileRecord;
 
 /// How many files are remembered.
-const FILES: usize = 2000;
+const MAX_UNSAVED_FILES: usize = 2000;
 
 /// By session and file; none for a file that was to be forgotten.
-type Unsaved = HashMap<(String, String), Option<Record>>;
+type UnsavedRecords = HashMap<(String, String), Option<SeenFileRecord>>;
 
-static UNSAVED: LazyLock<Mutex<Unsaved>> = LazyLock::new(Mutex::default);
+static UNSAVED_RECORDS: LazyLock<Mutex<UnsavedRecords>> = LazyLock::new(Mutex::default);
 
 /// What could not be written down of a file, if there is anything.
-pub(crate) fn find(session: &Session, key: &str) -> Option<Option<Record>> {
+pub(crate) fn find(session: &Session, key: &str) -> Option<Option<SeenFileRecord>> {
     let unsaved = lock();
     if unsaved.is_empty() {
         return None;
@@ -27,10 +27,10 @@ pub(crate) fn find(session: &Session, key: &str) -> Option<Option<Record>> {
 }
 
 /// This could not be written down.
-pub(crate) fn keep(session: &Session, key: &str, record: Option<Record>) {
+pub(crate) fn keep(session: &Session, key: &str, record: Option<SeenFileRecord>) {
     let mut unsaved = lock();
     // Nobody reads so many files while nothing can be written.
-    if unsaved.len() >= FILES {
+    if unsaved.len() >= MAX_UNSAVED_FILES {
         unsaved.clear();
     }
     unsaved.insert((session.id().to_owned(), key.to_owned()), record);
@@ -44,6 +44,6 @@ pub(crate) fn clear(session: &Session, key: &str) {
     }
 }
 
-fn lock() -> MutexGuard<'static, Unsaved> {
-    UNSAVED.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> MutexGuard<'static, UnsavedRecords> {
+    UNSAVED_RECORDS.lock().unwrap_or_else(PoisonError::into_inner)
 }

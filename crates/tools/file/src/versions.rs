@@ -6,26 +6,26 @@ use std::sync::{Mutex, PoisonError};
 
 use hermes_files::FileContent;
 
-use crate::known::Hash;
+use crate::seen_files::FileHash;
 
 /// Bytes that are kept, of one file and of all together.
-const ONE: usize = 1024 * 1024;
-const ALL: usize = 16 * 1024 * 1024;
+const MAX_VERSION_BYTES: usize = 1024 * 1024;
+const MAX_CACHE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug)]
-struct Versions {
+struct VersionCache {
     size: usize,
     /// The oldest first.
-    kept: VecDeque<(Hash, FileContent)>,
+    kept: VecDeque<(FileHash, FileContent)>,
 }
 
-static VERSIONS: Mutex<Versions> = Mutex::new(Versions { size: 0, kept: VecDeque::new() });
+static VERSION_CACHE: Mutex<VersionCache> = Mutex::new(VersionCache { size: 0, kept: VecDeque::new() });
 
 /// Keeps a version for a while, unless it is too long, or known.
-pub(crate) fn keep(hash: &Hash, len: usize, version: impl FnOnce() -> FileContent) {
+pub(crate) fn keep(hash: &FileHash, len: usize, version: impl FnOnce() -> FileContent) {
     make_room(len);
-    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    if len > ONE || versions.kept.iter().any(|(kept, _)| kept == hash) {
+    let mut versions = VERSION_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if len > MAX_VERSION_BYTES || versions.kept.iter().any(|(kept, _)| kept == hash) {
         return;
     }
     versions.size += len;
@@ -36,8 +36,8 @@ pub(crate) fn keep(hash: &Hash, len: usize, version: impl FnOnce() -> FileConten
 /// is to be kept.
 pub(crate) fn make_room(len: usize) {
     let mut spent = Vec::new();
-    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    while len <= ONE && versions.size + len > ALL {
+    let mut versions = VERSION_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    while len <= MAX_VERSION_BYTES && versions.size + len > MAX_CACHE_BYTES {
         let Some((_, oldest)) = versions.kept.pop_front() else { break };
         versions.size -= oldest.len();
         spent.push(oldest);
@@ -47,8 +47,8 @@ pub(crate) fn make_room(len: usize) {
 }
 
 /// A version, if it is still known.
-pub(crate) fn find(hash: &Hash) -> Option<FileContent> {
-    let versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+pub(crate) fn find(hash: &FileHash) -> Option<FileContent> {
+    let versions = VERSION_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     versions.kept.iter().find(|(kept, _)| kept == hash).map(|(_, version)| version.clone())
 }
 
@@ -59,18 +59,18 @@ mod tests {
     #[test]
     fn the_oldest_goes_first_and_long_ones_are_not_kept() {
         let version = |number: u8| {
-            let bytes = vec![number; ONE];
-            (Hash::of(&bytes), bytes)
+            let bytes = vec![number; MAX_VERSION_BYTES];
+            (FileHash::from_bytes(&bytes), bytes)
         };
         for number in 0..20 {
             let (hash, bytes) = version(number);
-            keep(&hash, ONE, || bytes.clone().into());
-            keep(&hash, ONE, || bytes.into());
+            keep(&hash, MAX_VERSION_BYTES, || bytes.clone().into());
+            keep(&hash, MAX_VERSION_BYTES, || bytes.into());
         }
         assert!(find(&version(0).0).is_none());
         assert_eq!(find(&version(19).0).as_deref(), Some(&*version(19).1));
-        let long = vec![b'x'; ONE + 1];
-        keep(&Hash::of(&long), long.len(), || long.clone().into());
-        assert!(find(&Hash::of(&long)).is_none());
+        let long = vec![b'x'; MAX_VERSION_BYTES + 1];
+        keep(&FileHash::from_bytes(&long), long.len(), || long.clone().into());
+        assert!(find(&FileHash::from_bytes(&long)).is_none());
     }
 }

@@ -3,7 +3,7 @@
 //! such as a `return` outside of a function. Whatever leaves a doubt is no fault,
 //! and is not called checked either.
 
-use self::token::{Kind, Token};
+use self::token::{TokenKind, PythonToken};
 
 mod blocks;
 mod expression;
@@ -12,17 +12,17 @@ mod token;
 
 /// Strings within strings that are read. A text of nothing else would take all
 /// of the stack.
-const DEEPEST: usize = 32;
+const MAX_FIELD_DEPTH: usize = 32;
 
 /// What is wrong, and at which byte.
-pub(super) type Fault = (usize, String);
+pub(super) type PythonError = (usize, String);
 
 /// The first fault of a text; why, if it cannot be told.
-pub(super) fn fault(text: &str) -> Result<Option<Fault>, String> {
-    let mut reader = Reader { source: text, text: text.as_bytes(), ..Reader::default() };
+pub(super) fn first_error(text: &str) -> Result<Option<PythonError>, String> {
+    let mut reader = PythonScanner { source: text, text: text.as_bytes(), ..PythonScanner::default() };
     match reader.run() {
         Ok(()) => Ok(None),
-        Err(Some(fault)) => Ok(Some(reader.earlier(fault))),
+        Err(Some(fault)) => Ok(Some(reader.earliest_error(fault))),
         Err(None) => {
             let before = reader.text.get(..reader.at).unwrap_or_default();
             let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -32,28 +32,28 @@ pub(super) fn fault(text: &str) -> Result<Option<Fault>, String> {
 }
 
 /// None of an error says that nothing can be told of the rest.
-type Read = Result<(), Option<Fault>>;
+type TokenizeResult = Result<(), Option<PythonError>>;
 
 #[derive(Default)]
-struct Reader<'t> {
+struct PythonScanner<'t> {
     source: &'t str,
     text: &'t [u8],
     at: usize,
     /// Brackets that are open, and where.
     open: Vec<(u8, usize)>,
     /// The words of the line so far.
-    tokens: Vec<Token<'t>>,
-    blocks: blocks::Blocks,
+    tokens: Vec<PythonToken<'t>>,
+    blocks: blocks::BlockStack,
     /// Expressions in strings that are open.
     depth: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> PythonScanner<'t> {
     fn peek(&self, ahead: usize) -> Option<u8> {
         self.text.get(self.at + ahead).copied()
     }
 
-    fn run(&mut self) -> Read {
+    fn run(&mut self) -> TokenizeResult {
         self.begin_line()?;
         while let Some(byte) = self.peek(0) {
             match byte {
@@ -69,9 +69,9 @@ impl<'t> Reader<'t> {
                     }
                 }
                 b'#' => self.skip_comment(),
-                b'\\' => self.go_on()?,
+                b'\\' => self.continue_line()?,
                 b' ' | b'\t' | b'\x0C' => self.at += 1,
-                _ => self.token(byte)?,
+                _ => self.scan_token(byte)?,
             }
         }
         if let Some((bracket, at)) = self.open.first() {
@@ -82,7 +82,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The backslash of a line that goes on.
-    fn go_on(&mut self) -> Read {
+    fn continue_line(&mut self) -> TokenizeResult {
         self.at += 1;
         match self.peek(0) {
             Some(b'\r') if self.peek(1) == Some(b'\n') => self.at += 2,
@@ -98,61 +98,61 @@ impl<'t> Reader<'t> {
 
     /// A fault in the line before this one in it, if there is one: a line that
     /// breaks off may have gone wrong at its beginning.
-    fn earlier(&self, fault: Fault) -> Fault {
-        match grammar::line(&self.tokens, fault.0) {
+    fn earliest_error(&self, fault: PythonError) -> PythonError {
+        match grammar::parse_line(&self.tokens, fault.0) {
             Err(Some(earlier)) if earlier.0 < fault.0 => earlier,
             _ => fault,
         }
     }
 
-    fn push(&mut self, kind: Kind, at: usize) {
+    fn push(&mut self, kind: TokenKind, at: usize) {
         let text = self.source.get(at..self.at).unwrap_or_default();
-        self.tokens.push(Token { kind, text, at });
+        self.tokens.push(PythonToken { kind, text, at });
     }
 
-    fn token(&mut self, byte: u8) -> Read {
+    fn scan_token(&mut self, byte: u8) -> TokenizeResult {
         let start = self.at;
         let rest = self.source.get(start..).unwrap_or_default();
         let is_number = byte.is_ascii_digit()
             || byte == b'.' && self.peek(1).is_some_and(|next| next.is_ascii_digit());
         match byte {
-            b'"' | b'\'' => self.string(start)?,
+            b'"' | b'\'' => self.scan_string(start)?,
             _ if is_number => {
-                self.at += token::number(rest);
-                self.push(Kind::Number, start);
+                self.at += token::number_len(rest);
+                self.push(TokenKind::Number, start);
             }
-            _ if is_word(byte) => {
-                while self.peek(0).is_some_and(is_word) {
+            _ if is_word_byte(byte) => {
+                while self.peek(0).is_some_and(is_word_byte) {
                     self.at += 1;
                 }
                 let word = self.source.get(start..self.at).unwrap_or_default();
-                if let Some((at, c)) = token::typographic(word) {
+                if let Some((at, c)) = token::find_typographic(word) {
                     let what = format!("invalid character '{c}' (U+{:04X})", u32::from(c));
                     return Err(Some((start + at, what)));
                 }
-                if matches!(self.peek(0), Some(b'"' | b'\'')) && token::is_prefix(word) {
-                    return self.string(start);
+                if matches!(self.peek(0), Some(b'"' | b'\'')) && token::is_string_prefix(word) {
+                    return self.scan_string(start);
                 }
-                self.push(Kind::Word, start);
+                self.push(TokenKind::Word, start);
             }
             _ => {
-                let Some(operator) = token::operator(rest) else {
+                let Some(operator) = token::match_operator(rest) else {
                     let what = format!("invalid character '{}'", char::from(byte));
                     return Err(Some((start, what)));
                 };
                 match byte {
                     b'(' | b'[' | b'{' => self.open.push((byte, start)),
-                    b')' | b']' | b'}' => self.close(byte)?,
+                    b')' | b']' | b'}' => self.close_bracket(byte)?,
                     _ => {}
                 }
                 self.at += operator.len();
-                self.push(Kind::Operator, start);
+                self.push(TokenKind::Operator, start);
             }
         }
         Ok(())
     }
 
-    fn close(&mut self, byte: u8) -> Read {
+    fn close_bracket(&mut self, byte: u8) -> TokenizeResult {
         let wanted = match byte {
             b')' => b'(',
             b']' => b'[',
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A string whose quote is next; its prefix begins at `start`.
-    fn string(&mut self, start: usize) -> Read {
+    fn scan_string(&mut self, start: usize) -> TokenizeResult {
         let prefix = self.text.get(start..self.at).unwrap_or_default().to_ascii_lowercase();
         let has_fields = prefix.contains(&b'f') || prefix.contains(&b't');
         let is_raw = prefix.contains(&b'r');
@@ -187,7 +187,7 @@ impl<'t> Reader<'t> {
             match self.peek(0) {
                 _ if ends => {
                     self.at += if is_long { 3 } else { 1 };
-                    self.push(Kind::Text, start);
+                    self.push(TokenKind::Text, start);
                     return Ok(());
                 }
                 None | Some(b'\n' | b'\r') if !is_long || self.peek(0).is_none() => {
@@ -204,7 +204,7 @@ impl<'t> Reader<'t> {
                 }
                 Some(b'\\') => self.at += if self.is_next("\\\r\n") { 3 } else { 2 },
                 Some(b'{') if has_fields && self.peek(1) == Some(b'{') => self.at += 2,
-                Some(b'{') if has_fields => self.field(quote)?,
+                Some(b'{') if has_fields => self.scan_field(quote)?,
                 _ => self.at += 1,
             }
         }
@@ -216,9 +216,9 @@ impl<'t> Reader<'t> {
 
     /// What stands in braces in a string: an expression, and how it is shown.
     /// Quotes in it may be those of the string.
-    fn field(&mut self, quote: u8) -> Read {
+    fn scan_field(&mut self, quote: u8) -> TokenizeResult {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_FIELD_DEPTH {
             return Err(None);
         }
         let outside = (std::mem::take(&mut self.open), std::mem::take(&mut self.tokens));
@@ -229,24 +229,24 @@ impl<'t> Reader<'t> {
                 Some(b'!') if self.open.is_empty() && self.peek(1) != Some(b'=') => break,
                 Some(b'#' | b'\\') | None => return Err(None),
                 Some(b'\n' | b'\r' | b' ' | b'\t' | b'\x0C') => self.at += 1,
-                Some(byte) => self.token(byte).map_err(|_| None)?,
+                Some(byte) => self.scan_token(byte).map_err(|_| None)?,
             }
         }
-        grammar::field(&self.tokens, self.at)?;
-        self.shown(quote)?;
+        grammar::parse_field(&self.tokens, self.at)?;
+        self.scan_format_spec(quote)?;
         self.depth -= 1;
         (self.open, self.tokens) = outside;
         Ok(())
     }
 
     /// How a field is shown, which is text, and the brace behind it.
-    fn shown(&mut self, quote: u8) -> Read {
+    fn scan_format_spec(&mut self, quote: u8) -> TokenizeResult {
         loop {
             match self.peek(0) {
                 Some(b'}') => break,
                 // It may end the string.
                 Some(byte) if byte == quote => return Err(None),
-                Some(b'{') => self.field(quote)?,
+                Some(b'{') => self.scan_field(quote)?,
                 Some(_) => self.at += 1,
                 None => return Err(None),
             }
@@ -261,18 +261,18 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn end_line(&mut self, end: usize) -> Read {
+    fn end_line(&mut self, end: usize) -> TokenizeResult {
         if self.tokens.is_empty() {
             return Ok(());
         }
-        grammar::line(&self.tokens, end)?;
+        grammar::parse_line(&self.tokens, end)?;
         self.blocks.end_line(&self.tokens);
         self.tokens.clear();
         Ok(())
     }
 
     /// Goes to the first byte of a line that counts, and judges where it is.
-    fn begin_line(&mut self) -> Read {
+    fn begin_line(&mut self) -> TokenizeResult {
         let start = self.at;
         while matches!(self.peek(0), Some(b' ' | b'\t' | b'\x0C')) {
             self.at += 1;
@@ -296,7 +296,7 @@ impl<'t> Reader<'t> {
 }
 
 /// Letters of every script count.
-fn is_word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 

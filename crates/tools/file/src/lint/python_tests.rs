@@ -1,9 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use super::fault;
+use super::first_error;
 
 fn told(text: &str) -> String {
-    match fault(text) {
+    match first_error(text) {
         Ok(None) => String::new(),
         Ok(Some((at, what))) => format!("{at} {what}"),
         Err(why) => why,
@@ -161,7 +161,7 @@ fn nothing_of_pythons_own_library_is_told() {
     assert!(files.len() > 100, "{}", library.display());
     for path in files {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let found = fault(text.strip_prefix('\u{FEFF}').unwrap_or(&text));
+        let found = first_error(text.strip_prefix('\u{FEFF}').unwrap_or(&text));
         assert!(!matches!(found, Ok(Some(_))), "{}: {found:?}", path.display());
     }
 }

@@ -7,24 +7,24 @@ use std::collections::hash_map::Entry;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle};
 
 /// Levels that are looked at.
-const DEEPEST: usize = 1000;
+const MAX_NESTING: usize = 1000;
 
 /// The keys of a mapping, whether each is plain, and the lines that they are on.
-type Keys = HashMap<(String, bool), usize>;
+type MappingKeys = HashMap<(String, bool), usize>;
 
 /// What is open.
-enum Open {
+enum OpenCollection {
     Sequence,
-    Mapping { keys: Keys, is_key_next: bool },
+    Mapping { keys: MappingKeys, is_key_next: bool },
 }
 
 /// The first fault of a text, and at which byte; why, if it cannot be told.
-pub(super) fn fault(text: &str) -> Result<Option<(usize, String)>, String> {
+pub(super) fn first_error(text: &str) -> Result<Option<(usize, String)>, String> {
     let options = granit_parser::options! {
-        flow_nesting_limit: DEEPEST,
-        block_nesting_limit: DEEPEST,
+        flow_nesting_limit: MAX_NESTING,
+        block_nesting_limit: MAX_NESTING,
     };
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenCollection> = Vec::new();
     let mut twice = None;
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = match event {
@@ -32,7 +32,7 @@ pub(super) fn fault(text: &str) -> Result<Option<(usize, String)>, String> {
             // Too deep is no error of the text.
             Err(error) if *error.kind() == ErrorKind::RecursionLimitExceeded => {
                 let why = "It is nested more than";
-                return Err(format!("{why} {DEEPEST} levels deep and was not checked."));
+                return Err(format!("{why} {MAX_NESTING} levels deep and was not checked."));
             }
             Err(error) => {
                 let at = error.marker().byte_offset().unwrap_or(text.len());
@@ -41,7 +41,7 @@ pub(super) fn fault(text: &str) -> Result<Option<(usize, String)>, String> {
         };
         match event {
             Event::Scalar(value, style, _, tag) => {
-                let keys = keys(open.last_mut()).filter(|_| tag.is_none() && value != "<<");
+                let keys = next_key_slot(open.last_mut()).filter(|_| tag.is_none() && value != "<<");
                 // A number in quotes is another key than the number.
                 let spelt = (value.into_owned(), style == ScalarStyle::Plain);
                 match keys.map(|keys| keys.entry(spelt)) {
@@ -54,14 +54,14 @@ pub(super) fn fault(text: &str) -> Result<Option<(usize, String)>, String> {
                     _ => {}
                 }
             }
-            Event::Alias(_) => drop(keys(open.last_mut())),
+            Event::Alias(_) => drop(next_key_slot(open.last_mut())),
             Event::SequenceStart(..) => {
-                keys(open.last_mut());
-                open.push(Open::Sequence);
+                next_key_slot(open.last_mut());
+                open.push(OpenCollection::Sequence);
             }
             Event::MappingStart(..) => {
-                keys(open.last_mut());
-                open.push(Open::Mapping { keys: Keys::new(), is_key_next: true });
+                next_key_slot(open.last_mut());
+                open.push(OpenCollection::Mapping { keys: MappingKeys::new(), is_key_next: true });
             }
             Event::SequenceEnd | Event::MappingEnd => drop(open.pop()),
             _ => {}
@@ -71,8 +71,8 @@ pub(super) fn fault(text: &str) -> Result<Option<(usize, String)>, String> {
 }
 
 /// Takes the next place; the keys so far, if that is the place of a key.
-fn keys(open: Option<&mut Open>) -> Option<&mut Keys> {
-    let Some(Open::Mapping { keys, is_key_next }) = open else { return None };
+fn next_key_slot(open: Option<&mut OpenCollection>) -> Option<&mut MappingKeys> {
+    let Some(OpenCollection::Mapping { keys, is_key_next }) = open else { return None };
     let was_key = *is_key_next;
     *is_key_next = !was_key;
     was_key.then_some(keys)

@@ -1,14 +1,14 @@
 //! Which lines of Python make a block, by their indentation and by the words
 //! that they begin with.
 
-use super::Read;
-use super::token::Token;
+use super::TokenizeResult;
+use super::token::PythonToken;
 
 /// The blocks that are open.
 #[derive(Default)]
-pub(super) struct Blocks {
+pub(super) struct BlockStack {
     /// Those within the outermost one.
-    inner: Vec<Block>,
+    inner: Vec<PythonBlock>,
     /// The last line of the outermost one.
     outer: Option<String>,
     /// Whether the line before opens a block.
@@ -17,8 +17,8 @@ pub(super) struct Blocks {
     word: String,
 }
 
-struct Block {
-    indent: Indent,
+struct PythonBlock {
+    indent: IndentWidth,
     /// The first word of its last line.
     last: Option<String>,
 }
@@ -27,44 +27,44 @@ struct Block {
 /// tabs that count as one. Where the two disagree on which line is deeper, it
 /// depends on the reader, and Python refuses it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Indent {
+struct IndentWidth {
     wide: usize,
     narrow: usize,
 }
 
-impl Blocks {
+impl BlockStack {
     /// A line begins at a byte, behind these blanks and with this word.
-    pub(super) fn begin_line(&mut self, at: usize, blanks: &str, word: &str) -> Read {
-        let indent = Indent::of(blanks);
+    pub(super) fn begin_line(&mut self, at: usize, blanks: &str, word: &str) -> TokenizeResult {
+        let indent = IndentWidth::measure(blanks);
         let fault = |what: &str| Err(Some((at, what.to_owned())));
         let mixed = "inconsistent use of tabs and spaces in the indentation";
-        let around = self.inner.last().map_or(Indent::default(), |block| block.indent);
+        let around = self.inner.last().map_or(IndentWidth::default(), |block| block.indent);
         word.clone_into(&mut self.word);
         if std::mem::take(&mut self.opens) {
             if indent.wide <= around.wide {
                 return fault("expected an indented block after the line that ends with ':'");
             }
-            self.inner.push(Block { indent, last: None });
+            self.inner.push(PythonBlock { indent, last: None });
             return if indent.narrow <= around.narrow { fault(mixed) } else { Ok(()) };
         }
         if indent.wide > around.wide {
             return fault("unexpected indent");
         }
         while let Some(block) = self.inner.pop_if(|block| block.indent.wide > indent.wide) {
-            wants_more(block.last.as_deref(), at)?;
+            check_complete(block.last.as_deref(), at)?;
         }
-        let here = self.inner.last().map_or(Indent::default(), |block| block.indent);
+        let here = self.inner.last().map_or(IndentWidth::default(), |block| block.indent);
         if here.wide != indent.wide {
             return fault("unindent does not match any outer level");
         }
         if here.narrow != indent.narrow {
             return fault(mixed);
         }
-        self.follows(at)
+        self.check_clause_order(at)
     }
 
     /// Whether the line may stand behind the one before it in its block.
-    fn follows(&mut self, at: usize) -> Read {
+    fn check_clause_order(&mut self, at: usize) -> TokenizeResult {
         let before = match self.inner.last() {
             Some(block) => block.last.as_deref(),
             None => self.outer.as_deref(),
@@ -74,8 +74,8 @@ impl Blocks {
             "else" => &["if", "elif", "for", "while", "except", "async"],
             "except" => &["try", "except"],
             "finally" => &["try", "except", "else"],
-            "def" | "class" | "async" | "@" => return self.wants_more_but(&["@"], before, at),
-            _ => return wants_more(before, at),
+            "def" | "class" | "async" | "@" => return self.check_complete_unless(&["@"], before, at),
+            _ => return check_complete(before, at),
         };
         if before.is_some_and(|before| wanted.contains(&before)) {
             return Ok(());
@@ -83,14 +83,14 @@ impl Blocks {
         Err(Some((at, format!("'{}' has nothing that it belongs to", self.word))))
     }
 
-    fn wants_more_but(&self, taken: &[&str], before: Option<&str>, at: usize) -> Read {
+    fn check_complete_unless(&self, taken: &[&str], before: Option<&str>, at: usize) -> TokenizeResult {
         if before.is_some_and(|before| taken.contains(&before)) {
             return Ok(());
         }
-        wants_more(before, at)
+        check_complete(before, at)
     }
 
-    pub(super) fn end_line(&mut self, tokens: &[Token<'_>]) {
+    pub(super) fn end_line(&mut self, tokens: &[PythonToken<'_>]) {
         self.opens = tokens.last().is_some_and(|last| last.is(":"));
         let last = Some(std::mem::take(&mut self.word));
         match self.inner.last_mut() {
@@ -100,20 +100,20 @@ impl Blocks {
     }
 
     /// The text ends at a byte.
-    pub(super) fn finish(&mut self, at: usize) -> Read {
+    pub(super) fn finish(&mut self, at: usize) -> TokenizeResult {
         if self.opens {
             let what = "expected an indented block after the line that ends with ':'";
             return Err(Some((at, what.to_owned())));
         }
         while let Some(block) = self.inner.pop() {
-            wants_more(block.last.as_deref(), at)?;
+            check_complete(block.last.as_deref(), at)?;
         }
-        wants_more(self.outer.as_deref(), at)
+        check_complete(self.outer.as_deref(), at)
     }
 }
 
 /// Whether a block may end, or go on with something else, behind a line.
-fn wants_more(last: Option<&str>, at: usize) -> Read {
+fn check_complete(last: Option<&str>, at: usize) -> TokenizeResult {
     let what = match last {
         Some("try") => "expected 'except' or 'finally'",
         Some("@") => "expected a function or a class after the decorator",
@@ -122,8 +122,8 @@ fn wants_more(last: Option<&str>, at: usize) -> Read {
     Err(Some((at, what.to_owned())))
 }
 
-impl Indent {
-    fn of(blanks: &str) -> Self {
+impl IndentWidth {
+    fn measure(blanks: &str) -> Self {
         let mut found = Self::default();
         for blank in blanks.bytes() {
             match blank {

@@ -2,42 +2,42 @@
 //! taken, and some of what is not: the order in which operators bind does not
 //! matter to whether a text can be read.
 
-use super::grammar::{Parser, Read};
-use super::token::{Kind, Token};
+use super::grammar::{LineParser, ParseResult};
+use super::token::{TokenKind, PythonToken};
 
 /// Brackets in brackets that are read, half as many as Python itself takes. A
 /// text of nothing else would take all of the stack.
-const DEEPEST: usize = 100;
+const MAX_BRACKET_DEPTH: usize = 100;
 
-const BINARY: [&str; 24] = [
+const BINARY_OPERATORS: [&str; 24] = [
     "+", "-", "*", "/", "//", "%", "@", "<<", ">>", "&", "|", "^", "**", "<", ">", "<=", ">=",
     "==", "!=", "in", "is", "and", "or", "not",
 ];
 
 /// What an expression is, as far as it matters to what may follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ExpressionShape {
     /// Something that can be assigned to.
     Target,
     Value,
 }
 
-impl Parser<'_, '_> {
+impl LineParser<'_, '_> {
     /// Several, with commas: a tuple without brackets, or a `yield`.
-    pub(super) fn expressions(&mut self) -> Read<Shape> {
+    pub(super) fn expressions(&mut self) -> ParseResult<ExpressionShape> {
         if self.take("yield") {
             if self.take("from") {
                 self.expression()?;
             } else if self.begins_operand() || self.is("*") {
                 self.expressions()?;
             }
-            return Ok(Shape::Value);
+            return Ok(ExpressionShape::Value);
         }
-        let mut shape = Shape::Target;
+        let mut shape = ExpressionShape::Target;
         loop {
             self.take("*");
-            if self.expression()? == Shape::Value {
-                shape = Shape::Value;
+            if self.expression()? == ExpressionShape::Value {
+                shape = ExpressionShape::Value;
             }
             self.alias()?;
             if !self.take(",") || !self.begins_operand() && !self.is("*") {
@@ -47,7 +47,7 @@ impl Parser<'_, '_> {
     }
 
     /// One, with `a if b else c`.
-    pub(super) fn expression(&mut self) -> Read<Shape> {
+    pub(super) fn expression(&mut self) -> ParseResult<ExpressionShape> {
         let shape = self.operation()?;
         if !self.is("if") || self.is_guarded {
             return Ok(shape);
@@ -57,21 +57,21 @@ impl Parser<'_, '_> {
             self.expect("else")?;
             self.operation()?;
         }
-        Ok(Shape::Value)
+        Ok(ExpressionShape::Value)
     }
 
     /// Operands with operators between them.
-    fn operation(&mut self) -> Read<Shape> {
+    fn operation(&mut self) -> ParseResult<ExpressionShape> {
         let mut shape = self.operand()?;
         loop {
             if self.takes_walrus && self.take(":=") {
-                shape = Shape::Value;
+                shape = ExpressionShape::Value;
                 self.operand()?;
                 continue;
             }
             let Some(token) = self
                 .token()
-                .filter(|token| token.kind != Kind::Text && BINARY.contains(&token.text))
+                .filter(|token| token.kind != TokenKind::Text && BINARY_OPERATORS.contains(&token.text))
             else {
                 return Ok(shape);
             };
@@ -83,29 +83,29 @@ impl Parser<'_, '_> {
                 }
                 _ => {}
             }
-            shape = Shape::Value;
+            shape = ExpressionShape::Value;
             self.operand()?;
         }
     }
 
     /// One operand with the signs before it.
-    fn operand(&mut self) -> Read<Shape> {
-        let mut shape = Shape::Target;
+    fn operand(&mut self) -> ParseResult<ExpressionShape> {
+        let mut shape = ExpressionShape::Target;
         loop {
             let is_sign = ["+", "-", "~", "not"].iter().any(|sign| self.is(sign));
-            if !is_sign && !self.awaits() {
+            if !is_sign && !self.is_await_next() {
                 break;
             }
             self.next();
-            shape = Shape::Value;
+            shape = ExpressionShape::Value;
         }
         let atom = self.atom()?;
-        Ok(if shape == Shape::Value { shape } else { atom })
+        Ok(if shape == ExpressionShape::Value { shape } else { atom })
     }
 
     /// Whether `await` is next. It was a name once, and as such it is called,
     /// added to, or has something picked of it.
-    fn awaits(&self) -> bool {
+    fn is_await_next(&self) -> bool {
         let Some(next) = self.peek(1).filter(|_| self.is("await")) else { return false };
         match next.text {
             "[" => self.peek(2).is_some_and(|after| after.is("]")),
@@ -115,60 +115,60 @@ impl Parser<'_, '_> {
     }
 
     /// A name, a value or brackets, and what is called or picked of it.
-    pub(super) fn atom(&mut self) -> Read<Shape> {
+    pub(super) fn atom(&mut self) -> ParseResult<ExpressionShape> {
         let Some(token) = self.token() else { return self.fail("an expression is missing") };
-        let mut shape = Shape::Value;
+        let mut shape = ExpressionShape::Value;
         match (token.kind, token.text) {
-            (Kind::Text, _) => while self.next_if(|token| token.kind == Kind::Text) {},
-            (Kind::Number, _) | (_, "None" | "True" | "False" | "...") => self.next(),
+            (TokenKind::Text, _) => while self.next_if(|token| token.kind == TokenKind::Text) {},
+            (TokenKind::Number, _) | (_, "None" | "True" | "False" | "...") => self.next(),
             (_, "lambda") => {
                 self.next();
                 self.parameters(":")?;
                 self.expect(":")?;
                 self.nested(|parser| parser.expression().map(drop))?;
-                return Ok(Shape::Value);
+                return Ok(ExpressionShape::Value);
             }
             (_, "(") => {
-                self.bracket(")", |parser| parser.items(Items::Group))?;
-                shape = Shape::Target;
+                self.bracket(")", |parser| parser.items(ItemContext::Group))?;
+                shape = ExpressionShape::Target;
             }
             (_, "[") => {
-                self.bracket("]", |parser| parser.items(Items::Group))?;
-                shape = Shape::Target;
+                self.bracket("]", |parser| parser.items(ItemContext::Group))?;
+                shape = ExpressionShape::Target;
             }
-            (_, "{") => self.bracket("}", |parser| parser.items(Items::Braces))?,
+            (_, "{") => self.bracket("}", |parser| parser.items(ItemContext::Braces))?,
             _ if token.is_name() => {
                 self.next();
-                shape = Shape::Target;
+                shape = ExpressionShape::Target;
             }
             _ => return self.fail("an expression is missing"),
         }
         loop {
             if self.take(".") {
                 self.name()?;
-                shape = Shape::Target;
+                shape = ExpressionShape::Target;
             } else if self.is("(") {
                 self.arguments()?;
-                shape = Shape::Value;
+                shape = ExpressionShape::Value;
             } else if self.is("[") {
                 if self.peek(1).is_some_and(|next| next.is("]")) {
                     self.next();
                     return self.fail("an expression is missing");
                 }
-                self.bracket("]", |parser| parser.items(Items::Slices))?;
-                shape = Shape::Target;
+                self.bracket("]", |parser| parser.items(ItemContext::Slices))?;
+                shape = ExpressionShape::Target;
             } else {
                 return Ok(shape);
             }
         }
     }
 
-    pub(super) fn arguments(&mut self) -> Read {
-        self.bracket(")", |parser| parser.items(Items::Arguments))
+    pub(super) fn arguments(&mut self) -> ParseResult {
+        self.bracket(")", |parser| parser.items(ItemContext::Arguments))
     }
 
     /// What is between brackets, and the closing one.
-    pub(super) fn bracket(&mut self, close: &str, inside: impl FnOnce(&mut Self) -> Read) -> Read {
+    pub(super) fn bracket(&mut self, close: &str, inside: impl FnOnce(&mut Self) -> ParseResult) -> ParseResult {
         self.next();
         let walrus = std::mem::replace(&mut self.takes_walrus, true);
         let guarded = std::mem::take(&mut self.is_guarded);
@@ -181,9 +181,9 @@ impl Parser<'_, '_> {
     }
 
     /// Goes one level down; too deep leaves a doubt.
-    pub(super) fn nested(&mut self, inside: impl FnOnce(&mut Self) -> Read) -> Read {
+    pub(super) fn nested(&mut self, inside: impl FnOnce(&mut Self) -> ParseResult) -> ParseResult {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_BRACKET_DEPTH {
             return Err(None);
         }
         inside(self)?;
@@ -192,8 +192,8 @@ impl Parser<'_, '_> {
     }
 
     /// The elements between brackets.
-    fn items(&mut self, items: Items) -> Read {
-        if self.is("yield") && items == Items::Group {
+    fn items(&mut self, items: ItemContext) -> ParseResult {
+        if self.is("yield") && items == ItemContext::Group {
             return self.expressions().map(drop);
         }
         while !self.closes() {
@@ -207,12 +207,12 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    fn item(&mut self, items: Items) -> Read {
+    fn item(&mut self, items: ItemContext) -> ParseResult {
         let has_stars = match items {
-            Items::Arguments | Items::Braces => self.take("**") || self.take("*"),
-            Items::Group | Items::Slices => self.take("*"),
+            ItemContext::Arguments | ItemContext::Braces => self.take("**") || self.take("*"),
+            ItemContext::Group | ItemContext::Slices => self.take("*"),
         };
-        if items == Items::Slices && !has_stars {
+        if items == ItemContext::Slices && !has_stars {
             return self.slice();
         }
         self.expression()?;
@@ -220,9 +220,9 @@ impl Parser<'_, '_> {
             return Ok(());
         }
         let (mark, is_pair) = match items {
-            Items::Arguments => ("=", true),
-            Items::Braces => (":", true),
-            Items::Group | Items::Slices => ("", false),
+            ItemContext::Arguments => ("=", true),
+            ItemContext::Braces => (":", true),
+            ItemContext::Group | ItemContext::Slices => ("", false),
         };
         if is_pair && self.take(mark) {
             self.expression()?;
@@ -231,7 +231,7 @@ impl Parser<'_, '_> {
     }
 
     /// `a`, `a:b`, `a:b:c`, each of which may be missing behind a colon.
-    fn slice(&mut self) -> Read {
+    fn slice(&mut self) -> ParseResult {
         let mut colons = 0;
         loop {
             let has_end = self.is(":") || self.closes() || self.is(",");
@@ -246,7 +246,7 @@ impl Parser<'_, '_> {
     }
 
     /// `for x in y if z`, as often as there is one.
-    fn comprehension(&mut self) -> Read {
+    fn comprehension(&mut self) -> ParseResult {
         while self.is("for") || self.is("async") && self.peek(1).is_some_and(|next| next.is("for"))
         {
             self.take("async");
@@ -262,7 +262,7 @@ impl Parser<'_, '_> {
     }
 
     /// What a loop assigns to.
-    pub(super) fn targets(&mut self) -> Read {
+    pub(super) fn targets(&mut self) -> ParseResult {
         loop {
             self.take("*");
             self.atom()?;
@@ -273,7 +273,7 @@ impl Parser<'_, '_> {
     }
 
     /// `as x` where the line may have it anywhere.
-    fn alias(&mut self) -> Read {
+    fn alias(&mut self) -> ParseResult {
         if self.takes_alias && self.take("as") {
             self.atom()?;
         }
@@ -281,7 +281,7 @@ impl Parser<'_, '_> {
     }
 
     /// The parameters of a function, up to `close`.
-    pub(super) fn parameters(&mut self, close: &str) -> Read {
+    pub(super) fn parameters(&mut self, close: &str) -> ParseResult {
         while !self.is(close) {
             if !self.take("/") {
                 let is_bare = self.take("*") && (self.is(",") || self.is(close));
@@ -314,7 +314,7 @@ impl Parser<'_, '_> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Items {
+enum ItemContext {
     /// Of a tuple, a list or a group.
     Group,
     /// Of a set or a dictionary.
@@ -323,13 +323,13 @@ enum Items {
     Slices,
 }
 
-fn begins_operand(token: Token<'_>) -> bool {
+fn begins_operand(token: PythonToken<'_>) -> bool {
     match token.kind {
-        Kind::Text | Kind::Number => true,
-        Kind::Word => {
+        TokenKind::Text | TokenKind::Number => true,
+        TokenKind::Word => {
             !token.is_keyword()
                 || ["None", "True", "False", "lambda", "not", "yield"].contains(&token.text)
         }
-        Kind::Operator => ["(", "[", "{", "...", "-", "+", "~"].contains(&token.text),
+        TokenKind::Operator => ["(", "[", "{", "...", "-", "+", "~"].contains(&token.text),
     }
 }

@@ -1,16 +1,16 @@
 //! Statements of Python, one line of them at a time. A line goes on within
 //! brackets and behind a backslash; which lines are a block is not told here.
 
-use super::Fault;
-use super::expression::Shape;
-use super::token::{Kind, Token};
+use super::PythonError;
+use super::expression::ExpressionShape;
+use super::token::{TokenKind, PythonToken};
 
 /// None of an error says that nothing can be told.
-pub(super) type Read<T = ()> = Result<T, Option<Fault>>;
+pub(super) type ParseResult<T = ()> = Result<T, Option<PythonError>>;
 
 /// Goes over the words of a line.
-pub(super) struct Parser<'t, 'a> {
-    tokens: &'a [Token<'t>],
+pub(super) struct LineParser<'t, 'a> {
+    tokens: &'a [PythonToken<'t>],
     at: usize,
     /// Where the line ends.
     end: usize,
@@ -24,35 +24,35 @@ pub(super) struct Parser<'t, 'a> {
 }
 
 /// Reads a line of statements that ends at a byte.
-pub(super) fn line(tokens: &[Token<'_>], end: usize) -> Read {
-    let mut parser = Parser::new(tokens, end);
+pub(super) fn parse_line(tokens: &[PythonToken<'_>], end: usize) -> ParseResult {
+    let mut parser = LineParser::new(tokens, end);
     let as_keyword = match tokens.first().map(|token| token.text) {
-        Some("match") => parser.subject(),
+        Some("match") => parser.match_subject(),
         Some("case") => parser.case(),
-        Some("type") => parser.alias_of_type(),
+        Some("type") => parser.type_alias(),
         _ => return parser.statement(),
     };
     // These are names as well: what reads further is what was meant.
     let Err(as_keyword) = as_keyword else { return Ok(()) };
-    let Err(as_name) = Parser::new(tokens, end).statement() else { return Ok(()) };
+    let Err(as_name) = LineParser::new(tokens, end).statement() else { return Ok(()) };
     Err(as_keyword.zip(as_name).map(|(one, other)| if one.0 > other.0 { one } else { other }))
 }
 
 /// Reads what stands in the braces of a string.
-pub(super) fn field(tokens: &[Token<'_>], end: usize) -> Read {
-    let mut parser = Parser::new(tokens, end);
+pub(super) fn parse_field(tokens: &[PythonToken<'_>], end: usize) -> ParseResult {
+    let mut parser = LineParser::new(tokens, end);
     parser.expressions()?;
     parser.take("=");
     parser.finish()
 }
 
-impl<'t, 'a> Parser<'t, 'a> {
-    fn new(tokens: &'a [Token<'t>], end: usize) -> Self {
+impl<'t, 'a> LineParser<'t, 'a> {
+    fn new(tokens: &'a [PythonToken<'t>], end: usize) -> Self {
         let (takes_walrus, takes_alias, is_guarded) = (false, false, false);
         Self { tokens, at: 0, end, depth: 0, takes_walrus, takes_alias, is_guarded }
     }
 
-    fn statement(&mut self) -> Read {
+    fn statement(&mut self) -> ParseResult {
         let Some(token) = self.token() else { return Ok(()) };
         let is_async = token.is("async")
             && self.peek(1).is_some_and(|next| ["def", "for", "with"].contains(&next.text));
@@ -104,7 +104,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
     }
 
-    fn function(&mut self) -> Read {
+    fn function(&mut self) -> ParseResult {
         self.next();
         self.name()?;
         self.type_parameters()?;
@@ -118,7 +118,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         self.body()
     }
 
-    fn class(&mut self) -> Read {
+    fn class(&mut self) -> ParseResult {
         self.next();
         self.name()?;
         self.type_parameters()?;
@@ -130,7 +130,7 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     /// `[T: int = str, *Ts, **P]`
-    fn type_parameters(&mut self) -> Read {
+    fn type_parameters(&mut self) -> ParseResult {
         if !self.is("[") {
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         })
     }
 
-    fn subject(&mut self) -> Read {
+    fn match_subject(&mut self) -> ParseResult {
         self.next();
         self.takes_walrus = true;
         self.expressions()?;
@@ -160,7 +160,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         self.finish()
     }
 
-    fn case(&mut self) -> Read {
+    fn case(&mut self) -> ParseResult {
         self.next();
         self.takes_alias = true;
         self.is_guarded = true;
@@ -173,7 +173,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         self.body()
     }
 
-    fn alias_of_type(&mut self) -> Read {
+    fn type_alias(&mut self) -> ParseResult {
         self.next();
         self.name()?;
         self.type_parameters()?;
@@ -183,7 +183,7 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     /// The colon that begins a block, and what may stand behind it.
-    fn body(&mut self) -> Read {
+    fn body(&mut self) -> ParseResult {
         if !self.is(":") {
             let is_done = self.token().is_none();
             return self.fail(if is_done { "expected ':'" } else { "invalid syntax" });
@@ -193,12 +193,12 @@ impl<'t, 'a> Parser<'t, 'a> {
         if self.token().is_none() { Ok(()) } else { self.simple_statements() }
     }
 
-    fn simple_statements(&mut self) -> Read {
+    fn simple_statements(&mut self) -> ParseResult {
         self.simple_statement()?;
         self.more_statements()
     }
 
-    fn more_statements(&mut self) -> Read {
+    fn more_statements(&mut self) -> ParseResult {
         while self.take(";") {
             if self.token().is_none() {
                 return Ok(());
@@ -208,7 +208,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         self.finish()
     }
 
-    fn simple_statement(&mut self) -> Read {
+    fn simple_statement(&mut self) -> ParseResult {
         let Some(token) = self.token() else { return self.fail("a statement is missing") };
         match token.text {
             "pass" | "break" | "continue" => self.next(),
@@ -255,7 +255,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         Ok(())
     }
 
-    fn import_from(&mut self) -> Read {
+    fn import_from(&mut self) -> ParseResult {
         self.next();
         let mut is_relative = false;
         while self.take(".") || self.take("...") {
@@ -275,7 +275,7 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     /// `a as b, c`; a comma at the end is taken only in brackets.
-    fn imported(&mut self, name: fn(&mut Self) -> Read) -> Read {
+    fn imported(&mut self, name: fn(&mut Self) -> ParseResult) -> ParseResult {
         loop {
             name(self)?;
             if self.take("as") {
@@ -287,7 +287,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
     }
 
-    fn dotted_name(&mut self) -> Read {
+    fn dotted_name(&mut self) -> ParseResult {
         self.name()?;
         while self.take(".") {
             self.name()?;
@@ -296,7 +296,7 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     /// An expression, or what is assigned to it.
-    fn assignment(&mut self) -> Read {
+    fn assignment(&mut self) -> ParseResult {
         let begin = self.at;
         let mut shape = self.expressions()?;
         if self.take(":") {
@@ -306,8 +306,8 @@ impl<'t, 'a> Parser<'t, 'a> {
             }
             return Ok(());
         }
-        let is_augmented = |token: &Token<'_>| {
-            token.kind == Kind::Operator
+        let is_augmented = |token: &PythonToken<'_>| {
+            token.kind == TokenKind::Operator
                 && token.text.ends_with('=')
                 && !["=", "==", "!=", "<=", ">=", ":="].contains(&token.text)
         };
@@ -316,7 +316,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
         let mut target = begin;
         while self.is("=") {
-            if shape == Shape::Value {
+            if shape == ExpressionShape::Value {
                 self.at = target;
                 return self.fail("cannot assign to this");
             }
@@ -332,15 +332,15 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     /// Nothing may follow.
-    fn finish(&self) -> Read {
+    fn finish(&self) -> ParseResult {
         if self.token().is_none() { Ok(()) } else { self.fail("invalid syntax") }
     }
 
-    pub(super) fn token(&self) -> Option<Token<'t>> {
+    pub(super) fn token(&self) -> Option<PythonToken<'t>> {
         self.peek(0)
     }
 
-    pub(super) fn peek(&self, ahead: usize) -> Option<Token<'t>> {
+    pub(super) fn peek(&self, ahead: usize) -> Option<PythonToken<'t>> {
         self.tokens.get(self.at + ahead).copied()
     }
 
@@ -348,7 +348,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         self.at += 1;
     }
 
-    pub(super) fn next_if(&mut self, fits: impl FnOnce(&Token<'_>) -> bool) -> bool {
+    pub(super) fn next_if(&mut self, fits: impl FnOnce(&PythonToken<'_>) -> bool) -> bool {
         let fits = self.token().is_some_and(|token| fits(&token));
         self.at += usize::from(fits);
         fits
@@ -362,16 +362,16 @@ impl<'t, 'a> Parser<'t, 'a> {
         self.next_if(|token| token.is(text))
     }
 
-    pub(super) fn expect(&mut self, text: &str) -> Read {
+    pub(super) fn expect(&mut self, text: &str) -> ParseResult {
         if self.take(text) { Ok(()) } else { self.fail(&format!("expected '{text}'")) }
     }
 
-    pub(super) fn name(&mut self) -> Read {
+    pub(super) fn name(&mut self) -> ParseResult {
         if self.next_if(|token| token.is_name()) { Ok(()) } else { self.fail("a name is missing") }
     }
 
     /// A fault at the next word.
-    pub(super) fn fail<T>(&self, what: &str) -> Read<T> {
+    pub(super) fn fail<T>(&self, what: &str) -> ParseResult<T> {
         let (at, found) = match self.token() {
             Some(token) => {
                 let line = token.text.lines().next().unwrap_or_default();

@@ -2,14 +2,14 @@
 
 /// One word, and where it begins.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token<'t> {
-    pub(super) kind: Kind,
+pub(super) struct PythonToken<'t> {
+    pub(super) kind: TokenKind,
     pub(super) text: &'t str,
     pub(super) at: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A name or a keyword.
     Word,
     Number,
@@ -19,14 +19,14 @@ pub(super) enum Kind {
 }
 
 /// Names that only the grammar uses. `async` and `await` were names once.
-const KEYWORDS: [&str; 33] = [
+const PYTHON_KEYWORDS: [&str; 33] = [
     "False", "None", "True", "and", "as", "assert", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
     "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
 /// The longest first.
-const OPERATORS: [&str; 47] = [
+const PYTHON_OPERATORS: [&str; 47] = [
     "**=", "//=", ">>=", "<<=", "...", "!=", "->", ":=", "==", "<=", ">=", "+=", "-=", "*=", "/=",
     "%=", "&=", "|=", "^=", "@=", "**", "//", "<<", ">>", "+", "-", "*", "/", "%", "@", "&", "|",
     "^", "~", "<", ">", "(", ")", "[", "]", "{", "}", ",", ":", ".", ";", "=",
@@ -34,38 +34,38 @@ const OPERATORS: [&str; 47] = [
 
 /// What word processors put in the place of quotes, dashes and blanks. No name
 /// has them.
-const TYPOGRAPHIC: [char; 12] = [
+const TYPOGRAPHIC_CHARS: [char; 12] = [
     '\u{2018}', '\u{2019}', '\u{201C}', '\u{201D}', '\u{2013}', '\u{2014}', '\u{2026}', '\u{A0}',
     '\u{3000}', '\u{200B}', '\u{D7}', '\u{2212}',
 ];
 
-impl Token<'_> {
+impl PythonToken<'_> {
     pub(super) fn is(&self, text: &str) -> bool {
-        self.kind != Kind::Text && self.text == text
+        self.kind != TokenKind::Text && self.text == text
     }
 
     pub(super) fn is_keyword(&self) -> bool {
-        self.kind == Kind::Word && KEYWORDS.contains(&self.text)
+        self.kind == TokenKind::Word && PYTHON_KEYWORDS.contains(&self.text)
     }
 
     pub(super) fn is_name(&self) -> bool {
-        self.kind == Kind::Word && !self.is_keyword()
+        self.kind == TokenKind::Word && !self.is_keyword()
     }
 }
 
 /// The operator that a text begins with.
-pub(super) fn operator(rest: &str) -> Option<&'static str> {
-    OPERATORS.into_iter().find(|operator| rest.starts_with(operator))
+pub(super) fn match_operator(rest: &str) -> Option<&'static str> {
+    PYTHON_OPERATORS.into_iter().find(|operator| rest.starts_with(operator))
 }
 
 /// The first character of a word that no word may have.
-pub(super) fn typographic(word: &str) -> Option<(usize, char)> {
-    word.char_indices().find(|(_, c)| TYPOGRAPHIC.contains(c))
+pub(super) fn find_typographic(word: &str) -> Option<(usize, char)> {
+    word.char_indices().find(|(_, c)| TYPOGRAPHIC_CHARS.contains(c))
 }
 
 /// How many bytes the number takes that a text begins with. What follows it
 /// without a blank is a word of its own: `1if x else 2`.
-pub(super) fn number(rest: &str) -> usize {
+pub(super) fn number_len(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     let run = |from: usize, is_digit: fn(&u8) -> bool| {
         let rest = bytes.get(from..).unwrap_or_default();
@@ -91,7 +91,7 @@ pub(super) fn number(rest: &str) -> usize {
 }
 
 /// Whether letters right before a quote are a part of the string.
-pub(super) fn is_prefix(word: &str) -> bool {
+pub(super) fn is_string_prefix(word: &str) -> bool {
     let prefixes = ["r", "u", "b", "br", "rb", "f", "fr", "rf", "t", "tr", "rt"];
     prefixes.iter().any(|prefix| word.eq_ignore_ascii_case(prefix))
 }

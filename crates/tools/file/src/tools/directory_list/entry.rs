@@ -8,21 +8,21 @@ use hermes_files::{FileMetadata, OpenDir};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Sort;
-use crate::spelling::show_below;
-use crate::stamp::stamp;
+use super::ListingSort;
+use crate::path_text::display_below;
+use crate::timestamp::to_rfc3339;
 
 /// The kind of an entry. A link is a link, whatever it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum ListedKind {
     Dir,
     File,
     Symlink,
     Other,
 }
 
-impl From<hermes_files::FileKind> for Kind {
+impl From<hermes_files::FileKind> for ListedKind {
     fn from(kind: hermes_files::FileKind) -> Self {
         match kind {
             hermes_files::FileKind::Link => Self::Symlink,
@@ -35,11 +35,11 @@ impl From<hermes_files::FileKind> for Kind {
 
 /// What is known of an entry, ordered as it is listed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    sort: Sort,
+pub(super) struct SortableEntry {
+    sort: ListingSort,
     path: PathBuf,
     depth: usize,
-    kind: Kind,
+    kind: ListedKind,
     /// None for what is gone meanwhile, and for folders that were not summed.
     size: Option<u64>,
     modified: Option<SystemTime>,
@@ -49,17 +49,17 @@ pub(super) struct Found {
 
 /// The size of a folder: all files below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct DirectorySize {
     pub(super) bytes: u64,
     pub(super) is_partial: bool,
 }
 
 /// What the caller gets to know.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Entry {
+pub(super) struct DirListEntry {
     path: String,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: ListedKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     /// There are at least so many bytes.
@@ -71,18 +71,18 @@ pub(super) struct Entry {
     target: Option<String>,
 }
 
-impl Found {
-    pub(super) fn new(sort: Sort, path: PathBuf, depth: usize, kind: Kind) -> Self {
+impl SortableEntry {
+    pub(super) fn new(sort: ListingSort, path: PathBuf, depth: usize, kind: ListedKind) -> Self {
         Self { sort, path, depth, kind, size: None, modified: None, is_partial: false }
     }
 
     pub(super) fn with_facts(mut self, facts: Option<FileMetadata>) -> Self {
-        self.size = facts.filter(|_| self.kind == Kind::File).map(|facts| facts.len);
+        self.size = facts.filter(|_| self.kind == ListedKind::File).map(|facts| facts.len);
         self.modified = facts.and_then(|facts| facts.modified);
         self
     }
 
-    pub(super) fn with_sum(mut self, sum: Sum) -> Self {
+    pub(super) fn with_sum(mut self, sum: DirectorySize) -> Self {
         self.size = Some(sum.bytes);
         self.is_partial = sum.is_partial;
         self
@@ -93,17 +93,17 @@ impl Found {
     }
 
     /// The entry for the answer. The folder is at `place`.
-    pub(super) fn describe(&self, root: &OpenDir, place: &Path, with_time: bool) -> Entry {
+    pub(super) fn describe(&self, root: &OpenDir, place: &Path, with_time: bool) -> DirListEntry {
         let target = || root.read_link(&self.path).ok().flatten();
-        Entry {
-            path: show_below("", place, &self.path),
+        DirListEntry {
+            path: display_below("", place, &self.path),
             kind: self.kind,
             size: self.size,
             size_at_least: self.is_partial,
-            modified: if with_time { self.modified.and_then(stamp) } else { None },
-            target: if self.kind == Kind::Symlink {
+            modified: if with_time { self.modified.and_then(to_rfc3339) } else { None },
+            target: if self.kind == ListedKind::Symlink {
                 let folder = place.join(self.path.parent().unwrap_or(Path::new("")));
-                target().map(|target| show_below("", &folder, &target))
+                target().map(|target| display_below("", &folder, &target))
             } else {
                 None
             },
@@ -111,26 +111,26 @@ impl Found {
     }
 }
 
-impl Ord for Found {
+impl Ord for SortableEntry {
     /// Near ones before deep ones where names decide, so that a cut takes away
     /// the deepest.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_name = || {
-            let name = |found: &Self| (found.depth, found.kind != Kind::Dir);
+            let name = |found: &Self| (found.depth, found.kind != ListedKind::Dir);
             name(self).cmp(&name(other)).then_with(|| self.path.cmp(&other.path))
         };
         let size = |found: &Self| Reverse(found.size.unwrap_or(0));
         match self.sort {
-            Sort::Name => by_name(),
-            Sort::Size => size(self).cmp(&size(other)).then_with(by_name),
-            Sort::Modified => {
+            ListingSort::Name => by_name(),
+            ListingSort::Size => size(self).cmp(&size(other)).then_with(by_name),
+            ListingSort::Modified => {
                 Reverse(self.modified).cmp(&Reverse(other.modified)).then_with(by_name)
             }
         }
     }
 }
 
-impl PartialOrd for Found {
+impl PartialOrd for SortableEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }

@@ -13,20 +13,20 @@ use serde_json::Value;
 
 use crate::aliases;
 use crate::blocking::off_thread;
-use crate::missing::{Wanted, explain_missing};
-use crate::spelling;
+use crate::missing::{MissingKind, explain_missing};
+use crate::path_text;
 
 mod entry;
 mod pattern;
 mod sum;
 mod walk;
 
-use entry::Entry;
-use pattern::Pattern;
-use walk::{Guide, Survey, Totals};
+use entry::DirListEntry;
+use pattern::ListingPattern;
+use walk::{WalkOptions, WalkResult, ListingTotals};
 
 /// Entries in an answer at most.
-const ENTRIES: u64 = 2000;
+const MAX_ENTRIES: u64 = 2000;
 
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryList;
@@ -61,13 +61,13 @@ pub(crate) struct Args {
     folder_sizes: bool,
     /// By name with folders first, largest first, or newest first.
     #[serde(default)]
-    sort: Sort,
+    sort: ListingSort,
 }
 
 /// What the entries are ordered by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Sort {
+pub(crate) enum ListingSort {
     #[default]
     Name,
     Size,
@@ -93,10 +93,10 @@ fn usual_entries() -> u64 {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Output {
     path: String,
-    entries: Vec<Entry>,
+    entries: Vec<DirListEntry>,
     /// Of all that match, shown or not.
     total: u64,
-    totals: Totals,
+    totals: ListingTotals,
     /// Otherwise time was up, and there are at least so many.
     #[serde(skip_serializing_if = "is_true")]
     total_is_exact: bool,
@@ -119,7 +119,7 @@ impl Tool for DirectoryList {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        aliases::of_folder(ToolSpec::new("directory_list", "file"))
+        aliases::add_dir_aliases(ToolSpec::new("directory_list", "file"))
             .emoji("📂")
             .description("List a folder: paths relative to it, types and sizes in bytes, with totals.")
             .alias("list_directory")
@@ -161,42 +161,42 @@ impl Tool for DirectoryList {
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
-        vec![Effect::path(Scope::FILE_READ, spelling::resolve(at, &args.path))]
+        vec![Effect::path(Scope::FILE_READ, path_text::resolve(at, &args.path))]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = spelling::resolve(&cx.working_dir, &args.path);
+        let path = path_text::resolve(&cx.working_dir, &args.path);
         off_thread(cx, move |cx| list(&args, &path, cx)).await
     }
 }
 
 fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
-    let pattern = args.pattern.as_deref().map(|glob| Pattern::new(glob, path)).transpose()?;
+    let pattern = args.pattern.as_deref().map(|glob| ListingPattern::new(glob, path)).transpose()?;
     let files = FileAccess::new(cx);
-    let root = files.open_dir(path).map_err(|error| refused(&files, path, cx, error))?;
+    let root = files.open_dir(path).map_err(|error| open_error(&files, path, cx, error))?;
     let walked = root.try_clone().map_err(|error| explain_error("list", path, &error))?;
     let place = files.real_path(path)?;
     let above = files.ignore_rules_above(path)?;
     let rules = args.gitignore.then(|| DirIgnoreRules::from_parents(&place, &above));
     let veil = HiddenPathRules::from_grants(&cx.grants);
-    let guide = Guide { args, pattern: pattern.as_ref(), place: &place, veil, cx };
-    let end = args.offset.saturating_add(args.limit.clamp(1, ENTRIES));
-    let mut survey = Survey::take(&guide, walked, rules, end)?;
-    let (is_partial, totals, passed_git) = (survey.is_partial, survey.totals, survey.passed_git);
+    let guide = WalkOptions { args, pattern: pattern.as_ref(), place: &place, veil, cx };
+    let end = args.offset.saturating_add(args.limit.clamp(1, MAX_ENTRIES));
+    let mut survey = WalkResult::walk(&guide, walked, rules, end)?;
+    let (is_partial, totals, passed_git) = (survey.is_partial, survey.totals, survey.skipped_git);
     let unreadable = std::mem::take(&mut survey.unreadable);
-    let unreadable = unreadable.iter().map(|below| spelling::show_below("", path, below)).collect();
+    let unreadable = unreadable.iter().map(|below| path_text::display_below("", path, below)).collect();
     let (found, total) = survey.into_order();
     let skip = usize::try_from(args.offset).unwrap_or(usize::MAX);
-    let with_time = args.sort == Sort::Modified;
+    let with_time = args.sort == ListingSort::Modified;
     let shown = found.iter().skip(skip);
-    let entries: Vec<Entry> = shown.map(|found| found.describe(&root, path, with_time)).collect();
+    let entries: Vec<DirListEntry> = shown.map(|found| found.describe(&root, path, with_time)).collect();
     let next = args.offset.saturating_add(entries.len() as u64);
     let has_more = total > next && !entries.is_empty();
     Ok(Output {
         hint: hint(args, &root, total, next, is_partial).or_else(|| {
             passed_git.then(|| ".git is not looked into; gitignore=false does.".to_owned())
         }),
-        path: spelling::show(path),
+        path: path_text::display_path(path),
         entries,
         total,
         totals,
@@ -208,9 +208,9 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
 }
 
 /// Why a folder was not opened, with what to do instead.
-fn refused(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+fn open_error(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
     match error.kind() {
-        ErrorKind::NotFound => explain_missing(Wanted::Folder, path, cx),
+        ErrorKind::NotFound => explain_missing(MissingKind::Directory, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
             Ok(FileKind::File) => error.with_hint("Read it with read_file."),
             Ok(_) => error.with_hint("Only folders can be listed."),
@@ -233,7 +233,7 @@ fn hint(args: &Args, root: &OpenDir, total: u64, next: u64, is_partial: bool) ->
     if total > next {
         return Some(format!(
             "{} to {next} of {total} shown; offset={next} gives the next (limit at most \
-             {ENTRIES}), pattern narrows.",
+             {MAX_ENTRIES}), pattern narrows.",
             args.offset + 1,
         ));
     }

@@ -8,14 +8,14 @@ use hermes_search::PathGlob;
 
 /// A glob; with a `!` before it all others, with a slash at its end folders.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct ListingPattern {
     glob: PathGlob,
     /// What fits is left out, with all that is below it.
-    leaves_out: bool,
-    only_folders: bool,
+    is_negated: bool,
+    only_dirs: bool,
 }
 
-impl Pattern {
+impl ListingPattern {
     /// Reads a pattern for a folder, with whose path it may begin.
     pub(super) fn new(written: &str, folder: &Path) -> Result<Self, ToolError> {
         let (leaves_out, glob) = match written.strip_prefix('!') {
@@ -33,20 +33,20 @@ impl Pattern {
             None => (glob, false),
         };
         let glob = PathGlob::new(if glob.is_empty() { "*" } else { glob }, false)?;
-        Ok(Self { glob, leaves_out, only_folders })
+        Ok(Self { glob, is_negated: leaves_out, only_dirs: only_folders })
     }
 
     /// Whether an entry is listed.
-    pub(super) fn takes(&self, relative: &Path, kind: FileKind) -> bool {
-        self.fits(relative, kind) != self.leaves_out
+    pub(super) fn includes(&self, relative: &Path, kind: FileKind) -> bool {
+        self.matches(relative, kind) != self.is_negated
     }
 
     /// Whether nothing below a folder is listed.
-    pub(super) fn closes(&self, relative: &Path) -> bool {
-        self.leaves_out && self.fits(relative, FileKind::Directory)
+    pub(super) fn prunes(&self, relative: &Path) -> bool {
+        self.is_negated && self.matches(relative, FileKind::Directory)
     }
 
-    fn fits(&self, relative: &Path, kind: FileKind) -> bool {
-        (!self.only_folders || kind == FileKind::Directory) && self.glob.matches(relative)
+    fn matches(&self, relative: &Path, kind: FileKind) -> bool {
+        (!self.only_dirs || kind == FileKind::Directory) && self.glob.matches(relative)
     }
 }

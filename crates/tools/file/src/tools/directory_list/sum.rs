@@ -8,30 +8,30 @@ use hermes_core::ToolError;
 use hermes_files::{DirEntry, OpenDir, FileKind};
 use hermes_search::{IgnoreMarkers, DirIgnoreRules};
 
-use super::entry::Sum;
-use super::walk::{Guide, is_left_out};
+use super::entry::DirectorySize;
+use super::walk::{WalkOptions, is_excluded};
 
 /// Entries that are added up in one call.
-const ENTRIES: u64 = 2_000_000;
+const MAX_SUMMED_ENTRIES: u64 = 2_000_000;
 
 /// Adds up files: those that a list of all levels would have, so that its sums
 /// agree with those of this one.
 #[derive(Debug)]
-pub(super) struct Summing<'a> {
-    guide: &'a Guide<'a>,
+pub(super) struct SizeCounter<'a> {
+    guide: &'a WalkOptions<'a>,
     left: u64,
 }
 
 /// A folder whose entries are to be added up.
-struct Below {
+struct UnsummedDir {
     relative: PathBuf,
     /// Those of the folders above.
     rules: Option<DirIgnoreRules>,
 }
 
-impl<'a> Summing<'a> {
-    pub(super) fn new(guide: &'a Guide<'a>) -> Self {
-        Self { guide, left: ENTRIES }
+impl<'a> SizeCounter<'a> {
+    pub(super) fn new(guide: &'a WalkOptions<'a>) -> Self {
+        Self { guide, left: MAX_SUMMED_ENTRIES }
     }
 
     /// The bytes of the files below an open folder, which is at `real`. A file
@@ -41,11 +41,11 @@ impl<'a> Summing<'a> {
         folder: OpenDir,
         real: &Path,
         rules: Option<&DirIgnoreRules>,
-    ) -> Result<Sum, ToolError> {
-        let mut sum = Sum { bytes: 0, is_partial: false };
+    ) -> Result<DirectorySize, ToolError> {
+        let mut sum = DirectorySize { bytes: 0, is_partial: false };
         let mut seen = HashSet::new();
-        let mut left = vec![Below { relative: PathBuf::new(), rules: rules.cloned() }];
-        while let Some(Below { relative, rules }) = left.pop() {
+        let mut left = vec![UnsummedDir { relative: PathBuf::new(), rules: rules.cloned() }];
+        while let Some(UnsummedDir { relative, rules }) = left.pop() {
             self.guide.cx.check_cancelled()?;
             let opened = if relative.as_os_str().is_empty() {
                 folder.try_clone()
@@ -58,10 +58,10 @@ impl<'a> Summing<'a> {
             };
             let entries = self.list(&here, &mut sum);
             let place = real.join(&relative);
-            let rules = within(rules.as_ref(), &here, &place, &entries);
+            let rules = rules_within(rules.as_ref(), &here, &place, &entries);
             for entry in entries {
                 let at = place.join(&entry.name);
-                if is_left_out(self.guide.args, rules.as_ref(), &at, &entry) {
+                if is_excluded(self.guide.args, rules.as_ref(), &at, &entry) {
                     continue;
                 }
                 match entry.kind {
@@ -74,24 +74,24 @@ impl<'a> Summing<'a> {
                             sum.bytes = sum.bytes.saturating_add(facts.len);
                         }
                     }
-                    FileKind::Directory if self.guide.is_git(&entry) => {}
+                    FileKind::Directory if self.guide.is_git_dir(&entry) => {}
                     FileKind::Directory if self.guide.is_veiled(&at) => sum.is_partial = true,
                     FileKind::Directory => {
                         let relative = relative.join(&entry.name);
-                        left.push(Below { relative, rules: rules.clone() });
+                        left.push(UnsummedDir { relative, rules: rules.clone() });
                     }
                     _ => {}
                 }
             }
             if self.left == 0 {
-                return Ok(Sum { is_partial: true, ..sum });
+                return Ok(DirectorySize { is_partial: true, ..sum });
             }
         }
         Ok(sum)
     }
 
     /// The entries of a folder, as far as they can be read and may be counted.
-    fn list(&mut self, folder: &OpenDir, sum: &mut Sum) -> Vec<DirEntry> {
+    fn list(&mut self, folder: &OpenDir, sum: &mut DirectorySize) -> Vec<DirEntry> {
         let mut found = Vec::new();
         let Ok(entries) = folder.entries() else {
             sum.is_partial = true;
@@ -110,7 +110,7 @@ impl<'a> Summing<'a> {
 }
 
 /// The rules that hold in a folder.
-fn within(
+fn rules_within(
     above: Option<&DirIgnoreRules>,
     folder: &OpenDir,
     place: &Path,

@@ -11,24 +11,24 @@ use hermes_search::{BoundedHeap, IgnoreMarkers, DirIgnoreRules, HiddenPathRules}
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::entry::Found;
-use super::pattern::Pattern;
-use super::sum::Summing;
-use super::{Args, Sort};
+use super::entry::SortableEntry;
+use super::pattern::ListingPattern;
+use super::sum::SizeCounter;
+use super::{Args, ListingSort};
 
 /// Folders that could not be read, of which the names are kept.
-const UNREADABLE: usize = 20;
+const MAX_UNREADABLE_NAMES: usize = 20;
 /// Levels that a walk descends.
-const LEVELS: u64 = 10;
+const MAX_DEPTH: u64 = 10;
 /// Entries between two looks at the clock.
-const LOOK: u64 = 256;
-const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+const CLOCK_CHECK_ENTRIES: u64 = 256;
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// The part of the remaining time that is left for the answer.
-const RESERVE: u32 = 10;
+const ANSWER_TIME_DIVISOR: u32 = 10;
 
 /// What matches, shown or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct Totals {
+pub(super) struct ListingTotals {
     files: u64,
     dirs: u64,
     /// Links, pipes and the like.
@@ -45,22 +45,22 @@ fn is_zero(number: &u64) -> bool {
 
 /// All that matches: the first ones, and the sums of all.
 #[derive(Debug)]
-pub(super) struct Survey {
-    best: BoundedHeap<Found>,
-    pub(super) totals: Totals,
+pub(super) struct WalkResult {
+    best: BoundedHeap<SortableEntry>,
+    pub(super) totals: ListingTotals,
     /// Paths that could not be looked into.
     pub(super) unreadable: Vec<PathBuf>,
     /// Time was up before the end.
     pub(super) is_partial: bool,
     /// A folder of git's own was not looked into.
-    pub(super) passed_git: bool,
+    pub(super) skipped_git: bool,
 }
 
 /// What a walk goes by.
 #[derive(Debug)]
-pub(super) struct Guide<'a> {
+pub(super) struct WalkOptions<'a> {
     pub(super) args: &'a Args,
-    pub(super) pattern: Option<&'a Pattern>,
+    pub(super) pattern: Option<&'a ListingPattern>,
     /// The real path of the folder.
     pub(super) place: &'a Path,
     pub(super) veil: Option<HiddenPathRules>,
@@ -68,7 +68,7 @@ pub(super) struct Guide<'a> {
 }
 
 /// A folder on the way down, and what is left of it.
-struct Level {
+struct ListingLevel {
     relative: PathBuf,
     folder: OpenDir,
     left: IntoIter<DirEntry>,
@@ -76,28 +76,28 @@ struct Level {
 }
 
 /// When a walk has to end, and when it last told of itself.
-struct Clock {
+struct WalkClock {
     until: Option<Instant>,
     reported: Instant,
     seen: u64,
 }
 
-impl Survey {
+impl WalkResult {
     /// Keeps the first `most`. `rules` are those of the folders above.
-    pub(super) fn take(
-        guide: &Guide<'_>,
+    pub(super) fn walk(
+        guide: &WalkOptions<'_>,
         root: OpenDir,
         rules: Option<DirIgnoreRules>,
         most: u64,
     ) -> Result<Self, ToolError> {
         let mut survey = Self::new(most);
         let mut levels = Vec::new();
-        let mut clock = Clock::new(guide.cx);
-        let mut summing = Summing::new(guide);
+        let mut clock = WalkClock::new(guide.cx);
+        let mut summing = SizeCounter::new(guide);
         survey.enter(&mut levels, guide, root, PathBuf::new(), rules.as_ref());
-        let depth = usize::try_from(guide.args.depth.clamp(1, LEVELS)).unwrap_or(usize::MAX);
+        let depth = usize::try_from(guide.args.depth.clamp(1, MAX_DEPTH)).unwrap_or(usize::MAX);
         while let Some(level) = levels.last_mut() {
-            if clock.is_up(guide.cx)? {
+            if clock.is_expired(guide.cx)? {
                 survey.is_partial = true;
                 break;
             }
@@ -107,23 +107,23 @@ impl Survey {
             };
             let relative = level.relative.join(&entry.name);
             let real = guide.place.join(&relative);
-            if is_left_out(guide.args, level.rules.as_ref(), &real, &entry) {
+            if is_excluded(guide.args, level.rules.as_ref(), &real, &entry) {
                 continue;
             }
-            let is_git = entry.kind == FileKind::Directory && guide.is_git(&entry);
+            let is_git = entry.kind == FileKind::Directory && guide.is_git_dir(&entry);
             let is_open = entry.kind == FileKind::Directory && !is_git && !guide.is_veiled(&real);
-            survey.passed_git |= is_git && (guide.args.folder_sizes || levels.len() < depth);
-            if guide.pattern.is_none_or(|pattern| pattern.takes(&relative, entry.kind)) {
+            survey.skipped_git |= is_git && (guide.args.folder_sizes || levels.len() < depth);
+            if guide.pattern.is_none_or(|pattern| pattern.includes(&relative, entry.kind)) {
                 let (sort, kind) = (guide.args.sort, entry.kind.into());
-                let found = Found::new(sort, relative.clone(), levels.len(), kind);
+                let found = SortableEntry::new(sort, relative.clone(), levels.len(), kind);
                 let found = match levels.last() {
-                    Some(level) => describe(guide, level, found, &entry, is_open, &mut summing)?,
+                    Some(level) => with_details(guide, level, found, &entry, is_open, &mut summing)?,
                     None => found,
                 };
                 survey.count(&entry, &found);
                 survey.best.push(found);
             }
-            let is_closed = guide.pattern.is_some_and(|pattern| pattern.closes(&relative));
+            let is_closed = guide.pattern.is_some_and(|pattern| pattern.prunes(&relative));
             if is_open && !is_closed && levels.len() < depth {
                 survey.descend(&mut levels, guide, &entry, relative);
             }
@@ -134,19 +134,19 @@ impl Survey {
     fn new(most: u64) -> Self {
         Self {
             best: BoundedHeap::new(most),
-            totals: Totals::default(),
+            totals: ListingTotals::default(),
             unreadable: Vec::new(),
             is_partial: false,
-            passed_git: false,
+            skipped_git: false,
         }
     }
 
     /// Those that were kept, in order, and how many there are in all.
-    pub(super) fn into_order(self) -> (Vec<Found>, u64) {
+    pub(super) fn into_order(self) -> (Vec<SortableEntry>, u64) {
         BoundedHeap::merge(vec![self.best])
     }
 
-    fn count(&mut self, entry: &DirEntry, found: &Found) {
+    fn count(&mut self, entry: &DirEntry, found: &SortableEntry) {
         match entry.kind {
             FileKind::File => {
                 self.totals.files += 1;
@@ -159,8 +159,8 @@ impl Survey {
 
     fn descend(
         &mut self,
-        levels: &mut Vec<Level>,
-        guide: &Guide<'_>,
+        levels: &mut Vec<ListingLevel>,
+        guide: &WalkOptions<'_>,
         entry: &DirEntry,
         relative: PathBuf,
     ) {
@@ -168,19 +168,19 @@ impl Survey {
         let rules = above.rules.clone();
         match above.folder.open_dir(Path::new(&entry.name)) {
             Ok(folder) => self.enter(levels, guide, folder, relative, rules.as_ref()),
-            Err(_) => self.skip(&relative),
+            Err(_) => self.add_unreadable(&relative),
         }
     }
 
     fn enter(
         &mut self,
-        levels: &mut Vec<Level>,
-        guide: &Guide<'_>,
+        levels: &mut Vec<ListingLevel>,
+        guide: &WalkOptions<'_>,
         folder: OpenDir,
         relative: PathBuf,
         above: Option<&DirIgnoreRules>,
     ) {
-        let Ok(entries) = folder.entries() else { return self.skip(&relative) };
+        let Ok(entries) = folder.entries() else { return self.add_unreadable(&relative) };
         let mut left = Vec::new();
         let mut marks = IgnoreMarkers::default();
         for entry in entries {
@@ -190,7 +190,7 @@ impl Survey {
                     left.push(entry);
                 }
                 Err(_) => {
-                    self.skip(&relative);
+                    self.add_unreadable(&relative);
                     break;
                 }
             }
@@ -199,20 +199,20 @@ impl Survey {
         left.sort_by(|a, b| a.name.cmp(&b.name));
         let place = guide.place.join(&relative);
         let rules = above.map(|above| above.for_dir(&place, marks, |name| folder.open(name)));
-        levels.push(Level { relative, folder, left: left.into_iter(), rules });
+        levels.push(ListingLevel { relative, folder, left: left.into_iter(), rules });
     }
 
-    fn skip(&mut self, relative: &Path) {
+    fn add_unreadable(&mut self, relative: &Path) {
         let is_known = || self.unreadable.iter().any(|path| path == relative);
-        if self.unreadable.len() < UNREADABLE && !is_known() {
+        if self.unreadable.len() < MAX_UNREADABLE_NAMES && !is_known() {
             self.unreadable.push(relative.to_path_buf());
         }
     }
 }
 
-impl Guide<'_> {
+impl WalkOptions<'_> {
     /// Git's own objects are never what somebody looks for.
-    pub(super) fn is_git(&self, entry: &DirEntry) -> bool {
+    pub(super) fn is_git_dir(&self, entry: &DirEntry) -> bool {
         self.args.gitignore && entry.name == ".git"
     }
 
@@ -221,25 +221,25 @@ impl Guide<'_> {
     }
 }
 
-impl Clock {
+impl WalkClock {
     fn new(cx: &ToolContext) -> Self {
         let now = Instant::now();
         let until = cx.deadline.map(|at| {
             let left = at.saturating_duration_since(now);
-            at.checked_sub(left / RESERVE).unwrap_or(at)
+            at.checked_sub(left / ANSWER_TIME_DIVISOR).unwrap_or(at)
         });
         Self { until, reported: now, seen: 0 }
     }
 
     /// Whether to stop; an error if the call was cancelled.
-    fn is_up(&mut self, cx: &ToolContext) -> Result<bool, ToolError> {
+    fn is_expired(&mut self, cx: &ToolContext) -> Result<bool, ToolError> {
         cx.check_cancelled()?;
         self.seen += 1;
-        if !self.seen.is_multiple_of(LOOK) && self.seen > 1 {
+        if !self.seen.is_multiple_of(CLOCK_CHECK_ENTRIES) && self.seen > 1 {
             return Ok(false);
         }
         let now = Instant::now();
-        if now.saturating_duration_since(self.reported) >= BETWEEN_REPORTS {
+        if now.saturating_duration_since(self.reported) >= REPORT_INTERVAL {
             self.reported = now;
             cx.report_progress(None, format!("{} entries seen", self.seen));
         }
@@ -247,16 +247,16 @@ impl Clock {
     }
 }
 
-fn describe(
-    guide: &Guide<'_>,
-    level: &Level,
-    found: Found,
+fn with_details(
+    guide: &WalkOptions<'_>,
+    level: &ListingLevel,
+    found: SortableEntry,
     entry: &DirEntry,
     is_open: bool,
-    summing: &mut Summing<'_>,
-) -> Result<Found, ToolError> {
+    summing: &mut SizeCounter<'_>,
+) -> Result<SortableEntry, ToolError> {
     let facts = || level.folder.metadata(Path::new(&entry.name)).ok();
-    let wants_facts = entry.kind == FileKind::File || guide.args.sort == Sort::Modified;
+    let wants_facts = entry.kind == FileKind::File || guide.args.sort == ListingSort::Modified;
     let found = if wants_facts { found.with_facts(facts()) } else { found };
     if !guide.args.folder_sizes || !is_open {
         return Ok(found);
@@ -269,7 +269,7 @@ fn describe(
 }
 
 /// A rule may show what is hidden, as it may leave out what is not.
-pub(super) fn is_left_out(args: &Args, rules: Option<&DirIgnoreRules>, real: &Path, entry: &DirEntry) -> bool {
+pub(super) fn is_excluded(args: &Args, rules: Option<&DirIgnoreRules>, real: &Path, entry: &DirEntry) -> bool {
     let is_folder = entry.kind == FileKind::Directory;
     let by_rule = rules.and_then(|rules| rules.is_ignored(real, is_folder));
     let is_hidden = || entry.name.as_encoded_bytes().starts_with(b".");

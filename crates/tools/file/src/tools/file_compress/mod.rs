@@ -14,27 +14,27 @@ use hermes_files::{FileAccess, JournalDir};
 use serde::Deserialize;
 
 use crate::change;
-use crate::missing::{Wanted, explain_beside, explain_missing};
-use crate::spelling;
+use crate::missing::{MissingKind, explain_missing_near, explain_missing};
+use crate::path_text;
 
 mod output;
 
 use output::Output;
 
 /// How long a large archive may take.
-const PATIENCE: Duration = Duration::from_secs(1800);
+const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Entries of one answer at most.
-const ENTRIES: u64 = 1000;
+const MAX_ENTRIES: u64 = 1000;
 
 #[derive(Debug, Default)]
 pub(crate) struct FileCompress;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = crate::brevity::spare)]
+#[schemars(transform = crate::schema_trim::omit_empty_defaults)]
 pub(crate) struct Args {
     /// What to do.
-    action: Action,
+    action: CompressAction,
     /// The archive.
     archive: String,
     /// To pack.
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Extract: folder; default: named after the archive.
     target: Option<String>,
     /// Create; default: by the name.
-    format: Option<FormatName>,
+    format: Option<ArchiveFormatArg>,
     /// Globs to take: `src/**`.
     #[serde(default)]
     include: Vec<String>,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     level: Option<u32>,
     /// Files that exist.
     #[serde(default)]
-    existing: Existing,
+    existing: OnExisting,
     /// Extract: leading folders to drop.
     #[serde(default)]
     strip_components: u32,
@@ -82,7 +82,7 @@ fn usual_entries() -> u64 {
 // What to do. The words that people use for it are as good as its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Action {
+pub(crate) enum CompressAction {
     Create,
     List,
     Extract,
@@ -90,8 +90,8 @@ pub(crate) enum Action {
     Decompress,
 }
 
-impl Action {
-    fn plain(self) -> Self {
+impl CompressAction {
+    fn canonical(self) -> Self {
         match self {
             Self::Create | Self::Compress => Self::Create,
             Self::Extract | Self::Decompress => Self::Extract,
@@ -101,7 +101,7 @@ impl Action {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-pub(crate) enum FormatName {
+pub(crate) enum ArchiveFormatArg {
     #[serde(rename = "zip")]
     Zip,
     #[serde(rename = "tar")]
@@ -118,23 +118,23 @@ pub(crate) enum FormatName {
     SevenZip,
 }
 
-impl From<FormatName> for ArchiveFormat {
-    fn from(name: FormatName) -> Self {
+impl From<ArchiveFormatArg> for ArchiveFormat {
+    fn from(name: ArchiveFormatArg) -> Self {
         match name {
-            FormatName::Zip => Self::Zip,
-            FormatName::Tar => Self::Tar,
-            FormatName::TarGz => Self::TarGz,
-            FormatName::TarZst => Self::TarZst,
-            FormatName::Gz => Self::Gz,
-            FormatName::Zst => Self::Zst,
-            FormatName::SevenZip => Self::SevenZip,
+            ArchiveFormatArg::Zip => Self::Zip,
+            ArchiveFormatArg::Tar => Self::Tar,
+            ArchiveFormatArg::TarGz => Self::TarGz,
+            ArchiveFormatArg::TarZst => Self::TarZst,
+            ArchiveFormatArg::Gz => Self::Gz,
+            ArchiveFormatArg::Zst => Self::Zst,
+            ArchiveFormatArg::SevenZip => Self::SevenZip,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Existing {
+pub(crate) enum OnExisting {
     #[default]
     Refuse,
     Overwrite,
@@ -142,13 +142,13 @@ pub(crate) enum Existing {
     Rename,
 }
 
-impl From<Existing> for hermes_archives::UnpackConflictPolicy {
-    fn from(existing: Existing) -> Self {
+impl From<OnExisting> for hermes_archives::UnpackConflictPolicy {
+    fn from(existing: OnExisting) -> Self {
         match existing {
-            Existing::Refuse => Self::Refuse,
-            Existing::Overwrite => Self::Overwrite,
-            Existing::Skip => Self::Skip,
-            Existing::Rename => Self::Rename,
+            OnExisting::Refuse => Self::Refuse,
+            OnExisting::Overwrite => Self::Overwrite,
+            OnExisting::Skip => Self::Skip,
+            OnExisting::Rename => Self::Rename,
         }
     }
 }
@@ -190,7 +190,7 @@ impl Tool for FileCompress {
             .parameter_alias("strip", "strip_components")
             .destructive()
             .reports_changes()
-            .timeout(PATIENCE)
+            .timeout(CALL_TIMEOUT)
             .keyword("zip")
             .keyword("unzip")
             .keyword("tar")
@@ -212,17 +212,17 @@ impl Tool for FileCompress {
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
-        let archive = spelling::resolve(at, &args.archive);
-        match args.action.plain() {
-            Action::Create => {
+        let archive = path_text::resolve(at, &args.archive);
+        match args.action.canonical() {
+            CompressAction::Create => {
                 let read =
-                    |path: &String| Effect::path(Scope::FILE_READ, spelling::resolve(at, path));
+                    |path: &String| Effect::path(Scope::FILE_READ, path_text::resolve(at, path));
                 let mut effects: Vec<Effect> = args.paths.iter().map(read).collect();
                 effects.push(Effect::path(Scope::FILE_WRITE, archive));
                 effects
             }
-            Action::Extract => {
-                let target = target(args, &archive, at);
+            CompressAction::Extract => {
+                let target = target_dir(args, &archive, at);
                 vec![
                     Effect::path(Scope::FILE_READ, archive),
                     Effect::path(Scope::FILE_WRITE, target),
@@ -236,7 +236,7 @@ impl Tool for FileCompress {
         let inner = cx.clone();
         // Not raced against cancellation: a call that is stopped tidies up
         // before it answers.
-        match tokio::task::spawn_blocking(move || act(&args, &inner)).await {
+        match tokio::task::spawn_blocking(move || perform(&args, &inner)).await {
             Ok(answer) => answer,
             Err(failure) => match failure.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -247,9 +247,9 @@ impl Tool for FileCompress {
 }
 
 /// Where an archive is unpacked.
-fn target(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
+fn target_dir(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
     if let Some(target) = &args.target {
-        return spelling::resolve(at, target);
+        return path_text::resolve(at, target);
     }
     // One file needs no folder of its own.
     if ArchiveFormat::from_name(archive).is_some_and(ArchiveFormat::is_single) {
@@ -264,12 +264,12 @@ fn target(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
     if place == archive { at.cwd().join(format!("{}.d", name.to_string_lossy())) } else { place }
 }
 
-fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
-    let archive = spelling::resolve(&cx.working_dir, &args.archive);
-    heed_slashes(args, &archive, cx)?;
+fn perform(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
+    let archive = path_text::resolve(&cx.working_dir, &args.archive);
+    check_trailing_slashes(args, &archive, cx)?;
     let choice = GlobFilter::new(&args.include, &args.exclude)?;
-    let verb = match args.action.plain() {
-        Action::Create => "Packed",
+    let verb = match args.action.canonical() {
+        CompressAction::Create => "Packed",
         _ => "Read",
     };
     let stopped = || cx.cancel.is_cancelled();
@@ -279,25 +279,25 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         cx.report_progress(fraction, format!("{verb} {:.0} of {:.0} MB", of(done), of(total)));
     };
     let oversight = ProgressHooks { stopped: &stopped, progress: &progress };
-    let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
-    match args.action.plain() {
-        Action::Create => {
+    let shown = usize::try_from(args.limit.clamp(1, MAX_ENTRIES)).unwrap_or(usize::MAX);
+    match args.action.canonical() {
+        CompressAction::Create => {
             create(args, &archive, &choice, cx, oversight).map(|(format, created)| {
-                let place = |name: &Path| packed_from(args, name, &cx.working_dir);
+                let place = |name: &Path| packed_source(args, name, &cx.working_dir);
                 Output::created(&archive, format, created, shown, place)
             })
         }
-        Action::List => {
+        CompressAction::List => {
             let page = ListPage { offset: args.offset, limit: shown as u64 };
             let files = FileAccess::new(cx);
             let listing =
                 hermes_archives::list(&files, &archive, &choice, page, limits(args), oversight)
-                    .map_err(|error| missing(error, &archive, cx))?;
-            let target = target(args, &archive, &cx.working_dir);
+                    .map_err(|error| missing_archive(error, &archive, cx))?;
+            let target = target_dir(args, &archive, &cx.working_dir);
             Ok(Output::listed(&archive, &target, listing, args.offset))
         }
         _ => {
-            let target = target(args, &archive, &cx.working_dir);
+            let target = target_dir(args, &archive, &cx.working_dir);
             let journals = cx.ports.get::<JournalDir>();
             if let Some(journals) = &journals {
                 // Whoever unpacked here before may have been killed on the way.
@@ -313,19 +313,19 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
                 journals: journals.as_deref(),
             };
             let extracted = unpack(&unpacking, oversight, cx)
-                .map_err(|error| missing(error, &archive, cx))
-                .map_err(|error| name_target(error, args, &target))?;
+                .map_err(|error| missing_archive(error, &archive, cx))
+                .map_err(|error| with_target_hint(error, args, &target))?;
             Ok(Output::extracted(&archive, &target, extracted, shown))
         }
     }
 }
 
 /// Says where the files would be if the caller has not said it.
-fn name_target(error: ToolError, args: &Args, target: &Path) -> ToolError {
+fn with_target_hint(error: ToolError, args: &Args, target: &Path) -> ToolError {
     if error.kind() != ErrorKind::Conflict || args.target.is_some() {
         return error;
     }
-    let target = spelling::show(target);
+    let target = path_text::display_path(target);
     error.with_hint(format!(
         "Without target the folder is {target}, after the archive's name. Name another target, or \
          set existing to overwrite, skip or rename."
@@ -333,8 +333,8 @@ fn name_target(error: ToolError, args: &Args, target: &Path) -> ToolError {
 }
 
 /// Where something is that was packed under a name.
-fn packed_from(args: &Args, name: &Path, at: &WorkingDir) -> PathBuf {
-    let sources = args.paths.iter().map(|path| source(path, at));
+fn packed_source(args: &Args, name: &Path, at: &WorkingDir) -> PathBuf {
+    let sources = args.paths.iter().map(|path| pack_source(path, at));
     let mut places = sources.filter_map(|source| {
         let below = name.strip_prefix(&source.name).ok()?;
         // Joined with nothing, the path of a file would end with a slash.
@@ -347,9 +347,9 @@ fn packed_from(args: &Args, name: &Path, at: &WorkingDir) -> PathBuf {
 }
 
 /// A path that ends with a slash is one of a folder.
-fn heed_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), ToolError> {
+fn check_trailing_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), ToolError> {
     let files = FileAccess::new(cx);
-    if args.action.plain() != Action::Create {
+    if args.action.canonical() != CompressAction::Create {
         return files.check_trailing_slash(&args.archive, archive);
     }
     if args.archive.ends_with('/') || args.archive.ends_with("/.") {
@@ -359,7 +359,7 @@ fn heed_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), Too
         );
     }
     let mut paths = args.paths.iter();
-    paths.try_for_each(|path| files.check_trailing_slash(path, &spelling::resolve(&cx.working_dir, path)))
+    paths.try_for_each(|path| files.check_trailing_slash(path, &path_text::resolve(&cx.working_dir, path)))
 }
 
 /// Unpacks, and tells whoever keeps files what is replaced and made.
@@ -368,7 +368,7 @@ fn unpack(
     oversight: ProgressHooks<'_>,
     cx: &ToolContext,
 ) -> Result<UnpackReport, ToolError> {
-    let keeper = change::keeper(cx);
+    let keeper = change::change_reporter(cx);
     let tell = |places: &[PathBuf]| {
         if let Some(keeper) = &keeper {
             keeper.before_change(places);
@@ -411,14 +411,14 @@ fn create(
             .with_hint(format!("Set format to one of {}.", known.join(", "))));
     };
     let existing = match args.existing {
-        Existing::Refuse => hermes_files::ExistingFile::Refuse,
-        Existing::Overwrite => hermes_files::ExistingFile::Replace,
-        Existing::Skip | Existing::Rename => {
+        OnExisting::Refuse => hermes_files::ExistingFile::Refuse,
+        OnExisting::Overwrite => hermes_files::ExistingFile::Replace,
+        OnExisting::Skip | OnExisting::Rename => {
             return Err(ToolError::invalid("An archive that exists is refused or overwritten")
                 .with_hint("existing=skip and existing=rename are for extracting."));
         }
     };
-    let sources: Vec<PackSource> = args.paths.iter().map(|path| source(path, &cx.working_dir)).collect();
+    let sources: Vec<PackSource> = args.paths.iter().map(|path| pack_source(path, &cx.working_dir)).collect();
     let packing = PackRequest {
         sources: &sources,
         archive,
@@ -428,13 +428,13 @@ fn create(
         gitignore: args.gitignore,
         existing,
     };
-    let keeper = change::keeper(cx);
+    let keeper = change::change_reporter(cx);
     if let Some(keeper) = &keeper {
         keeper.before_change(&[archive.to_path_buf()]);
         keeper.prune();
     }
     let created = hermes_archives::create(&cx.grants, &packing, oversight)
-        .map_err(|error| unmade(error, args, archive, &sources, cx))?;
+        .map_err(|error| create_error(error, args, archive, &sources, cx))?;
     if let Some(keeper) = &keeper {
         keeper.after_change(&[FileWritten { path: archive, state: PathState::Unspecified }]);
     }
@@ -443,8 +443,8 @@ fn create(
 
 /// What is packed keeps its path below the working folder; what is elsewhere
 /// keeps its own name.
-fn source(path: &str, at: &WorkingDir) -> PackSource {
-    let path = spelling::resolve(at, path);
+fn pack_source(path: &str, at: &WorkingDir) -> PackSource {
+    let path = path_text::resolve(at, path);
     let name = match path.strip_prefix(at.cwd()) {
         Ok(relative) => relative.to_path_buf(),
         Err(_) => path.file_name().map(PathBuf::from).unwrap_or_default(),
@@ -453,7 +453,7 @@ fn source(path: &str, at: &WorkingDir) -> PackSource {
 }
 
 /// What is missing for an archive to be made is explained by what is around it.
-fn unmade(
+fn create_error(
     error: ToolError,
     args: &Args,
     archive: &Path,
@@ -463,7 +463,7 @@ fn unmade(
     let is_there = |path: &Path| FileAccess::new(cx).exists(path).is_ok_and(|found| found);
     match error.kind() {
         ErrorKind::NotFound => {}
-        ErrorKind::Conflict if args.existing == Existing::Refuse && is_there(archive) => {
+        ErrorKind::Conflict if args.existing == OnExisting::Refuse && is_there(archive) => {
             let hint = "Choose another name for the archive, or set existing=overwrite.";
             return error.with_hint(hint);
         }
@@ -471,7 +471,7 @@ fn unmade(
     }
     let is_gone = |source: &&PackSource| FileAccess::new(cx).exists(&source.path).is_ok_and(|found| !found);
     if let Some(source) = sources.iter().find(is_gone) {
-        return explain_missing(Wanted::File, &source.path, cx);
+        return explain_missing(MissingKind::File, &source.path, cx);
     }
     // The archive's own folder may not be read; one next to a source may.
     let Some(folder) = archive.parent() else { return error };
@@ -479,16 +479,16 @@ fn unmade(
         source.path.iter().zip(folder).take_while(|(one, other)| one == other).count()
     };
     match sources.iter().max_by_key(shared) {
-        Some(source) => explain_beside(Wanted::Folder, folder, &source.path, cx),
+        Some(source) => explain_missing_near(MissingKind::Directory, folder, &source.path, cx),
         None => error,
     }
 }
 
 /// An archive that is not there is explained by what is around it.
-fn missing(error: ToolError, archive: &Path, cx: &ToolContext) -> ToolError {
+fn missing_archive(error: ToolError, archive: &Path, cx: &ToolContext) -> ToolError {
     let is_gone = || FileAccess::new(cx).exists(archive).is_ok_and(|found| !found);
     if error.kind() == ErrorKind::NotFound && is_gone() {
-        return explain_missing(Wanted::File, archive, cx);
+        return explain_missing(MissingKind::File, archive, cx);
     }
     error
 }

@@ -11,13 +11,13 @@ use hermes_archives::{
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::spelling::show;
+use crate::path_text::display_path;
 
 /// Entries that were left out, of which the reasons are told.
-const SKIPPED: usize = 20;
+const MAX_SKIPPED_REASONS: usize = 20;
 
 /// Bytes of zeros at the end of a tar, usually.
-const TAIL: u64 = 20 * 512;
+const TAR_TRAILER_BYTES: u64 = 20 * 512;
 
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Output {
@@ -40,7 +40,7 @@ pub(crate) struct Output {
     paths: Option<Vec<String>>,
     /// What an archive holds, a page of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entries: Option<Vec<Entry>>,
+    entries: Option<Vec<ArchiveRow>>,
     /// Of all that match, shown or not.
     total: u64,
     truncated: bool,
@@ -51,9 +51,9 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "is_zero")]
     replaced: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    renamed: Vec<Renamed>,
+    renamed: Vec<RenamedRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    skipped: Vec<LeftOut>,
+    skipped: Vec<SkippedRow>,
     #[serde(skip_serializing_if = "is_zero")]
     skipped_total: u64,
     /// What the entries had and do not have any more.
@@ -65,20 +65,20 @@ pub(crate) struct Output {
 
 /// An entry that was left out, and why.
 #[derive(Debug, Serialize)]
-struct LeftOut {
+struct SkippedRow {
     path: String,
     reason: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Renamed {
+struct RenamedRow {
     from: String,
     to: String,
 }
 
 /// An entry as the archive tells it.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct ArchiveRow {
     path: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -106,7 +106,7 @@ impl Output {
         // Rounded up: a limit of so much is enough.
         let ratio = (bytes as f64 / packed.max(1) as f64 * 100.0).ceil() / 100.0;
         Self {
-            archive: show(archive),
+            archive: display_path(archive),
             format: format.name(),
             bytes,
             archive_bytes: packed,
@@ -127,33 +127,33 @@ impl Output {
         output.files = made.files;
         output.folders = made.folders;
         output.links = made.links;
-        let word = |name: &Path| name.to_str().map_or_else(|| show(&place(name)), str::to_owned);
-        output.tell(&made.names, shown, word);
-        output.leave_out(&made.skipped, word);
+        let word = |name: &Path| name.to_str().map_or_else(|| display_path(&place(name)), str::to_owned);
+        output.set_paths(&made.names, shown, word);
+        output.set_skipped(&made.skipped, word);
         output.not_kept = not_kept(&made.not_kept, word);
         if made.names.iter().any(|name| name.iter().any(|part| part == ".git")) {
-            output.say(
+            output.add_hint(
                 "It holds .git, which extract writes only where no rule protects it and no \
                  repository is: there, exclude=.git leaves it out.",
             );
         }
-        output.name_ratio();
+        output.add_ratio_hint();
         output
     }
 
     pub(super) fn extracted(archive: &Path, target: &Path, out: UnpackReport, shown: usize) -> Self {
         let mut output = Self::new(archive, out.format, out.bytes, out.packed);
-        output.target = Some(show(target));
+        output.target = Some(display_path(target));
         output.files = out.files;
         output.folders = out.folders;
         output.links = out.links;
         output.replaced = out.replaced;
-        let word = |name: &Path| below(target, name);
-        let renamed = out.renamed.iter().take(SKIPPED);
+        let word = |name: &Path| display_name(target, name);
+        let renamed = out.renamed.iter().take(MAX_SKIPPED_REASONS);
         output.renamed =
-            renamed.map(|(old, new)| Renamed { from: word(old), to: word(new) }).collect();
-        output.tell(&out.names, shown, word);
-        output.leave_out(&out.skipped, word);
+            renamed.map(|(old, new)| RenamedRow { from: word(old), to: word(new) }).collect();
+        output.set_paths(&out.names, shown, word);
+        output.set_skipped(&out.skipped, word);
         output.not_kept = not_kept(&out.not_kept, word);
         output
     }
@@ -176,40 +176,40 @@ impl Output {
         } else {
             None
         };
-        let entries = listing.members.iter().map(|member| Entry::of(member, target));
+        let entries = listing.members.iter().map(|member| ArchiveRow::from_member(member, target));
         output.entries = Some(entries.collect());
-        output.leave_out(&listing.skipped, |name| below(target, name));
-        output.name_ratio();
+        output.set_skipped(&listing.skipped, |name| display_name(target, name));
+        output.add_ratio_hint();
         output
     }
 
     /// Says what it takes to unpack what looks like a bomb.
-    fn name_ratio(&mut self) {
+    fn add_ratio_hint(&mut self) {
         let ArchiveLimits { ratio, free_bytes: free, .. } = ArchiveLimits::default();
         // The end of a tar counts as well.
-        let needed = self.bytes.saturating_add(TAIL).div_ceil(self.archive_bytes.max(1));
+        let needed = self.bytes.saturating_add(TAR_TRAILER_BYTES).div_ceil(self.archive_bytes.max(1));
         if needed > ratio && self.bytes > free {
-            self.say(&format!("To extract it takes max_ratio={needed}."));
+            self.add_hint(&format!("To extract it takes max_ratio={needed}."));
         }
     }
 
-    fn say(&mut self, more: &str) {
+    fn add_hint(&mut self, more: &str) {
         let hint = self.hint.get_or_insert_default();
         hint.push_str(if hint.is_empty() { "" } else { " " });
         hint.push_str(more);
     }
 
-    fn tell(&mut self, names: &[PathBuf], shown: usize, word: impl Fn(&Path) -> String) {
+    fn set_paths(&mut self, names: &[PathBuf], shown: usize, word: impl Fn(&Path) -> String) {
         self.total = names.len() as u64;
         self.truncated = names.len() > shown;
         self.paths = Some(names.iter().take(shown).map(|name| word(name)).collect());
     }
 
-    fn leave_out(&mut self, skipped: &[SkippedEntry], word: impl Fn(&Path) -> String) {
+    fn set_skipped(&mut self, skipped: &[SkippedEntry], word: impl Fn(&Path) -> String) {
         self.skipped_total = skipped.len() as u64;
-        let told = skipped.iter().take(SKIPPED);
+        let told = skipped.iter().take(MAX_SKIPPED_REASONS);
         let told = told.map(|SkippedEntry { path, reason }| (word(path), reason.clone()));
-        self.skipped = told.map(|(path, reason)| LeftOut { path, reason }).collect();
+        self.skipped = told.map(|(path, reason)| SkippedRow { path, reason }).collect();
     }
 }
 
@@ -223,22 +223,22 @@ fn not_kept(all: &[DroppedAttribute], word: impl Fn(&Path) -> String) -> Vec<Str
     all.iter().map(line).collect()
 }
 
-impl Entry {
-    fn of(member: &ArchiveMember, place: &Path) -> Self {
+impl ArchiveRow {
+    fn from_member(member: &ArchiveMember, place: &Path) -> Self {
         let folder = member.path().parent().unwrap_or(Path::new(""));
-        let told = |from: &Path, target: &[u8]| below(from, Path::new(OsStr::from_bytes(target)));
+        let told = |from: &Path, target: &[u8]| display_name(from, Path::new(OsStr::from_bytes(target)));
         let target = match &member.kind {
             MemberKind::Link(target) if !target.is_empty() => Some(told(&place.join(folder), target)),
             MemberKind::HardLink(target) if !target.is_empty() => Some(told(place, target)),
             _ => None,
         };
         Self {
-            path: below(place, member.path()),
+            path: display_name(place, member.path()),
             kind: member.kind.name(),
             size: member.size.filter(|_| member.kind == MemberKind::File),
             compressed: member.packed.filter(|_| member.kind == MemberKind::File),
             mode: member.mode.map(|mode| format!("{mode:04o}")),
-            modified: member.modified.and_then(moment),
+            modified: member.modified.and_then(to_rfc3339),
             target,
             encrypted: member.encrypted,
         }
@@ -246,12 +246,12 @@ impl Entry {
 }
 
 /// A name below the target; one that is no text is told by its address.
-fn below(target: &Path, name: &Path) -> String {
-    name.to_str().map_or_else(|| show(&target.join(name)), str::to_owned)
+fn display_name(target: &Path, name: &Path) -> String {
+    name.to_str().map_or_else(|| display_path(&target.join(name)), str::to_owned)
 }
 
 /// RFC 3339, to the second.
-fn moment(time: SystemTime) -> Option<String> {
+fn to_rfc3339(time: SystemTime) -> Option<String> {
     let seconds = Timestamp::try_from(time).ok()?.as_second();
     Some(Timestamp::from_second(seconds).ok()?.to_string())
 }

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::aliases;
 use crate::blocking::off_thread;
 use crate::charset;
-use crate::missing::{Wanted, explain_missing};
-use crate::spelling::{resolve, show};
+use crate::missing::{MissingKind, explain_missing};
+use crate::path_text::{resolve, display_path};
 
-mod half;
+mod compared_dir;
 mod output;
 mod pair;
 mod report;
@@ -26,14 +26,14 @@ mod side;
 mod tree;
 
 use output::Output;
-use pair::Request;
-use side::Side;
+use pair::DiffRequest;
+use side::DiffSide;
 
 /// Entries in an answer at most.
-const ENTRIES: u64 = 2000;
+const MAX_ENTRIES: u64 = 2000;
 
 /// Files that take a moment to compare.
-const LARGE: u64 = 8 * 1024 * 1024;
+const LARGE_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct FileDiff;
@@ -53,13 +53,13 @@ pub(crate) struct Args {
     checkpoint: Option<String>,
     /// Stat: only the counts.
     #[serde(default)]
-    format: Format,
+    format: DiffFormat,
     /// Unchanged lines around each change.
     #[serde(default = "usual_context")]
     context: u64,
     /// White space that does not count.
     #[serde(default)]
-    ignore_whitespace: Ignored,
+    ignore_whitespace: IgnoredWhitespace,
     /// Upper and lower case are the same.
     #[serde(default)]
     ignore_case: bool,
@@ -83,7 +83,7 @@ pub(crate) struct Args {
 /// How the difference is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Format {
+pub(crate) enum DiffFormat {
     #[default]
     Unified,
     Words,
@@ -94,7 +94,7 @@ pub(crate) enum Format {
 /// Which white space does not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Ignored {
+pub(crate) enum IgnoredWhitespace {
     #[default]
     None,
     Trailing,
@@ -121,7 +121,7 @@ fn usual_entries() -> u64 {
 impl Args {
     /// The encoding that the caller knows of.
     fn encoding(&self) -> Result<Option<&'static Encoding>, ToolError> {
-        let named = self.encoding.as_deref().map(charset::named).transpose()?;
+        let named = self.encoding.as_deref().map(charset::parse_encoding).transpose()?;
         Ok(named.map(|(encoding, _)| encoding))
     }
 }
@@ -143,7 +143,7 @@ impl Tool for FileDiff {
             .keyword("delta")
             .keyword("review")
             .keyword("cmp");
-        examples(spellings(aliases::of_file(spec)))
+        examples(add_aliases(aliases::add_file_aliases(spec)))
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
@@ -156,7 +156,7 @@ impl Tool for FileDiff {
     }
 }
 
-fn spellings(spec: ToolSpec) -> ToolSpec {
+fn add_aliases(spec: ToolSpec) -> ToolSpec {
     [
         ("old_path", "path"),
         ("file1", "path"),
@@ -229,47 +229,47 @@ fn examples(spec: ToolSpec) -> ToolSpec {
 }
 
 /// What is to be compared.
-enum Subject {
-    Pair(Box<(Side, Side)>),
-    Folders(PathBuf, PathBuf),
+enum DiffSubject {
+    Pair(Box<(DiffSide, DiffSide)>),
+    Directories(PathBuf, PathBuf),
 }
 
 fn diff(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let bounds = cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b);
-    let request = Request::new(args, &bounds);
+    let request = DiffRequest::new(args, &bounds);
     match subject(args, cx)? {
-        Subject::Pair(sides) => {
+        DiffSubject::Pair(sides) => {
             let size = sides.0.size + sides.1.size;
-            if size > LARGE {
+            if size > LARGE_FILE_BYTES {
                 cx.report_progress(None, format!("comparing {size} bytes"));
             }
-            Ok(Output::of_pair(&sides.0, &sides.1, &request))
+            Ok(Output::from_pair(&sides.0, &sides.1, &request))
         }
-        Subject::Folders(old, new) => tree::compare(args, &old, &new, &request, cx),
+        DiffSubject::Directories(old, new) => tree::compare(args, &old, &new, &request, cx),
     }
 }
 
-fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
+fn subject(args: &Args, cx: &ToolContext) -> Result<DiffSubject, ToolError> {
     let told = args.encoding()?;
     for path in [&args.path, &args.other_path].into_iter().flatten() {
         FileAccess::new(cx).check_trailing_slash(path, &resolve(&cx.working_dir, path))?;
     }
-    let read = |path: &String| Side::read(path, &resolve(&cx.working_dir, path), told, cx);
-    let pair = |old: Side, new: Side| Ok(Subject::Pair(Box::new((old, new))));
+    let read = |path: &String| DiffSide::read(path, &resolve(&cx.working_dir, path), told, cx);
+    let pair = |old: DiffSide, new: DiffSide| Ok(DiffSubject::Pair(Box::new((old, new))));
     match (&args.path, &args.old_content, &args.other_path, &args.content, &args.checkpoint) {
-        (Some(old), None, Some(new), None, None) => match folders(old, new, cx)? {
-            Some((old, new)) => Ok(Subject::Folders(old, new)),
+        (Some(old), None, Some(new), None, None) => match as_directories(old, new, cx)? {
+            Some((old, new)) => Ok(DiffSubject::Directories(old, new)),
             None => pair(read(old)?, read(new)?),
         },
-        (Some(old), None, None, Some(text), None) => pair(read(old)?, Side::given("content", text)),
+        (Some(old), None, None, Some(text), None) => pair(read(old)?, DiffSide::from_text("content", text)),
         (None, Some(text), Some(new), None, None) => {
-            pair(Side::given("old_content", text), read(new)?)
+            pair(DiffSide::from_text("old_content", text), read(new)?)
         }
         (None, Some(old), None, Some(new), None) => {
-            pair(Side::given("old_content", old), Side::given("content", new))
+            pair(DiffSide::from_text("old_content", old), DiffSide::from_text("content", new))
         }
         (Some(path), None, None, None, Some(checkpoint)) => {
-            let (old, new) = since(checkpoint, path, told, cx)?;
+            let (old, new) = checkpoint_sides(checkpoint, path, told, cx)?;
             pair(old, new)
         }
         _ => Err(ToolError::invalid("It is not clear what to compare").with_hint(
@@ -280,48 +280,48 @@ fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
 }
 
 /// Both as folders, if they are; none for two files.
-fn folders(
+fn as_directories(
     old: &str,
     new: &str,
     cx: &ToolContext,
 ) -> Result<Option<(PathBuf, PathBuf)>, ToolError> {
     let (old, new) = (resolve(&cx.working_dir, old), resolve(&cx.working_dir, new));
-    let (old_kind, new_kind) = (kind(&old, cx)?, kind(&new, cx)?);
+    let (old_kind, new_kind) = (entry_kind(&old, cx)?, entry_kind(&new, cx)?);
     match (old_kind == FileKind::Directory, new_kind == FileKind::Directory) {
         (true, true) => Ok(Some((old, new))),
         (false, false) => Ok(None),
         _ => Err(ToolError::invalid(format!(
             "{} is {}, but {} is {}",
-            show(&old),
+            display_path(&old),
             old_kind.describe(),
-            show(&new),
+            display_path(&new),
             new_kind.describe()
         ))
         .with_hint("Compare two files or two folders; name a file in the folder.")),
     }
 }
 
-fn kind(path: &Path, cx: &ToolContext) -> Result<FileKind, ToolError> {
+fn entry_kind(path: &Path, cx: &ToolContext) -> Result<FileKind, ToolError> {
     let found = FileAccess::new(cx).metadata(path).map(|facts| facts.kind);
     found.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => explain_missing(Wanted::File, path, cx),
+        ErrorKind::NotFound => explain_missing(MissingKind::File, path, cx),
         _ => error,
     })
 }
 
 /// What a file was at a checkpoint, and what it is now.
-fn since(
+fn checkpoint_sides(
     checkpoint: &str,
     path: &str,
     told: Option<&'static Encoding>,
     cx: &ToolContext,
-) -> Result<(Side, Side), ToolError> {
+) -> Result<(DiffSide, DiffSide), ToolError> {
     let place = resolve(&cx.working_dir, path);
     let files = FileAccess::new(cx);
     let real = files.real_path(&place)?;
     let exists = files.exists(&place)?;
     if exists && files.metadata(&place)?.kind == FileKind::Directory {
-        return Err(ToolError::invalid(format!("{} is a folder", show(&place)))
+        return Err(ToolError::invalid(format!("{} is a folder", display_path(&place)))
             .with_hint("A checkpoint is compared file by file; name a file in it."));
     }
     let Some(snapshots) = cx.ports.get::<dyn CheckpointReader>() else {
@@ -330,21 +330,21 @@ fn since(
     };
     let name = format!("{path}@{checkpoint}");
     let old = match snapshots.file_content(checkpoint, &real)? {
-        Some(bytes) => Side::of(name, bytes, told, || charset::of(cx, &place)),
-        None => Side::absent(name),
+        Some(bytes) => DiffSide::from_bytes(name, bytes, told, || charset::known_encoding(cx, &place)),
+        None => DiffSide::absent(name),
     };
     let new =
-        if exists { Side::read(path, &place, told, cx)? } else { Side::absent(path.to_owned()) };
+        if exists { DiffSide::read(path, &place, told, cx)? } else { DiffSide::absent(path.to_owned()) };
     Ok((old, new))
 }
 
-impl From<Ignored> for WhitespaceMode {
-    fn from(ignored: Ignored) -> Self {
+impl From<IgnoredWhitespace> for WhitespaceMode {
+    fn from(ignored: IgnoredWhitespace) -> Self {
         match ignored {
-            Ignored::None => Self::Exact,
-            Ignored::Trailing => Self::IgnoreTrailing,
-            Ignored::Amount => Self::IgnoreAmount,
-            Ignored::All => Self::IgnoreAll,
+            IgnoredWhitespace::None => Self::Exact,
+            IgnoredWhitespace::Trailing => Self::IgnoreTrailing,
+            IgnoredWhitespace::Amount => Self::IgnoreAmount,
+            IgnoredWhitespace::All => Self::IgnoreAll,
         }
     }
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::pair::{Compared, Request};
-use super::side::{Info, Side};
+use super::pair::{PairComparison, DiffRequest};
+use super::side::{SideSummary, DiffSide};
 
 /// How long to look for the best diff of one pair.
-const EFFORT: Duration = Duration::from_secs(3);
+const DIFF_TIME_LIMIT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
@@ -19,12 +19,12 @@ pub(crate) struct Output {
     pub(super) added_lines: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) removed_lines: Option<usize>,
-    pub(super) old: Info,
-    pub(super) new: Info,
+    pub(super) old: SideSummary,
+    pub(super) new: SideSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) summary: Option<Summary>,
+    pub(super) summary: Option<DirDiffSummary>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) files: Vec<Entry>,
+    pub(super) files: Vec<DiffEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) unreadable: Vec<String>,
     pub(super) truncated: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Output {
 
 /// How many entries of two folders differ, and in which way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Summary {
+pub(super) struct DirDiffSummary {
     pub(super) added: usize,
     pub(super) removed: usize,
     pub(super) changed: usize,
@@ -47,7 +47,7 @@ pub(super) struct Summary {
 /// What became of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Status {
+pub(super) enum DiffStatus {
     Added,
     Removed,
     Changed,
@@ -56,9 +56,9 @@ pub(super) enum Status {
 
 /// An entry of two folders that differs.
 #[derive(Debug, Serialize)]
-pub(super) struct Entry {
+pub(super) struct DiffEntry {
     pub(super) path: String,
-    pub(super) status: Status,
+    pub(super) status: DiffStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) added_lines: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,14 +70,14 @@ pub(super) struct Entry {
 }
 
 impl Output {
-    pub(super) fn of_pair(old: &Side, new: &Side, request: &Request) -> Self {
-        let compared = request.compare(old, new, request.room, EFFORT);
+    pub(super) fn from_pair(old: &DiffSide, new: &DiffSide, request: &DiffRequest) -> Self {
+        let compared = request.compare(old, new, request.room, DIFF_TIME_LIMIT);
         let note = match &compared {
-            Compared { identical: true, .. } => Some("The two are the same.".to_owned()),
-            Compared { is_binary: true, .. } => {
+            PairComparison { identical: true, .. } => Some("The two are the same.".to_owned()),
+            PairComparison { is_binary: true, .. } => {
                 Some("They differ, and cannot be compared as text.".to_owned())
             }
-            _ => join(&compared),
+            _ => join_notes(&compared),
         };
         let left_out = compared.shown.omitted_lines;
         Self {
@@ -87,8 +87,8 @@ impl Output {
             truncated: left_out > 0 || compared.shown.truncated_lines > 0,
             hint: hint(&compared),
             diff: compared.shown.text,
-            old: old.info(),
-            new: new.info(),
+            old: old.summary(),
+            new: new.summary(),
             summary: None,
             files: Vec::new(),
             unreadable: Vec::new(),
@@ -98,7 +98,7 @@ impl Output {
 }
 
 /// The notes as one.
-pub(super) fn join(compared: &Compared) -> Option<String> {
+pub(super) fn join_notes(compared: &PairComparison) -> Option<String> {
     let mut notes = compared.notes.clone();
     if compared.is_coarse {
         notes.push(
@@ -108,7 +108,7 @@ pub(super) fn join(compared: &Compared) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join(" "))
 }
 
-fn hint(compared: &Compared) -> Option<String> {
+fn hint(compared: &PairComparison) -> Option<String> {
     let (left_out, cut) = (compared.shown.omitted_lines, compared.shown.truncated_lines);
     match (left_out, cut) {
         (0, 0) => None,

@@ -6,16 +6,16 @@ use hermes_core::OutputLimits;
 use hermes_text::diff::{LineBreaks, TextDiff, DiffLayout, DiffOptions, RenderedDiff, DiffStat};
 use hermes_text::{LineEnding, LineEndings};
 
-use super::side::{Body, Side};
-use super::{Args, Format, Ignored};
+use super::side::{SideBody, DiffSide};
+use super::{Args, DiffFormat, IgnoredWhitespace};
 
 /// Lines around a change, at most.
-const CONTEXT: u64 = 1000;
+const MAX_CONTEXT_LINES: u64 = 1000;
 
 /// What the caller wants to see.
 #[derive(Debug)]
-pub(super) struct Request {
-    format: Format,
+pub(super) struct DiffRequest {
+    format: DiffFormat,
     options: DiffOptions,
     context: usize,
     width: usize,
@@ -27,7 +27,7 @@ pub(super) struct Request {
 
 /// What became of a comparison.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
+pub(super) struct PairComparison {
     pub(super) identical: bool,
     /// None where there are no lines to count.
     pub(super) stat: Option<DiffStat>,
@@ -37,7 +37,7 @@ pub(super) struct Compared {
     pub(super) notes: Vec<String>,
 }
 
-impl Request {
+impl DiffRequest {
     pub(super) fn new(args: &Args, bounds: &OutputLimits) -> Self {
         let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let options = DiffOptions {
@@ -46,7 +46,7 @@ impl Request {
             ignore_blank_lines: args.ignore_blank_lines,
             // Only what can be applied has to end lines as others do.
             line_breaks: match args.format {
-                Format::Unified => LineBreaks::LineFeedsOnly,
+                DiffFormat::Unified => LineBreaks::LineFeedsOnly,
                 _ => LineBreaks::AsRead,
             },
             ..DiffOptions::default()
@@ -54,9 +54,9 @@ impl Request {
         Self {
             format: args.format,
             options,
-            context: whole(args.context.min(CONTEXT)),
+            context: whole(args.context.min(MAX_CONTEXT_LINES)),
             width: whole(args.width.clamp(20, 500)),
-            ignores: args.ignore_whitespace != Ignored::None
+            ignores: args.ignore_whitespace != IgnoredWhitespace::None
                 || args.ignore_case
                 || args.ignore_blank_lines,
             room: whole(bounds.read_chars / 2),
@@ -68,21 +68,21 @@ impl Request {
     /// `effort` is the time for a good answer.
     pub(super) fn compare(
         &self,
-        old: &Side,
-        new: &Side,
+        old: &DiffSide,
+        new: &DiffSide,
         room: usize,
         effort: Duration,
-    ) -> Compared {
+    ) -> PairComparison {
         if old.is_same(new) {
-            return Compared { identical: true, ..Compared::default() };
+            return PairComparison { identical: true, ..PairComparison::default() };
         }
         let (Some(old_text), Some(new_text)) = (old.text(), new.text()) else {
-            return Compared { is_binary: true, ..Compared::default() };
+            return PairComparison { is_binary: true, ..PairComparison::default() };
         };
         let options = DiffOptions { time_limit: effort, ..self.options };
         let diff = TextDiff::new(old_text, new_text, &options);
-        let name = |side: &Side| match side.body {
-            Body::Absent => "/dev/null".to_owned(),
+        let name = |side: &DiffSide| match side.body {
+            SideBody::Absent => "/dev/null".to_owned(),
             _ => side.name.clone(),
         };
         let (old_name, new_name) = (name(old), name(new));
@@ -93,12 +93,12 @@ impl Request {
             ..DiffLayout::full(&old_name, &new_name)
         };
         let shown = match self.format {
-            Format::Unified => diff.unified(&layout),
-            Format::Words => diff.word_diff(&layout),
-            Format::SideBySide => diff.side_by_side(&layout, self.width),
-            Format::Stat => RenderedDiff::default(),
+            DiffFormat::Unified => diff.unified(&layout),
+            DiffFormat::Words => diff.word_diff(&layout),
+            DiffFormat::SideBySide => diff.side_by_side(&layout, self.width),
+            DiffFormat::Stat => RenderedDiff::default(),
         };
-        Compared {
+        PairComparison {
             identical: false,
             stat: Some(diff.stat()),
             shown,
@@ -109,9 +109,9 @@ impl Request {
     }
 
     /// What the lines do not tell.
-    fn notes(&self, old: &Side, new: &Side, is_empty: bool) -> Vec<String> {
+    fn notes(&self, old: &DiffSide, new: &DiffSide, is_empty: bool) -> Vec<String> {
         let mut notes = Vec::new();
-        if matches!(old.body, Body::Absent) || matches!(new.body, Body::Absent) {
+        if matches!(old.body, SideBody::Absent) || matches!(new.body, SideBody::Absent) {
             if is_empty {
                 notes.push("The file is empty.".to_owned());
             }
@@ -125,14 +125,14 @@ impl Request {
         {
             notes.push(format!("Encodings differ: {old}, {new}."));
         }
-        let dominant = |side: &Side| LineEndings::detect(side.text().unwrap_or_default()).dominant;
+        let dominant = |side: &DiffSide| LineEndings::detect(side.text().unwrap_or_default()).dominant;
         if let (Some(before), Some(after)) = (dominant(old), dominant(new))
             && before != after
         {
             let hint = if is_empty { "" } else { " ignore_whitespace=trailing looks past that." };
             notes.push(format!("Line endings differ: {before}, {after}.{hint}"));
         }
-        if self.format == Format::Unified && !is_empty {
+        if self.format == DiffFormat::Unified && !is_empty {
             let sides = [old, new].into_iter().filter(|side| dominant(side) == Some(LineEnding::Cr));
             let names: Vec<&str> = sides.map(|side| side.name.as_str()).collect();
             let end = if names.len() > 1 { "end their" } else { "ends its" };
@@ -144,8 +144,8 @@ impl Request {
                 ));
             }
         }
-        let is_damaged = |side: &Side| match &side.body {
-            Body::File(document) => document.is_damaged(),
+        let is_damaged = |side: &DiffSide| match &side.body {
+            SideBody::File(document) => document.is_damaged(),
             _ => false,
         };
         for side in [old, new].into_iter().filter(|side| is_damaged(side)) {

@@ -6,26 +6,26 @@ use encoding_rs::Encoding;
 use hermes_core::ToolError;
 use hermes_files::FileKind;
 
-use super::ENTRIES;
-use super::half::Half;
-use super::output::{Entry, Output, Status, join};
-use super::pair::{Compared, Request};
-use super::side::{Info, Side};
-use super::tree::{Difference, Walk};
-use crate::spelling::show_below;
+use super::MAX_ENTRIES;
+use super::compared_dir::ComparedDir;
+use super::output::{DiffEntry, Output, DiffStatus, join_notes};
+use super::pair::{PairComparison, DiffRequest};
+use super::side::{SideSummary, DiffSide};
+use super::tree::{EntryDifference, TreeComparison};
+use crate::path_text::display_below;
 
 /// Bytes of files whose lines are counted.
-const COUNTED: u64 = 256 * 1024 * 1024;
+const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
 /// How long to look for the best diff of one file.
-const EFFORT: Duration = Duration::from_millis(500);
+const FILE_DIFF_TIME_LIMIT: Duration = Duration::from_millis(500);
 
-impl Walk<'_> {
+impl TreeComparison<'_> {
     /// The answer: the first `shown` differences by name, and as many of the
     /// diffs as there is room for.
     pub(super) fn describe(
         mut self,
         shown: usize,
-        request: &Request,
+        request: &DiffRequest,
         told: Option<&'static Encoding>,
     ) -> Result<Output, ToolError> {
         let mut text = String::new();
@@ -35,17 +35,17 @@ impl Walk<'_> {
         let share = request.room / differences.len().clamp(1, 4);
         let mut files = Vec::new();
         for difference in &differences {
-            self.breathe()?;
+            self.check_progress()?;
             let is_file = difference.kinds.contains(&Some(FileKind::File))
-                && difference.status != Status::TypeChanged;
-            let compared = match is_file && counted < COUNTED {
-                true => self.lines(difference, request, told, share.min(request.room - text.len())),
+                && difference.status != DiffStatus::TypeChanged;
+            let compared = match is_file && counted < MAX_COUNTED_BYTES {
+                true => self.compare_lines(difference, request, told, share.min(request.room - text.len())),
                 false => {
                     uncounted += usize::from(is_file);
                     None
                 }
             };
-            let entry = difference.entry(&self.halves, compared.as_ref());
+            let entry = difference.to_entry(&self.dirs, compared.as_ref());
             added += entry.added_lines.unwrap_or_default();
             removed += entry.removed_lines.unwrap_or_default();
             if let Some((compared, size)) = compared {
@@ -58,7 +58,7 @@ impl Walk<'_> {
             }
         }
         let total = differences.len();
-        let [old, new] = self.halves;
+        let [old, new] = self.dirs;
         let is_short = total > files.len() || self.is_partial || left_out > 0;
         let hint = hint(files.len(), total, self.is_partial, left_out);
         let identical = total == 0 && self.unreadable.is_empty();
@@ -70,7 +70,7 @@ impl Walk<'_> {
                 notes.push(format!("The lines of {n} files are not counted: there are too many."));
             }
         }
-        match self.closed {
+        match self.denied {
             0 => {}
             1 => notes.push("1 protected entry was left out.".to_owned()),
             n => notes.push(format!("{n} protected entries were left out.")),
@@ -80,8 +80,8 @@ impl Walk<'_> {
             diff: text,
             added_lines: Some(added),
             removed_lines: Some(removed),
-            old: Info::folder(old.name),
-            new: Info::folder(new.name),
+            old: SideSummary::for_directory(old.name),
+            new: SideSummary::for_directory(new.name),
             summary: Some(self.summary),
             files,
             unreadable: self.unreadable,
@@ -92,42 +92,42 @@ impl Walk<'_> {
     }
 
     /// The difference of a file, line by line, and how many bytes it took.
-    fn lines(
+    fn compare_lines(
         &self,
-        difference: &Difference,
-        request: &Request,
+        difference: &EntryDifference,
+        request: &DiffRequest,
         told: Option<&'static Encoding>,
         room: usize,
-    ) -> Option<(Compared, u64)> {
-        let side = |at: usize| -> Option<Side> {
-            let half = self.halves.get(at)?;
+    ) -> Option<(PairComparison, u64)> {
+        let side = |at: usize| -> Option<DiffSide> {
+            let half = self.dirs.get(at)?;
             match difference.kinds.get(at)? {
-                Some(_) => half.side(&difference.relative, told, self.cx).ok(),
-                None => Some(Side::absent("/dev/null".to_owned())),
+                Some(_) => half.read_side(&difference.relative, told, self.cx).ok(),
+                None => Some(DiffSide::absent("/dev/null".to_owned())),
             }
         };
         let (old, new) = (side(0)?, side(1)?);
-        Some((request.compare(&old, &new, room, EFFORT), old.size + new.size))
+        Some((request.compare(&old, &new, room, FILE_DIFF_TIME_LIMIT), old.size + new.size))
     }
 }
 
-impl Difference {
-    fn entry(&self, halves: &[Half; 2], compared: Option<&(Compared, u64)>) -> Entry {
+impl EntryDifference {
+    fn to_entry(&self, halves: &[ComparedDir; 2], compared: Option<&(PairComparison, u64)>) -> DiffEntry {
         let compared = compared.map(|(compared, _)| compared);
         let stat = compared.and_then(|compared| compared.stat);
         let word = |kind: Option<FileKind>| kind.map_or("nothing", FileKind::describe);
         let note = match (self.status, self.kinds) {
-            (Status::TypeChanged, [old, new]) => Some(format!("{}, now {}", word(old), word(new))),
-            (_, [Some(FileKind::Link), _] | [_, Some(FileKind::Link)]) => Some(self.links(halves)),
+            (DiffStatus::TypeChanged, [old, new]) => Some(format!("{}, now {}", word(old), word(new))),
+            (_, [Some(FileKind::Link), _] | [_, Some(FileKind::Link)]) => Some(self.link_note(halves)),
             (_, [Some(FileKind::File), Some(FileKind::File)]) => {
-                let notes = [self.runs(halves), compared.and_then(join)];
+                let notes = [self.mode_note(halves), compared.and_then(join_notes)];
                 notes.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))
             }
-            (_, [Some(FileKind::File), _] | [_, Some(FileKind::File)]) => compared.and_then(join),
+            (_, [Some(FileKind::File), _] | [_, Some(FileKind::File)]) => compared.and_then(join_notes),
             (_, [old, new]) => Some(word(old.or(new)).to_owned()),
         };
-        Entry {
-            path: self.shown(halves),
+        DiffEntry {
+            path: self.display_path(halves),
             status: self.status,
             added_lines: stat.map(|stat| stat.added).filter(|lines| *lines > 0),
             removed_lines: stat.map(|stat| stat.removed).filter(|lines| *lines > 0),
@@ -138,22 +138,22 @@ impl Difference {
 
     /// The path from the folders on; if that is not text, the one in the new
     /// folder, or in the old one if it is gone.
-    fn shown(&self, halves: &[Half; 2]) -> String {
+    fn display_path(&self, halves: &[ComparedDir; 2]) -> String {
         let [old, new] = halves;
         let half = if self.kinds[1].is_some() { new } else { old };
-        show_below("", &half.place, &self.relative)
+        display_below("", &half.place, &self.relative)
     }
 
     /// Whether it became a program, or is none any more.
-    fn runs(&self, halves: &[Half; 2]) -> Option<String> {
-        match halves.each_ref().map(|half| half.runs(&self.relative)) {
+    fn mode_note(&self, halves: &[ComparedDir; 2]) -> Option<String> {
+        match halves.each_ref().map(|half| half.is_executable(&self.relative)) {
             [Some(false), Some(true)] => Some("may be run now".to_owned()),
             [Some(true), Some(false)] => Some("may not be run any more".to_owned()),
             _ => None,
         }
     }
 
-    fn links(&self, halves: &[Half; 2]) -> String {
+    fn link_note(&self, halves: &[ComparedDir; 2]) -> String {
         let targets: Vec<String> = halves
             .iter()
             .filter_map(|half| half.root.read_link(&self.relative).ok().flatten())
@@ -171,7 +171,7 @@ fn hint(listed: usize, total: usize, is_partial: bool, left_out: usize) -> Optio
     }
     if total > listed {
         return Some(format!(
-            "{listed} of {total} differences are listed; set limit (at most {ENTRIES}), or \
+            "{listed} of {total} differences are listed; set limit (at most {MAX_ENTRIES}), or \
              compare folders below."
         ));
     }

@@ -9,23 +9,23 @@ use hermes_text::TextDocument;
 use serde::Serialize;
 
 use crate::charset;
-use crate::content::Kind;
-use crate::known::Hash;
-use crate::source::Source;
+use crate::content::BinaryKind;
+use crate::seen_files::FileHash;
+use crate::source::SeekableFile;
 
 /// Files up to this size are compared line by line.
-pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
+pub(super) const MAX_COMPARED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// One side of a comparison.
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct DiffSide {
     pub(super) name: String,
     pub(super) size: u64,
-    pub(super) body: Body,
+    pub(super) body: SideBody,
 }
 
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum SideBody {
     File(TextDocument),
     Given(String),
     /// Nothing that lines could show.
@@ -39,7 +39,7 @@ pub(super) enum Body {
 
 /// What the caller gets to know of a side.
 #[derive(Debug, Serialize)]
-pub(crate) struct Info {
+pub(crate) struct SideSummary {
     name: String,
     /// Bytes of a file; a folder has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub(crate) struct Info {
     exists: Option<bool>,
 }
 
-impl Side {
+impl DiffSide {
     /// The file at `path`, which is absolute.
     pub(super) fn read(
         name: &str,
@@ -69,14 +69,14 @@ impl Side {
         told: Option<&'static Encoding>,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let mut source = Source::open(path, cx)?;
+        let mut source = SeekableFile::open(path, cx)?;
         let size = source.len();
-        let side = Self::take(name.to_owned(), &mut source, size, told, path, cx);
-        side.map_err(|error| Source::failed(path, cx, &error))
+        let side = Self::from_reader(name.to_owned(), &mut source, size, told, path, cx);
+        side.map_err(|error| SeekableFile::read_error(path, cx, &error))
     }
 
     /// A file of that size. One that is too large for lines is only hashed.
-    pub(super) fn take(
+    pub(super) fn from_reader(
         name: String,
         source: &mut impl Read,
         size: u64,
@@ -84,61 +84,61 @@ impl Side {
         place: &Path,
         cx: &ToolContext,
     ) -> io::Result<Self> {
-        if size > LARGEST {
+        if size > MAX_COMPARED_BYTES {
             let mut hasher = blake3::Hasher::new();
-            let size = each_block(source, cx, |block| {
+            let size = read_blocks(source, cx, |block| {
                 hasher.update(block);
             })?;
             let what = "too large to be compared line by line";
-            return Ok(Self { name, size, body: Body::opaque(what, &hasher.finalize()) });
+            return Ok(Self { name, size, body: SideBody::opaque(what, &hasher.finalize()) });
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         // A file that grows meanwhile is not followed.
-        let mut source = source.take(LARGEST + 1);
-        each_block(&mut source, cx, |block| bytes.extend_from_slice(block))?;
-        Ok(Self::of(name, bytes, told, || charset::of(cx, place)))
+        let mut source = source.take(MAX_COMPARED_BYTES + 1);
+        read_blocks(&mut source, cx, |block| bytes.extend_from_slice(block))?;
+        Ok(Self::from_bytes(name, bytes, told, || charset::known_encoding(cx, place)))
     }
 
     /// A file of these bytes, in the encoding that was told or else, where the
     /// bytes leave that open, the one of the hint.
-    pub(super) fn of(
+    pub(super) fn from_bytes(
         name: String,
         bytes: Vec<u8>,
         told: Option<&'static Encoding>,
         hint: impl FnOnce() -> Option<&'static Encoding>,
     ) -> Self {
         let (size, hash) = (bytes.len() as u64, blake3::hash(&bytes));
-        let kind = Kind::of(&bytes);
+        let kind = BinaryKind::detect(&bytes);
         let document = match told {
             Some(encoding) => TextDocument::read(bytes, Some(encoding)).ok(),
-            None if Kind::certain(&bytes).is_some() => None,
+            None if BinaryKind::detect_certain(&bytes).is_some() => None,
             None => TextDocument::read_with(bytes, hint).ok(),
         };
         let body = match document {
-            Some(document) => Body::File(document),
-            None => Body::opaque(kind.name, &hash),
+            Some(document) => SideBody::File(document),
+            None => SideBody::opaque(kind.name, &hash),
         };
         Self { name, size, body }
     }
 
     /// A text that the caller gave.
-    pub(super) fn given(name: &str, text: &str) -> Self {
+    pub(super) fn from_text(name: &str, text: &str) -> Self {
         let (name, size) = (name.to_owned(), text.len() as u64);
-        Self { name, size, body: Body::Given(text.to_owned()) }
+        Self { name, size, body: SideBody::Given(text.to_owned()) }
     }
 
     /// A file that is not there.
     pub(super) fn absent(name: String) -> Self {
-        Self { name, size: 0, body: Body::Absent }
+        Self { name, size: 0, body: SideBody::Absent }
     }
 
     /// The text; nothing where there is no file, none where it is no text.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.body {
-            Body::File(document) => Some(document.text()),
-            Body::Given(text) => Some(text),
-            Body::Absent => Some(""),
-            Body::Opaque { .. } => None,
+            SideBody::File(document) => Some(document.text()),
+            SideBody::Given(text) => Some(text),
+            SideBody::Absent => Some(""),
+            SideBody::Opaque { .. } => None,
         }
     }
 
@@ -146,12 +146,12 @@ impl Side {
     /// bytes of its own: it is compared as text.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (&self.body, &other.body) {
-            (Body::File(old), Body::File(new)) => old.bytes() == new.bytes(),
-            (Body::Opaque { hash: old, .. }, Body::Opaque { hash: new, .. }) => {
+            (SideBody::File(old), SideBody::File(new)) => old.bytes() == new.bytes(),
+            (SideBody::Opaque { hash: old, .. }, SideBody::Opaque { hash: new, .. }) => {
                 old == new && self.size == other.size
             }
-            (Body::Absent, Body::Absent) => true,
-            (Body::Absent, _) | (_, Body::Absent) => false,
+            (SideBody::Absent, SideBody::Absent) => true,
+            (SideBody::Absent, _) | (_, SideBody::Absent) => false,
             _ => self.text().is_some() && self.text() == other.text(),
         }
     }
@@ -159,22 +159,22 @@ impl Side {
     /// The encoding's name, if it is that of a file.
     pub(super) fn encoding(&self) -> Option<String> {
         match &self.body {
-            Body::File(document) => {
+            SideBody::File(document) => {
                 Some(document.format().label().unwrap_or_else(|| "utf-8".to_owned()))
             }
             _ => None,
         }
     }
 
-    pub(super) fn info(&self) -> Info {
+    pub(super) fn summary(&self) -> SideSummary {
         let endings = self.text().map(hermes_text::LineEndings::detect).unwrap_or_default();
         let (kind, hash) = match &self.body {
-            Body::Opaque { what, hash } => (Some(*what), Some(hash.clone())),
+            SideBody::Opaque { what, hash } => (Some(*what), Some(hash.clone())),
             _ => (None, None),
         };
-        let is_absent = matches!(self.body, Body::Absent);
+        let is_absent = matches!(self.body, SideBody::Absent);
         let has_text = self.text().is_some_and(|text| !text.is_empty());
-        Info {
+        SideSummary {
             name: self.name.clone(),
             size: Some(self.size),
             encoding: self.encoding().filter(|name| name != "utf-8"),
@@ -187,9 +187,9 @@ impl Side {
     }
 }
 
-impl Info {
+impl SideSummary {
     /// A folder.
-    pub(super) fn folder(name: String) -> Self {
+    pub(super) fn for_directory(name: String) -> Self {
         Self {
             name,
             size: None,
@@ -203,16 +203,16 @@ impl Info {
     }
 }
 
-impl Body {
+impl SideBody {
     fn opaque(what: &'static str, hash: &blake3::Hash) -> Self {
         let digits = hash.to_hex().to_string();
-        let hash = digits.parse::<Hash>().map(|hash| hash.to_string());
+        let hash = digits.parse::<FileHash>().map(|hash| hash.to_string());
         Self::Opaque { what, hash: hash.unwrap_or(digits) }
     }
 }
 
 /// Reads to the end, a block at a time; how many bytes there were.
-pub(super) fn each_block(
+pub(super) fn read_blocks(
     source: &mut impl Read,
     cx: &ToolContext,
     mut take: impl FnMut(&[u8]),

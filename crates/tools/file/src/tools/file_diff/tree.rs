@@ -10,52 +10,52 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::{FileAccess, FileKind, explain_error};
 use hermes_search::{IgnoreMarkers, DirIgnoreRules};
 
-use super::half::Half;
-use super::output::{Output, Status, Summary};
-use super::pair::Request;
-use super::{Args, ENTRIES};
+use super::compared_dir::ComparedDir;
+use super::output::{Output, DiffStatus, DirDiffSummary};
+use super::pair::DiffRequest;
+use super::{Args, MAX_ENTRIES};
 
 /// Differences after which the walk stops.
-const DIFFERENCES: usize = 100_000;
+const MAX_DIFFERENCES: usize = 100_000;
 /// Paths that could not be read, of which the names are kept.
-const UNREADABLE: usize = 20;
+const MAX_UNREADABLE_NAMES: usize = 20;
 /// How long a call may be silent.
-const SILENCE: Duration = Duration::from_millis(700);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(700);
 
 /// A folder still to be looked at, and the rules above it on either side,
 /// if it is there.
-struct Open {
+struct PendingDirPair {
     relative: PathBuf,
     rules: [Option<Option<DirIgnoreRules>>; 2],
     /// It was told already, as something that is a folder on one side only.
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// An entry that differs.
-pub(super) struct Difference {
+pub(super) struct EntryDifference {
     pub(super) relative: PathBuf,
-    pub(super) status: Status,
+    pub(super) status: DiffStatus,
     /// What it is on either side.
     pub(super) kinds: [Option<FileKind>; 2],
 }
 
 /// A walk through both.
-pub(super) struct Walk<'a> {
-    pub(super) halves: [Half; 2],
+pub(super) struct TreeComparison<'a> {
+    pub(super) dirs: [ComparedDir; 2],
     pub(super) cx: &'a ToolContext,
-    pub(super) summary: Summary,
-    pub(super) differences: Vec<Difference>,
+    pub(super) summary: DirDiffSummary,
+    pub(super) differences: Vec<EntryDifference>,
     pub(super) unreadable: Vec<String>,
     /// Entries that a rule keeps closed.
-    pub(super) closed: usize,
+    pub(super) denied: usize,
     pub(super) is_partial: bool,
     looked_at: usize,
-    told: Instant,
+    last_report: Instant,
 }
 
 /// What a folder holds on either side, and the rules that hold in it.
 #[derive(Default)]
-struct Listing {
+struct PairedListing {
     names: BTreeMap<OsString, [Option<FileKind>; 2]>,
     rules: [Option<DirIgnoreRules>; 2],
 }
@@ -64,51 +64,51 @@ pub(super) fn compare(
     args: &Args,
     old: &Path,
     new: &Path,
-    request: &Request,
+    request: &DiffRequest,
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
     let name =
         |path: &Option<String>| path.as_deref().unwrap_or(".").trim_end_matches('/').to_owned();
     let halves = [
-        Half::open(name(&args.path), old, args.gitignore, cx)?,
-        Half::open(name(&args.other_path), new, args.gitignore, cx)?,
+        ComparedDir::open(name(&args.path), old, args.gitignore, cx)?,
+        ComparedDir::open(name(&args.other_path), new, args.gitignore, cx)?,
     ];
     let told = args.encoding()?;
-    let mut walk = Walk {
-        halves,
+    let mut walk = TreeComparison {
+        dirs: halves,
         cx,
-        summary: Summary::default(),
+        summary: DirDiffSummary::default(),
         differences: Vec::new(),
         unreadable: Vec::new(),
-        closed: 0,
+        denied: 0,
         is_partial: false,
         looked_at: 0,
-        told: Instant::now(),
+        last_report: Instant::now(),
     };
     walk.run(args.gitignore)?;
     walk.differences.sort_by(|a, b| a.relative.cmp(&b.relative));
-    let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
+    let shown = usize::try_from(args.limit.clamp(1, MAX_ENTRIES)).unwrap_or(usize::MAX);
     walk.describe(shown, request, told)
 }
 
-impl Walk<'_> {
+impl TreeComparison<'_> {
     fn run(&mut self, gitignore: bool) -> Result<(), ToolError> {
-        let rules = [0, 1].map(|at| self.halves.get(at).map(|half| half.above.clone()));
-        let mut open = vec![Open { relative: PathBuf::new(), rules, is_told: false }];
+        let rules = [0, 1].map(|at| self.dirs.get(at).map(|half| half.above.clone()));
+        let mut open = vec![PendingDirPair { relative: PathBuf::new(), rules, is_reported: false }];
         while let Some(folder) = open.pop() {
-            let Some(Listing { names, rules }) = self.list(&folder)? else { continue };
+            let Some(PairedListing { names, rules }) = self.list(&folder)? else { continue };
             let is_empty = names.is_empty();
             for (name, kinds) in names {
-                self.breathe()?;
+                self.check_progress()?;
                 let relative = folder.relative.join(&name);
-                if self.closes(&relative) {
-                    self.closed += 1;
+                if self.is_denied(&relative) {
+                    self.denied += 1;
                     continue;
                 }
-                if gitignore && (name == ".git" || self.is_left_out(&rules, &relative, kinds)) {
+                if gitignore && (name == ".git" || self.is_ignored(&rules, &relative, kinds)) {
                     continue;
                 }
-                if self.differences.len() >= DIFFERENCES {
+                if self.differences.len() >= MAX_DIFFERENCES {
                     self.is_partial = true;
                     return Ok(());
                 }
@@ -120,13 +120,13 @@ impl Walk<'_> {
                         rules.get(at).filter(|_| is_there).cloned()
                     });
                     let is_told = !kinds.contains(&None) && is_folder.contains(&false);
-                    open.push(Open { relative: relative.clone(), rules, is_told });
+                    open.push(PendingDirPair { relative: relative.clone(), rules, is_reported: is_told });
                 }
-                self.judge(relative, kinds);
+                self.classify(relative, kinds);
             }
             let is_single = folder.rules.iter().filter(|rules| rules.is_some()).count() == 1;
-            if is_empty && is_single && !folder.is_told {
-                self.note_empty(folder);
+            if is_empty && is_single && !folder.is_reported {
+                self.add_empty_dir(folder);
             }
         }
         Ok(())
@@ -134,17 +134,17 @@ impl Walk<'_> {
 
     /// Whether an entry stays closed to the call. What is closed on one side
     /// is left out on both, or it would look as if it were not there.
-    fn closes(&self, relative: &Path) -> bool {
+    fn is_denied(&self, relative: &Path) -> bool {
         let files = FileAccess::new(self.cx);
-        self.halves.iter().any(|half| files.denies(&half.place.join(relative)))
+        self.dirs.iter().any(|half| files.denies(&half.place.join(relative)))
     }
 
     /// None if it cannot be read: half of it would show the other half as new.
-    fn list(&mut self, open: &Open) -> Result<Option<Listing>, ToolError> {
-        let mut listing = Listing::default();
-        for (at, half) in self.halves.iter().enumerate() {
+    fn list(&mut self, open: &PendingDirPair) -> Result<Option<PairedListing>, ToolError> {
+        let mut listing = PairedListing::default();
+        for (at, half) in self.dirs.iter().enumerate() {
             let Some(Some(above)) = open.rules.get(at) else { continue };
-            let read = half.folder(&open.relative).and_then(|folder| {
+            let read = half.open_dir(&open.relative).and_then(|folder| {
                 let mut marks = IgnoreMarkers::default();
                 for entry in folder.entries()? {
                     let entry = entry?;
@@ -169,7 +169,7 @@ impl Walk<'_> {
                     return Err(explain_error("list", &half.place, &error));
                 }
                 Err(_) => {
-                    skip(&mut self.unreadable, half, &open.relative);
+                    add_unreadable(&mut self.unreadable, half, &open.relative);
                     return Ok(None);
                 }
             }
@@ -179,14 +179,14 @@ impl Walk<'_> {
 
     /// What one side ignores is left out on both, or it would look as if it
     /// were not there.
-    fn is_left_out(
+    fn is_ignored(
         &self,
         rules: &[Option<DirIgnoreRules>; 2],
         relative: &Path,
         kinds: [Option<FileKind>; 2],
     ) -> bool {
         let is_folder = kinds.contains(&Some(FileKind::Directory));
-        self.halves.iter().zip(rules).any(|(half, rules)| {
+        self.dirs.iter().zip(rules).any(|(half, rules)| {
             let said =
                 rules.as_ref().map(|rules| rules.is_ignored(&half.place.join(relative), is_folder));
             said.flatten() == Some(true)
@@ -194,48 +194,48 @@ impl Walk<'_> {
     }
 
     /// Sorts an entry in.
-    fn judge(&mut self, relative: PathBuf, kinds: [Option<FileKind>; 2]) {
+    fn classify(&mut self, relative: PathBuf, kinds: [Option<FileKind>; 2]) {
         let status = match kinds {
             [Some(FileKind::Directory), Some(FileKind::Directory) | None] | [None, Some(FileKind::Directory)] => return,
-            [None, _] => Status::Added,
-            [_, None] => Status::Removed,
-            [Some(old), Some(new)] if old != new => Status::TypeChanged,
+            [None, _] => DiffStatus::Added,
+            [_, None] => DiffStatus::Removed,
+            [Some(old), Some(new)] if old != new => DiffStatus::TypeChanged,
             [Some(kind), _] => match self.is_same(&relative, kind) {
                 Ok(true) => {
                     self.summary.identical += 1;
                     return;
                 }
-                Ok(false) => Status::Changed,
+                Ok(false) => DiffStatus::Changed,
                 Err(_) => {
-                    let [half, _] = &self.halves;
-                    skip(&mut self.unreadable, half, &relative);
+                    let [half, _] = &self.dirs;
+                    add_unreadable(&mut self.unreadable, half, &relative);
                     return;
                 }
             },
         };
         self.count(status);
-        self.differences.push(Difference { relative, status, kinds });
+        self.differences.push(EntryDifference { relative, status, kinds });
     }
 
     /// A folder that is on one side only and holds nothing is told by itself.
-    fn note_empty(&mut self, folder: Open) {
+    fn add_empty_dir(&mut self, folder: PendingDirPair) {
         let kinds = folder.rules.map(|rules| rules.map(|_| FileKind::Directory));
-        let status = if kinds[0].is_none() { Status::Added } else { Status::Removed };
+        let status = if kinds[0].is_none() { DiffStatus::Added } else { DiffStatus::Removed };
         self.count(status);
-        self.differences.push(Difference { relative: folder.relative, status, kinds });
+        self.differences.push(EntryDifference { relative: folder.relative, status, kinds });
     }
 
-    fn count(&mut self, status: Status) {
+    fn count(&mut self, status: DiffStatus) {
         match status {
-            Status::Added => self.summary.added += 1,
-            Status::Removed => self.summary.removed += 1,
-            Status::Changed => self.summary.changed += 1,
-            Status::TypeChanged => self.summary.type_changed += 1,
+            DiffStatus::Added => self.summary.added += 1,
+            DiffStatus::Removed => self.summary.removed += 1,
+            DiffStatus::Changed => self.summary.changed += 1,
+            DiffStatus::TypeChanged => self.summary.type_changed += 1,
         }
     }
 
     fn is_same(&self, relative: &Path, kind: FileKind) -> io::Result<bool> {
-        let [old, new] = &self.halves;
+        let [old, new] = &self.dirs;
         match kind {
             FileKind::Link => Ok(old.root.read_link(relative)? == new.root.read_link(relative)?),
             FileKind::File => old.holds_same(new, relative, self.cx),
@@ -245,20 +245,20 @@ impl Walk<'_> {
     }
 
     /// Stops if the call must stop, and says how far it is.
-    pub(super) fn breathe(&mut self) -> Result<(), ToolError> {
+    pub(super) fn check_progress(&mut self) -> Result<(), ToolError> {
         self.cx.check_cancelled()?;
         self.looked_at += 1;
-        if self.told.elapsed() > SILENCE {
-            self.told = Instant::now();
+        if self.last_report.elapsed() > PROGRESS_INTERVAL {
+            self.last_report = Instant::now();
             self.cx.report_progress(None, format!("{} entries compared", self.looked_at));
         }
         Ok(())
     }
 }
 
-fn skip(unreadable: &mut Vec<String>, half: &Half, relative: &Path) {
-    let path = half.shown(relative);
-    if unreadable.len() < UNREADABLE && !unreadable.contains(&path) {
+fn add_unreadable(unreadable: &mut Vec<String>, half: &ComparedDir, relative: &Path) {
+    let path = half.display_path(relative);
+    if unreadable.len() < MAX_UNREADABLE_NAMES && !unreadable.contains(&path) {
         unreadable.push(path);
     }
 }

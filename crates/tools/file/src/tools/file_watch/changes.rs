@@ -6,67 +6,67 @@ use std::path::{Path, PathBuf};
 use hermes_core::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Request;
-use super::sensor::Hints;
-use super::snapshot::{Snapshot, Sort, Stamp};
+use super::WatchRequest;
+use super::event_source::ChangeHints;
+use super::snapshot::{TreeSnapshot, EntryType, EntryStamp};
 
 /// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Event {
+pub(crate) enum WatchEvent {
     Create,
     Modify,
     Delete,
     Rename,
 }
 
-const NOTHING: Stamp =
-    Stamp { kind: Sort::Other, size: 0, modified: 0, mode: 0, identity: (0, 0), born: None };
+const EMPTY_STAMP: EntryStamp =
+    EntryStamp { kind: EntryType::Other, size: 0, modified: 0, mode: 0, identity: (0, 0), born: None };
 
 /// One change: what was there and what is there now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
-    pub(super) event: Event,
+pub(super) struct WatchChange {
+    pub(super) event: WatchEvent,
     pub(super) path: PathBuf,
     /// Where a renamed entry was.
     pub(super) from: Option<PathBuf>,
     /// At `path`, or at `from`.
-    before: Option<Stamp>,
+    before: Option<EntryStamp>,
     /// At `path`.
-    after: Option<Stamp>,
+    after: Option<EntryStamp>,
     /// What a renamed entry took the place of.
-    replaced: Option<Stamp>,
+    replaced: Option<EntryStamp>,
 }
 
-impl Change {
-    fn plain(event: Event, path: &Path, before: Option<Stamp>, after: Option<Stamp>) -> Self {
+impl WatchChange {
+    fn without_rename(event: WatchEvent, path: &Path, before: Option<EntryStamp>, after: Option<EntryStamp>) -> Self {
         Self { event, path: path.to_path_buf(), from: None, before, after, replaced: None }
     }
 
     /// What is known of the entry.
-    pub(super) fn stamp(&self) -> Stamp {
-        self.after.or(self.before).unwrap_or(NOTHING)
+    pub(super) fn stamp(&self) -> EntryStamp {
+        self.after.or(self.before).unwrap_or(EMPTY_STAMP)
     }
 
     /// The size of a file that is there.
     pub(super) fn size(&self) -> Option<u64> {
-        self.after.filter(|stamp| stamp.kind == Sort::File).map(|stamp| stamp.size)
+        self.after.filter(|stamp| stamp.kind == EntryType::File).map(|stamp| stamp.size)
     }
 
     /// Takes the change out of a snapshot, so that it is found again.
-    pub(super) fn revert(&self, state: &mut Snapshot) {
+    pub(super) fn revert(&self, state: &mut TreeSnapshot) {
         let Some(from) = &self.from else {
             match self.before {
                 // Nothing says that the content is another; the time does.
                 Some(before) if self.after == Some(before) => {
-                    state.insert(self.path.clone(), Stamp { modified: i128::MIN, ..before });
+                    state.insert(self.path.clone(), EntryStamp { modified: i128::MIN, ..before });
                 }
                 Some(before) => drop(state.insert(self.path.clone(), before)),
                 None => drop(state.remove(&self.path)),
             }
             return;
         };
-        let below: Vec<(PathBuf, Stamp)> = state
+        let below: Vec<(PathBuf, EntryStamp)> = state
             .range(self.path.clone()..)
             .take_while(|(path, _)| path.starts_with(&self.path))
             .map(|(path, stamp)| (path.clone(), *stamp))
@@ -88,14 +88,14 @@ impl Change {
 
 /// The changes that were asked for, in the order of their paths.
 pub(super) fn compare(
-    old: &Snapshot,
-    new: &Snapshot,
-    hints: &Hints,
-    request: &Request,
-) -> Vec<Change> {
-    let mut gone: BTreeMap<&Path, Stamp> = BTreeMap::new();
-    let mut come: BTreeMap<&Path, Stamp> = BTreeMap::new();
-    let mut changed: BTreeMap<&Path, (Stamp, Stamp)> = BTreeMap::new();
+    old: &TreeSnapshot,
+    new: &TreeSnapshot,
+    hints: &ChangeHints,
+    request: &WatchRequest,
+) -> Vec<WatchChange> {
+    let mut gone: BTreeMap<&Path, EntryStamp> = BTreeMap::new();
+    let mut come: BTreeMap<&Path, EntryStamp> = BTreeMap::new();
+    let mut changed: BTreeMap<&Path, (EntryStamp, EntryStamp)> = BTreeMap::new();
     for (path, stamp) in old {
         match new.get(path) {
             None => drop(gone.insert(path, *stamp)),
@@ -104,9 +104,9 @@ pub(super) fn compare(
                 gone.insert(path, *stamp);
                 come.insert(path, *now);
             }
-            Some(now) if !stamp.is_like(now) => drop(changed.insert(path, (*stamp, *now))),
+            Some(now) if !stamp.is_equivalent(now) => drop(changed.insert(path, (*stamp, *now))),
             // Written to, and still of the same size and time.
-            Some(now) if now.kind == Sort::File && hints.written.contains(path) => {
+            Some(now) if now.kind == EntryType::File && hints.written.contains(path) => {
                 changed.insert(path, (*stamp, *now));
             }
             Some(_) => {}
@@ -115,38 +115,38 @@ pub(super) fn compare(
     come.extend(
         new.iter().filter(|(path, _)| !old.contains_key(*path)).map(|(p, s)| (p.as_path(), *s)),
     );
-    let renamed = pair(&mut gone, &mut come, &mut changed, hints);
+    let renamed = pair_renames(&mut gone, &mut come, &mut changed, hints);
     // What goes makes room for what comes.
     let deleted =
-        gone.iter().map(|(path, old)| Change::plain(Event::Delete, path, Some(*old), None));
-    let mut all: Vec<Change> = deleted.chain(renamed).collect();
-    all.extend(come.iter().map(|(path, new)| Change::plain(Event::Create, path, None, Some(*new))));
+        gone.iter().map(|(path, old)| WatchChange::without_rename(WatchEvent::Delete, path, Some(*old), None));
+    let mut all: Vec<WatchChange> = deleted.chain(renamed).collect();
+    all.extend(come.iter().map(|(path, new)| WatchChange::without_rename(WatchEvent::Create, path, None, Some(*new))));
     all.extend(
         changed
             .iter()
-            .map(|(path, (old, new))| Change::plain(Event::Modify, path, Some(*old), Some(*new))),
+            .map(|(path, (old, new))| WatchChange::without_rename(WatchEvent::Modify, path, Some(*old), Some(*new))),
     );
     // Nothing is left of it but that it was there.
-    let fleeting = hints.fleeting.iter();
+    let fleeting = hints.transient.iter();
     let fleeting =
         fleeting.filter(|(path, _)| !old.contains_key(*path) && !new.contains_key(*path));
     all.extend(fleeting.flat_map(|(path, kind)| {
-        let stamp = Some(Stamp { kind: *kind, ..NOTHING });
-        [Event::Create, Event::Delete].map(|event| Change::plain(event, path, stamp, None))
+        let stamp = Some(EntryStamp { kind: *kind, ..EMPTY_STAMP });
+        [WatchEvent::Create, WatchEvent::Delete].map(|event| WatchChange::without_rename(event, path, stamp, None))
     }));
-    let mut chosen: Vec<Change> =
-        all.into_iter().flat_map(|change| choose(change, request)).collect();
+    let mut chosen: Vec<WatchChange> =
+        all.into_iter().flat_map(|change| select_requested(change, request)).collect();
     chosen.sort_by(|a, b| a.path.cmp(&b.path));
     chosen
 }
 
 /// Whether a folder is the one that was elsewhere before. Where nobody knows
 /// when they were made, its time tells, or something that is still in it.
-fn is_same_folder(
-    from: (&Path, &Stamp),
-    to: (&Path, &Stamp),
-    gone: &BTreeMap<&Path, Stamp>,
-    come: &BTreeMap<&Path, Stamp>,
+fn is_same_dir(
+    from: (&Path, &EntryStamp),
+    to: (&Path, &EntryStamp),
+    gone: &BTreeMap<&Path, EntryStamp>,
+    come: &BTreeMap<&Path, EntryStamp>,
 ) -> bool {
     if let (Some(before), Some(now)) = (from.1.born, to.1.born) {
         return before == now;
@@ -162,18 +162,18 @@ fn is_same_folder(
 /// Finds what has only another name now. A new file may have got the number
 /// of one that was deleted, so size and time must agree as well, unless the
 /// system has told of the renaming.
-fn pair(
-    gone: &mut BTreeMap<&Path, Stamp>,
-    come: &mut BTreeMap<&Path, Stamp>,
-    changed: &mut BTreeMap<&Path, (Stamp, Stamp)>,
-    hints: &Hints,
-) -> Vec<Change> {
+fn pair_renames(
+    gone: &mut BTreeMap<&Path, EntryStamp>,
+    come: &mut BTreeMap<&Path, EntryStamp>,
+    changed: &mut BTreeMap<&Path, (EntryStamp, EntryStamp)>,
+    hints: &ChangeHints,
+) -> Vec<WatchChange> {
     let mut by_identity: HashMap<(u64, u64), Vec<&Path>> = HashMap::new();
     for (path, stamp) in gone.iter().rev() {
         by_identity.entry(stamp.identity).or_default().push(path);
     }
     let moved_onto = changed.iter().filter(|(_, (old, new))| old.identity != new.identity);
-    let targets: BTreeMap<&Path, (Stamp, Option<Stamp>)> = come
+    let targets: BTreeMap<&Path, (EntryStamp, Option<EntryStamp>)> = come
         .iter()
         .map(|(path, new)| (*path, (*new, None)))
         .chain(moved_onto.map(|(path, (old, new))| (*path, (*new, Some(*old)))))
@@ -185,7 +185,7 @@ fn pair(
             gone.get(from).is_some_and(|old| {
                 let told = hints.renamed.contains(&((*from).to_path_buf(), to.to_path_buf()));
                 let alike = || match now.kind {
-                    Sort::Folder => is_same_folder((from, old), (to, &now), gone, come),
+                    EntryType::Directory => is_same_dir((from, old), (to, &now), gone, come),
                     _ => old.size == now.size && old.modified == now.modified,
                 };
                 old.kind == now.kind && (told || alike())
@@ -196,8 +196,8 @@ fn pair(
         let before = gone.remove(from);
         come.remove(to);
         changed.remove(to);
-        found.push(Change {
-            event: Event::Rename,
+        found.push(WatchChange {
+            event: WatchEvent::Rename,
             path: to.to_path_buf(),
             from: Some(from.to_path_buf()),
             before,
@@ -209,13 +209,13 @@ fn pair(
 }
 
 /// What moved with its folder is not told by itself.
-fn drop_implied(found: Vec<Change>) -> Vec<Change> {
+fn drop_implied(found: Vec<WatchChange>) -> Vec<WatchChange> {
     let folders: BTreeSet<(PathBuf, PathBuf)> = found
         .iter()
-        .filter(|change| change.stamp().kind == Sort::Folder)
+        .filter(|change| change.stamp().kind == EntryType::Directory)
         .filter_map(|change| Some((change.from.clone()?, change.path.clone())))
         .collect();
-    let is_implied = |change: &Change| {
+    let is_implied = |change: &WatchChange| {
         let Some(from) = &change.from else { return false };
         let above = from.ancestors().skip(1).zip(change.path.ancestors().skip(1));
         let mut names = from.iter().rev().zip(change.path.iter().rev());
@@ -228,19 +228,19 @@ fn drop_implied(found: Vec<Change>) -> Vec<Change> {
 
 /// The change as far as it was asked for. Who does not ask for renamings
 /// sees something go and something come.
-fn choose(change: Change, request: &Request) -> Vec<Change> {
+fn select_requested(change: WatchChange, request: &WatchRequest) -> Vec<WatchChange> {
     let Some(from) = &change.from else {
         let wanted = request.wants(change.event) && request.matches(&change.path);
         return if wanted { vec![change] } else { Vec::new() };
     };
-    if request.wants(Event::Rename) {
+    if request.wants(WatchEvent::Rename) {
         let wanted = request.matches(from) || request.matches(&change.path);
         return if wanted { vec![change] } else { Vec::new() };
     }
-    let arrival = if change.replaced.is_some() { Event::Modify } else { Event::Create };
+    let arrival = if change.replaced.is_some() { WatchEvent::Modify } else { WatchEvent::Create };
     [
-        Change::plain(Event::Delete, from, change.before, None),
-        Change::plain(arrival, &change.path, change.replaced, change.after),
+        WatchChange::without_rename(WatchEvent::Delete, from, change.before, None),
+        WatchChange::without_rename(arrival, &change.path, change.replaced, change.after),
     ]
     .into_iter()
     .filter(|part| request.wants(part.event) && request.matches(&part.path))

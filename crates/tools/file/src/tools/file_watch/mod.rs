@@ -13,40 +13,40 @@ use hermes_files::FileAccess;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
-use crate::spelling;
+use crate::path_text;
 
 mod changes;
-mod kept;
-mod lookout;
+mod cursors;
+mod watcher;
 mod parked;
-mod sensor;
+mod event_source;
 mod snapshot;
 
-use changes::{Change, Event};
-use kept::Kept;
-use lookout::Lookout;
+use changes::{WatchChange, WatchEvent};
+use cursors::WatchCursors;
+use watcher::TreeWatcher;
 
 /// The longest wait, in seconds.
-const LONGEST: u64 = 3600;
+const MAX_WAIT_SECS: u64 = 3600;
 /// What the engine allows beyond the wait, for the looks before and after.
-const SLACK: Duration = Duration::from_secs(60);
+const TIMEOUT_SLACK: Duration = Duration::from_secs(60);
 /// What is kept of the call's time for the answer.
-const RESERVE: Duration = Duration::from_millis(500);
+const ANSWER_RESERVE: Duration = Duration::from_millis(500);
 /// Events in one answer at most.
-const EVENTS: usize = 1000;
+const MAX_EVENTS: usize = 1000;
 /// Folders that cannot be read, of which the names are told.
-const UNREADABLE: usize = 20;
+const MAX_UNREADABLE_NAMES: usize = 20;
 /// How often one looks where the system does not tell.
-const POLL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How many debounce times pass at most while changes go on.
-const RESTLESS: u32 = 20;
+const MAX_DEBOUNCE_ROUNDS: u32 = 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct FileWatch;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = crate::brevity::spare)]
+#[schemars(transform = crate::schema_trim::omit_empty_defaults)]
 pub(crate) struct Args {
     /// Files and folders to watch; they may be missing yet.
     #[serde(default = "here")]
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     patterns: Vec<String>,
     /// Kinds of events to wait for; all by default.
     #[serde(default)]
-    events: Vec<Event>,
+    events: Vec<WatchEvent>,
     /// Seconds to wait; 0 only tells what happened since the cursor, and gives one.
     #[serde(default = "usual_wait")]
     #[schemars(range(max = 3600))]
@@ -102,7 +102,7 @@ fn yes() -> bool {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
-    events: Vec<Told>,
+    events: Vec<ReportedEvent>,
     /// Of all that happened, told or not.
     total: u64,
     truncated: bool,
@@ -123,8 +123,8 @@ pub(crate) struct Output {
 
 /// One event of an answer.
 #[derive(Debug, Serialize)]
-struct Told {
-    event: Event,
+struct ReportedEvent {
+    event: WatchEvent,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,14 +142,14 @@ struct Told {
 
 /// What is asked for, with its paths looked up.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct WatchRequest {
     roots: Vec<PathBuf>,
     recursive: bool,
     gitignore: bool,
     names: GlobSet,
     paths: GlobSet,
-    events: Vec<Event>,
-    most: usize,
+    events: Vec<WatchEvent>,
+    max_events: usize,
 }
 
 impl Tool for FileWatch {
@@ -182,7 +182,7 @@ impl Tool for FileWatch {
             .parameter_alias("limit", "max_events")
             .parameter_alias("cursor", "since")
             .read_only()
-            .timeout(Duration::from_secs(LONGEST) + SLACK)
+            .timeout(Duration::from_secs(MAX_WAIT_SECS) + TIMEOUT_SLACK)
             .keyword("monitor")
             .keyword("inotify")
             .keyword("changes")
@@ -199,33 +199,33 @@ impl Tool for FileWatch {
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         args.paths
             .iter()
-            .map(|path| Effect::path(Scope::FILE_READ, spelling::resolve(at, path)))
+            .map(|path| Effect::path(Scope::FILE_READ, path_text::resolve(at, path)))
             .collect()
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         for path in &args.paths {
-            FileAccess::new(cx).check_trailing_slash(path, &spelling::resolve(&cx.working_dir, path))?;
+            FileAccess::new(cx).check_trailing_slash(path, &path_text::resolve(&cx.working_dir, path))?;
         }
-        let request = Arc::new(Request::new(&args, &cx.working_dir)?);
-        let mut wait = Duration::from_secs(args.timeout.min(LONGEST));
+        let request = Arc::new(WatchRequest::new(&args, &cx.working_dir)?);
+        let mut wait = Duration::from_secs(args.timeout.min(MAX_WAIT_SECS));
         if let Some(left) = cx.remaining() {
-            wait = wait.min(left.saturating_sub(RESERVE));
+            wait = wait.min(left.saturating_sub(ANSWER_RESERVE));
         }
         let end = Instant::now() + wait;
         let quiet = Duration::from_millis(args.debounce);
         let asked = Arc::clone(&request);
         let since = args.since.clone();
         let (mut lookout, mut found) =
-            off_thread(cx, move |cx| begin(asked, since.as_deref(), cx)).await?;
+            off_thread(cx, move |cx| start_watch(asked, since.as_deref(), cx)).await?;
         let while_away = !found.is_empty();
         while found.is_empty() && Instant::now() < end {
             if !cx.run_until_cancelled(lookout.wait(end)).await? {
                 break;
             }
-            settle(&lookout, quiet, end, cx).await?;
+            debounce(&lookout, quiet, end, cx).await?;
             (lookout, found) = off_thread(cx, move |cx| {
-                let found = lookout.look(cx)?;
+                let found = lookout.poll(cx)?;
                 Ok((lookout, found))
             })
             .await?;
@@ -233,42 +233,42 @@ impl Tool for FileWatch {
         let mut told =
             off_thread(cx, move |cx| answer(&request, lookout, found, while_away, cx)).await?;
         told.timed_out = told.total == 0 && args.timeout > 0;
-        parked::sweep_later();
+        parked::drop_expired_later();
         Ok(told)
     }
 }
 
 /// The first look, and what happened since the cursor.
-fn begin(
-    request: Arc<Request>,
+fn start_watch(
+    request: Arc<WatchRequest>,
     since: Option<&str>,
     cx: &ToolContext,
-) -> Result<(Lookout, Vec<Change>), ToolError> {
-    parked::sweep();
-    let Some(cursor) = since else { return Ok((Lookout::begin(request, cx)?, Vec::new())) };
-    let before = Kept::find(cx, cursor, &request)?;
+) -> Result<(TreeWatcher, Vec<WatchChange>), ToolError> {
+    parked::drop_expired();
+    let Some(cursor) = since else { return Ok((TreeWatcher::start(request, cx)?, Vec::new())) };
+    let before = WatchCursors::find(cx, cursor, &request)?;
     if let Some(lookout) = parked::take(cx, cursor) {
         let mut lookout = lookout.resume(request);
-        let found = lookout.look(cx)?;
+        let found = lookout.poll(cx)?;
         return Ok((lookout, found));
     }
-    let lookout = Lookout::begin(request, cx)?;
+    let lookout = TreeWatcher::start(request, cx)?;
     let found = lookout.compare(&before);
     Ok((lookout, found))
 }
 
 /// Waits until nothing has happened for a while.
-async fn settle(
-    lookout: &Lookout,
+async fn debounce(
+    lookout: &TreeWatcher,
     quiet: Duration,
     end: Instant,
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
-    let patience = (Instant::now() + quiet * RESTLESS).min(end);
+    let patience = (Instant::now() + quiet * MAX_DEBOUNCE_ROUNDS).min(end);
     loop {
         let still = Instant::now() + quiet;
         let until = still.min(patience);
-        let stirred = cx.run_until_cancelled(lookout.stirs(until)).await?;
+        let stirred = cx.run_until_cancelled(lookout.wait_for_event(until)).await?;
         if !stirred || Instant::now() >= patience {
             return Ok(());
         }
@@ -276,19 +276,19 @@ async fn settle(
 }
 
 fn answer(
-    request: &Request,
-    mut lookout: Lookout,
-    mut found: Vec<Change>,
+    request: &WatchRequest,
+    mut lookout: TreeWatcher,
+    mut found: Vec<WatchChange>,
     while_away: bool,
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
     let total = found.len();
-    let later = found.split_off(total.min(request.most));
+    let later = found.split_off(total.min(request.max_events));
     let truncated = !later.is_empty();
-    lookout.leave_for_later(&later);
-    let (watching, missing) = (lookout.watching(), lookout.missing().to_vec());
+    lookout.defer(&later);
+    let (watching, missing) = (lookout.backend_name(), lookout.missing().to_vec());
     let closed = lookout.unreadable().to_vec();
-    let cursor = Kept::keep(cx, request, lookout.state())?;
+    let cursor = WatchCursors::save(cx, request, lookout.state())?;
     parked::park(cx, &cursor, lookout);
     let mut hints = Vec::new();
     if truncated {
@@ -306,21 +306,21 @@ fn answer(
             hints.push(format!("What happens in {many} folders that cannot be read is not seen."))
         }
     }
-    let word = |path: &PathBuf| spelling::shorten(path, &cx.working_dir);
+    let word = |path: &PathBuf| path_text::display_relative(path, &cx.working_dir);
     Ok(Output {
-        events: found.iter().map(|change| Told::of(change, while_away, &cx.working_dir)).collect(),
+        events: found.iter().map(|change| ReportedEvent::from_change(change, while_away, &cx.working_dir)).collect(),
         total: total as u64,
         truncated,
         timed_out: false,
         cursor,
         watching,
         missing: missing.iter().map(word).collect(),
-        unreadable: closed.iter().take(UNREADABLE).map(word).collect(),
+        unreadable: closed.iter().take(MAX_UNREADABLE_NAMES).map(word).collect(),
         hint: (!hints.is_empty()).then(|| hints.join(" ")),
     })
 }
 
-impl Request {
+impl WatchRequest {
     fn new(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         let wrong = |glob: &str, error: &globset::Error| {
@@ -339,7 +339,7 @@ impl Request {
         }
         let all = || args.patterns.join(", ");
         let mut roots: Vec<PathBuf> =
-            args.paths.iter().map(|path| spelling::resolve(at, path)).collect();
+            args.paths.iter().map(|path| path_text::resolve(at, path)).collect();
         roots.sort();
         roots.dedup();
         Ok(Self {
@@ -349,12 +349,12 @@ impl Request {
             names: names.build().map_err(|error| wrong(&all(), &error))?,
             paths: paths.build().map_err(|error| wrong(&all(), &error))?,
             events: args.events.clone(),
-            most: usize::try_from(args.max_events).unwrap_or(EVENTS).clamp(1, EVENTS),
+            max_events: usize::try_from(args.max_events).unwrap_or(MAX_EVENTS).clamp(1, MAX_EVENTS),
         })
     }
 
     /// Whether somebody wants to know of an event.
-    fn wants(&self, event: Event) -> bool {
+    fn wants(&self, event: WatchEvent) -> bool {
         self.events.is_empty() || self.events.contains(&event)
     }
 
@@ -372,11 +372,11 @@ impl Request {
     }
 }
 
-impl Told {
-    fn of(change: &Change, while_away: bool, at: &WorkingDir) -> Self {
-        let path = spelling::shorten(&change.path, at);
-        let from = change.from.as_ref().map(|from| spelling::shorten(from, at));
-        let is_rename = change.event == Event::Rename;
+impl ReportedEvent {
+    fn from_change(change: &WatchChange, while_away: bool, at: &WorkingDir) -> Self {
+        let path = path_text::display_relative(&change.path, at);
+        let from = change.from.as_ref().map(|from| path_text::display_relative(from, at));
+        let is_rename = change.event == WatchEvent::Rename;
         Self {
             event: change.event,
             to: is_rename.then(|| path.clone()),

@@ -6,33 +6,33 @@ use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
 
-use super::lookout::Lookout;
+use super::watcher::TreeWatcher;
 
 /// How many there are at the same time; the oldest goes first.
-const WATCHES: usize = 8;
+const MAX_PARKED_WATCHES: usize = 8;
 /// Entries of a watch that is worth its memory.
-const ENTRIES: usize = 50_000;
+const MAX_PARKED_ENTRIES: usize = 50_000;
 /// How long one waits for the next call.
-const IDLE: Duration = Duration::from_secs(300);
+const PARK_TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
-struct Parked {
+struct ParkedWatch {
     session: String,
     cursor: String,
-    lookout: Lookout,
+    lookout: TreeWatcher,
     since: Instant,
 }
 
-static PARKED: OnceLock<Mutex<Vec<Parked>>> = OnceLock::new();
+static PARKED_WATCHES: OnceLock<Mutex<Vec<ParkedWatch>>> = OnceLock::new();
 
-fn with_parked<T>(change: impl FnOnce(&mut Vec<Parked>) -> T) -> T {
-    let parked = PARKED.get_or_init(Mutex::default);
+fn with_parked<T>(change: impl FnOnce(&mut Vec<ParkedWatch>) -> T) -> T {
+    let parked = PARKED_WATCHES.get_or_init(Mutex::default);
     change(&mut parked.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The watch that ended with this cursor, if it still goes on.
-pub(super) fn take(cx: &ToolContext, cursor: &str) -> Option<Lookout> {
-    let is_it = |parked: &Parked| parked.session == cx.session.id() && parked.cursor == cursor;
+pub(super) fn take(cx: &ToolContext, cursor: &str) -> Option<TreeWatcher> {
+    let is_it = |parked: &ParkedWatch| parked.session == cx.session.id() && parked.cursor == cursor;
     with_parked(|parked| {
         let at = parked.iter().position(is_it)?;
         Some(parked.remove(at).lookout)
@@ -40,11 +40,11 @@ pub(super) fn take(cx: &ToolContext, cursor: &str) -> Option<Lookout> {
 }
 
 /// Lets a watch go on until the next call, or for a while.
-pub(super) fn park(cx: &ToolContext, cursor: &str, lookout: Lookout) {
-    if lookout.state().len() > ENTRIES {
+pub(super) fn park(cx: &ToolContext, cursor: &str, lookout: TreeWatcher) {
+    if lookout.state().len() > MAX_PARKED_ENTRIES {
         return;
     }
-    let new = Parked {
+    let new = ParkedWatch {
         session: cx.session.id().to_owned(),
         cursor: cursor.to_owned(),
         lookout,
@@ -53,25 +53,25 @@ pub(super) fn park(cx: &ToolContext, cursor: &str, lookout: Lookout) {
     // Dropped after the lock is given back: ending a watch takes a moment.
     let _old = with_parked(|parked| {
         parked.push(new);
-        let surplus = parked.len().saturating_sub(WATCHES);
+        let surplus = parked.len().saturating_sub(MAX_PARKED_WATCHES);
         parked.drain(..surplus).collect::<Vec<_>>()
     });
 }
 
 /// Ends those that nobody came back for.
-pub(super) fn sweep() {
+pub(super) fn drop_expired() {
     let _old = with_parked(|parked| {
         let (kept, old) =
-            std::mem::take(parked).into_iter().partition(|p| p.since.elapsed() < IDLE);
+            std::mem::take(parked).into_iter().partition(|p| p.since.elapsed() < PARK_TIMEOUT);
         *parked = kept;
         old
     });
 }
 
 /// Sees to it that a watch that was parked now is ended in time.
-pub(super) fn sweep_later() {
+pub(super) fn drop_expired_later() {
     tokio::spawn(async {
-        tokio::time::sleep(IDLE + Duration::from_secs(1)).await;
-        sweep();
+        tokio::time::sleep(PARK_TIMEOUT + Duration::from_secs(1)).await;
+        drop_expired();
     });
 }

@@ -11,36 +11,36 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{DirEntry, FileMetadata, FileAccess, OpenDir, FileKind};
 use hermes_search::{IgnoreMarkers, DirIgnoreRules, HiddenPathRules};
 
-use super::Request;
-use crate::spelling::show;
+use super::WatchRequest;
+use crate::path_text::display_path;
 
 /// Entries of a tree that can be watched.
-const ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 /// Levels of a tree.
-const LEVELS: usize = 256;
+const MAX_TREE_DEPTH: usize = 256;
 
 /// Everything that is watched, by path.
-pub(super) type Snapshot = BTreeMap<PathBuf, Stamp>;
+pub(super) type TreeSnapshot = BTreeMap<PathBuf, EntryStamp>;
 
 /// What came and went between two looks, by path.
-pub(super) type Fleeting = BTreeMap<PathBuf, Sort>;
+pub(super) type TransientEntries = BTreeMap<PathBuf, EntryType>;
 
 /// What a look finds.
 #[derive(Debug, Default)]
-pub(super) struct View {
-    pub(super) state: Snapshot,
+pub(super) struct TreeScan {
+    pub(super) state: TreeSnapshot,
     /// Which of the watched paths are not there.
     pub(super) missing: Vec<PathBuf>,
     /// Folders in which nothing can be seen.
     pub(super) unreadable: Vec<PathBuf>,
     /// What has gone of that which was to be looked for.
-    pub(super) fleeting: Fleeting,
+    pub(super) transient: TransientEntries,
 }
 
 /// What is known of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    pub(super) kind: Sort,
+pub(super) struct EntryStamp {
+    pub(super) kind: EntryType,
     pub(super) size: u64,
     /// Nanoseconds since 1970, also negative.
     pub(super) modified: i128,
@@ -53,37 +53,37 @@ pub(super) struct Stamp {
 
 /// The kinds that are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum EntryType {
     File,
-    Folder,
+    Directory,
     Link,
     Other,
 }
 
-impl Sort {
+impl EntryType {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::File => "file",
-            Self::Folder => "dir",
+            Self::Directory => "dir",
             Self::Link => "symlink",
             Self::Other => "other",
         }
     }
 }
 
-impl From<FileKind> for Sort {
+impl From<FileKind> for EntryType {
     fn from(kind: FileKind) -> Self {
         match kind {
             FileKind::File => Self::File,
-            FileKind::Directory => Self::Folder,
+            FileKind::Directory => Self::Directory,
             FileKind::Link => Self::Link,
             _ => Self::Other,
         }
     }
 }
 
-impl Stamp {
-    fn of(facts: &FileMetadata) -> Self {
+impl EntryStamp {
+    fn from_facts(facts: &FileMetadata) -> Self {
         Self {
             kind: facts.kind.into(),
             size: facts.len,
@@ -95,17 +95,17 @@ impl Stamp {
     }
 
     /// The same of a folder, which is at a real place.
-    fn of_folder(facts: &FileMetadata, place: &Path) -> Self {
+    fn from_dir_facts(facts: &FileMetadata, place: &Path) -> Self {
         let found = std::fs::symlink_metadata(place).ok();
-        let found = found.filter(|found| (found.dev(), found.ino()) == Self::of(facts).identity);
+        let found = found.filter(|found| (found.dev(), found.ino()) == Self::from_facts(facts).identity);
         let born = found.and_then(|found| found.created().ok()).map(nanoseconds);
-        Self { born, ..Self::of(facts) }
+        Self { born, ..Self::from_facts(facts) }
     }
 
     /// Whether nothing worth telling is different. What happens in a folder
     /// changes its time and size, and is told by itself.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        let is_folder = |stamp: &Self| stamp.kind == Sort::Folder;
+    pub(super) fn is_equivalent(&self, other: &Self) -> bool {
+        let is_folder = |stamp: &Self| stamp.kind == EntryType::Directory;
         (is_folder(self) && is_folder(other)) || self == other
     }
 }
@@ -119,7 +119,7 @@ fn nanoseconds(at: SystemTime) -> i128 {
 }
 
 /// A folder on the way down.
-struct Level {
+struct WatchLevel {
     /// As it was named.
     path: PathBuf,
     /// Where it really is.
@@ -130,32 +130,32 @@ struct Level {
 }
 
 /// A look at everything.
-pub(super) struct Look<'a> {
-    pub(super) request: &'a Request,
+pub(super) struct TreeScanner<'a> {
+    pub(super) request: &'a WatchRequest,
     pub(super) cx: &'a ToolContext,
     /// Told of each folder before it is read, so that nothing that happens
     /// in it afterwards is missed.
     pub(super) enter: &'a mut dyn FnMut(&Path, (u64, u64)),
     /// What came and went, by its real place. The rules of its folder say
     /// whether it would have been seen.
-    pub(super) gone: &'a Fleeting,
+    pub(super) gone: &'a TransientEntries,
     /// What must not be shown.
     veil: Option<HiddenPathRules>,
-    found: View,
+    found: TreeScan,
 }
 
-impl<'a> Look<'a> {
+impl<'a> TreeScanner<'a> {
     pub(super) fn new(
-        request: &'a Request,
+        request: &'a WatchRequest,
         cx: &'a ToolContext,
         enter: &'a mut dyn FnMut(&Path, (u64, u64)),
-        gone: &'a Fleeting,
+        gone: &'a TransientEntries,
     ) -> Self {
         let veil = HiddenPathRules::from_grants(&cx.grants);
-        Self { request, cx, enter, gone, veil, found: View::default() }
+        Self { request, cx, enter, gone, veil, found: TreeScan::default() }
     }
 
-    pub(super) fn take(mut self) -> Result<View, ToolError> {
+    pub(super) fn scan(mut self) -> Result<TreeScan, ToolError> {
         for root in &self.request.roots {
             self.add(root)?;
         }
@@ -178,11 +178,11 @@ impl<'a> Look<'a> {
             if let Some(above) = real.parent() {
                 (self.enter)(above, (0, 0));
             }
-            self.found.state.insert(root.to_path_buf(), Stamp::of(&facts));
+            self.found.state.insert(root.to_path_buf(), EntryStamp::from_facts(&facts));
             return Ok(());
         }
         (self.enter)(&real, (facts.identity.dev, facts.identity.ino));
-        self.found.state.insert(root.to_path_buf(), Stamp::of_folder(&facts, &real));
+        self.found.state.insert(root.to_path_buf(), EntryStamp::from_dir_facts(&facts, &real));
         match files.open_dir(root) {
             Ok(folder) => self.walk(&files, root, &real, folder),
             // It went away at this very moment.
@@ -207,14 +207,14 @@ impl<'a> Look<'a> {
         } else {
             None
         };
-        let mut levels = match Level::enter(root, real.to_path_buf(), top, rules) {
+        let mut levels = match WatchLevel::enter(root, real.to_path_buf(), top, rules) {
             Ok(top) => vec![top],
             Err(_) => {
                 self.found.unreadable.push(root.to_path_buf());
                 return Ok(());
             }
         };
-        levels.iter().for_each(|top| self.recall(top));
+        levels.iter().for_each(|top| self.add_transient(top));
         loop {
             let depth = levels.len();
             let Some(level) = levels.last_mut() else { return Ok(()) };
@@ -225,7 +225,7 @@ impl<'a> Look<'a> {
             };
             let place = level.place.join(&entry.name);
             let is_folder = entry.kind == FileKind::Directory;
-            if self.is_veiled(&place) || level.leaves_out(&entry.name, is_folder, &place) {
+            if self.is_veiled(&place) || level.is_ignored(&entry.name, is_folder, &place) {
                 continue;
             }
             let name = Path::new(&entry.name);
@@ -233,24 +233,24 @@ impl<'a> Look<'a> {
             let Ok(facts) = level.folder.metadata(name) else { continue };
             let path = level.path.join(&entry.name);
             let stamp = match facts.kind {
-                FileKind::Directory => Stamp::of_folder(&facts, &place),
-                _ => Stamp::of(&facts),
+                FileKind::Directory => EntryStamp::from_dir_facts(&facts, &place),
+                _ => EntryStamp::from_facts(&facts),
             };
             self.found.state.insert(path.clone(), stamp);
-            if self.found.state.len() > ENTRIES {
+            if self.found.state.len() > MAX_ENTRIES {
                 return Err(too_many(root));
             }
             if facts.kind == FileKind::Directory && self.request.recursive {
-                if depth >= LEVELS {
+                if depth >= MAX_TREE_DEPTH {
                     return Err(too_deep(root));
                 }
                 (self.enter)(&place, (facts.identity.dev, facts.identity.ino));
                 let rules = level.rules.clone();
                 let opened = level.folder.open_dir(name);
-                let entered = opened.and_then(|folder| Level::enter(&path, place, folder, rules));
+                let entered = opened.and_then(|folder| WatchLevel::enter(&path, place, folder, rules));
                 match entered {
                     Ok(below) => {
-                        self.recall(&below);
+                        self.add_transient(&below);
                         levels.push(below);
                     }
                     // Gone at this very moment: the next look tells.
@@ -267,25 +267,25 @@ impl<'a> Look<'a> {
 
     /// What came and went in a folder, as far as it would have been seen. Hidden
     /// files that do so are of programs at work, such as editors.
-    fn recall(&mut self, level: &Level) {
+    fn add_transient(&mut self, level: &WatchLevel) {
         let below = self.gone.range(level.place.clone()..);
         for (place, sort) in below.take_while(|(place, _)| place.starts_with(&level.place)) {
             let Some(name) = place.file_name().filter(|_| place.parent() == Some(&*level.place))
             else {
                 continue;
             };
-            let is_folder = *sort == Sort::Folder;
+            let is_folder = *sort == EntryType::Directory;
             if name.as_encoded_bytes().starts_with(b".") {
                 continue;
             }
-            if !self.is_veiled(place) && !level.leaves_out(name, is_folder, place) {
-                self.found.fleeting.insert(level.path.join(name), *sort);
+            if !self.is_veiled(place) && !level.is_ignored(name, is_folder, place) {
+                self.found.transient.insert(level.path.join(name), *sort);
             }
         }
     }
 }
 
-impl Level {
+impl WatchLevel {
     /// `above` are the rules of the folders above.
     fn enter(
         path: &Path,
@@ -302,7 +302,7 @@ impl Level {
         Ok(Self { path: path.to_path_buf(), place, folder, left: left.into_iter(), rules })
     }
 
-    fn leaves_out(&self, name: &OsStr, is_folder: bool, place: &Path) -> bool {
+    fn is_ignored(&self, name: &OsStr, is_folder: bool, place: &Path) -> bool {
         self.rules
             .as_ref()
             .is_some_and(|rules| name == ".git" || rules.is_ignored(place, is_folder) == Some(true))
@@ -310,11 +310,11 @@ impl Level {
 }
 
 fn too_deep(root: &Path) -> ToolError {
-    ToolError::limit(format!("{} has more than {LEVELS} levels of folders", show(root)))
+    ToolError::limit(format!("{} has more than {MAX_TREE_DEPTH} levels of folders", display_path(root)))
         .with_hint("Watch a folder below, or use recursive=false.")
 }
 
 fn too_many(root: &Path) -> ToolError {
-    ToolError::limit(format!("{} holds more than {ENTRIES} entries", show(root)))
+    ToolError::limit(format!("{} holds more than {MAX_ENTRIES} entries", display_path(root)))
         .with_hint("Watch a folder below, or leave out what git ignores with gitignore=true.")
 }

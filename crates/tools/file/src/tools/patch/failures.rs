@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use serde::{Deserialize, Serialize};
 
-use crate::spelling::show;
+use crate::path_text::display_path;
 
 /// The session document.
-const DOCUMENT: &str = "patch_failures";
+const FAILURES_DOCUMENT: &str = "patch_failures";
 /// How many files are remembered.
-const FILES: usize = 64;
+const MAX_FILES: usize = 64;
 /// From how many failures on another way is advised.
-const MANY: u32 = 3;
+const ADVICE_THRESHOLD: u32 = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Failed {
+struct FailureCount {
     task: String,
     path: String,
     times: u32,
@@ -26,23 +26,23 @@ pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolErro
     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArguments) {
         return error;
     }
-    let path = show(path);
-    let times = cx.session.update(DOCUMENT, |failed: &mut Vec<Failed>| {
+    let path = display_path(path);
+    let times = cx.session.update(FAILURES_DOCUMENT, |failed: &mut Vec<FailureCount>| {
         let known = failed.iter().position(|f| f.task == *cx.task_id && f.path == path);
         let mut entry = match known {
             Some(at) => failed.remove(at),
-            None => Failed { task: cx.task_id.to_string(), path, times: 0 },
+            None => FailureCount { task: cx.task_id.to_string(), path, times: 0 },
         };
         entry.times += 1;
         let times = entry.times;
         failed.push(entry);
-        if failed.len() > FILES {
+        if failed.len() > MAX_FILES {
             failed.remove(0);
         }
         times
     });
     match times {
-        Ok(times) if times >= MANY => {
+        Ok(times) if times >= ADVICE_THRESHOLD => {
             let hint = format!(
                 "This is failure {times} in a row on this file. Read it again and copy a longer \
                  piece of it as old text, or write it as a whole with write_file. {}",
@@ -56,10 +56,10 @@ pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolErro
 
 /// The files were patched.
 pub(super) fn forget(cx: &ToolContext, paths: &[PathBuf]) {
-    let failed: Vec<Failed> = cx.session.read(DOCUMENT).unwrap_or_default();
-    let is_done = |f: &Failed| f.task == *cx.task_id && paths.iter().any(|p| show(p) == f.path);
+    let failed: Vec<FailureCount> = cx.session.read(FAILURES_DOCUMENT).unwrap_or_default();
+    let is_done = |f: &FailureCount| f.task == *cx.task_id && paths.iter().any(|p| display_path(p) == f.path);
     if failed.iter().any(is_done) {
         let _ =
-            cx.session.update(DOCUMENT, |failed: &mut Vec<Failed>| failed.retain(|f| !is_done(f)));
+            cx.session.update(FAILURES_DOCUMENT, |failed: &mut Vec<FailureCount>| failed.retain(|f| !is_done(f)));
     }
 }

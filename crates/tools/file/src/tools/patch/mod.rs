@@ -14,33 +14,33 @@ use serde_json::Value;
 
 use crate::aliases;
 use crate::blocking::in_place;
-use crate::change::{hold, remember};
+use crate::change::{lock_files, cache_versions};
 use crate::charset;
-use crate::known::Hash;
+use crate::seen_files::FileHash;
 
-mod desk;
+mod workspace;
 mod failures;
 mod links;
-mod manners;
+mod format_hints;
 mod nesting;
 mod outcome;
 mod refusal;
 mod report;
 mod request;
 
-use desk::Desk;
+use workspace::PatchWorkspace;
 use report::Output;
-use request::{Plan, Touch};
+use request::{PatchPlan, FileTouch};
 
 #[derive(Debug, Default)]
 pub(crate) struct Patch;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = crate::brevity::spare)]
+#[schemars(transform = crate::schema_trim::omit_empty_defaults)]
 pub(crate) struct Args {
     /// Default: by what is given.
-    mode: Option<Mode>,
+    mode: Option<PatchMode>,
     /// File to change (replace mode).
     path: Option<String>,
     /// Text as it is in the file, with enough lines around it to be unique.
@@ -67,7 +67,7 @@ pub(crate) struct Args {
 /// How the change is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
+pub(crate) enum PatchMode {
     Replace,
     Patch,
 }
@@ -83,7 +83,7 @@ impl Tool for Patch {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        aliases::of_file(ToolSpec::new("patch", "file"))
+        aliases::add_file_aliases(ToolSpec::new("patch", "file"))
             .emoji("🔧")
             .description(
                 "Change parts of text files: old_string becomes new_string, or apply a patch of \
@@ -138,15 +138,15 @@ impl Tool for Patch {
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         // A call that cannot be read touches nothing, and says so when it runs.
-        let Ok(plan) = Plan::of(args, at) else { return Vec::new() };
+        let Ok(plan) = PatchPlan::from_args(args, at) else { return Vec::new() };
         let mut effects: Vec<Effect> = Vec::new();
         for (path, touch) in plan.touched() {
             let scope = match touch {
-                Touch::Read => Scope::FILE_READ,
-                Touch::Write => Scope::FILE_WRITE,
-                Touch::Delete => Scope::FILE_DELETE,
+                FileTouch::Read => Scope::FILE_READ,
+                FileTouch::Write => Scope::FILE_WRITE,
+                FileTouch::Delete => Scope::FILE_DELETE,
             };
-            if !(args.dry_run && touch != Touch::Read) {
+            if !(args.dry_run && touch != FileTouch::Read) {
                 effects.push(Effect::path(scope, path));
             }
         }
@@ -159,21 +159,21 @@ impl Tool for Patch {
 }
 
 /// What a patch of several changes comes to if one of them fails.
-const NOTHING: &str = "nothing: a patch is applied as a whole or not at all";
+const ATOMIC_NOTE: &str = "nothing: a patch is applied as a whole or not at all";
 
 fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
-    let plan = Plan::of(args, &cx.working_dir)?;
-    let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
+    let plan = PatchPlan::from_args(args, &cx.working_dir)?;
+    let expected: Option<FileHash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let paths: Vec<PathBuf> = plan.paths();
     let sources = plan.sources();
     if expected.is_some() && sources.len() != 1 {
         return Err(ToolError::invalid("expected_hash is for calls that change one file")
             .with_hint("Leave it out, or change the files one by one."));
     }
-    let held = hold(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
-    nesting::refuse(&plan, cx).map_err(|error| error.with("changed", NOTHING))?;
-    let told = args.encoding.as_deref().map(charset::named).transpose()?;
-    let mut desk = Desk::new(cx, &held, told.map(|(encoding, _)| encoding), plan.format);
+    let held = lock_files(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
+    nesting::refuse_nested(&plan, cx).map_err(|error| error.with("changed", ATOMIC_NOTE))?;
+    let told = args.encoding.as_deref().map(charset::parse_encoding).transpose()?;
+    let mut desk = PatchWorkspace::new(cx, &held, told.map(|(encoding, _)| encoding), plan.format);
     if let (Some(expected), Some(path)) = (&expected, sources.first()) {
         desk.expect(path, expected)?;
     }
@@ -183,19 +183,19 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         if index % 64 == 63 {
             cx.report_progress(Some(index as f64 / count as f64), format!("{index} of {count} operations"));
         }
-        desk.take(step, args.rigour()).map_err(|error| {
+        desk.apply_step(step, args.rigour()).map_err(|error| {
             let error = failures::count(cx, step.path(), error);
-            if plan.is_several() { error.with("changed", NOTHING) } else { error }
+            if plan.has_multiple_changes() { error.with("changed", ATOMIC_NOTE) } else { error }
         })?;
     }
     for (path, runs) in &plan.programs {
-        desk.mark(path, *runs)?;
+        desk.set_executable(path, *runs)?;
     }
     let mut outcome = desk.finish()?;
     let describe =
-        |hashes: &[Option<Hash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
+        |hashes: &[Option<FileHash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
     if args.dry_run {
-        let hashes = outcome.changes.iter().map(|change| change.content().map(Hash::of));
+        let hashes = outcome.changes.iter().map(|change| change.content().map(FileHash::from_bytes));
         return Ok(describe(&hashes.collect::<Vec<_>>()));
     }
     let held = held.with_programs(outcome.programs.clone());
@@ -204,7 +204,7 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     if let Some((encoding, _)) = told {
         outcome.remember_encoding(cx, encoding);
     }
-    remember(mem::take(&mut outcome.changes), &done);
+    cache_versions(mem::take(&mut outcome.changes), &done);
     failures::forget(cx, &paths);
-    Ok(output.written(&done))
+    Ok(output.with_written(&done))
 }

@@ -7,21 +7,21 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::{FileAccess, FileKind};
 
 use super::refusal;
-use super::request::{Plan, Step};
+use super::request::{PatchPlan, PatchStep};
 
 /// An error if a file is to be made where another file of the patch is in the
 /// way, be it one that goes.
-pub(super) fn refuse(plan: &Plan, cx: &ToolContext) -> Result<(), ToolError> {
+pub(super) fn refuse_nested(plan: &PatchPlan, cx: &ToolContext) -> Result<(), ToolError> {
     let paths = plan.paths();
     let known: BTreeSet<&Path> = paths.iter().map(|path| path.as_path()).collect();
     for path in &known {
         for above in path.ancestors().skip(1).filter(|above| known.contains(above)) {
             let there = FileAccess::new(cx).metadata(above).ok().map(|found| found.kind);
             let is_file = there.is_some_and(|kind| kind != FileKind::Directory);
-            if is_file && plan.steps.iter().any(|step| takes_away(step, above)) {
+            if is_file && plan.steps.iter().any(|step| removes(step, above)) {
                 return Err(refusal::in_place_of_file(path, above));
             }
-            if there.is_none() && plan.steps.iter().any(|step| makes(step, above)) {
+            if there.is_none() && plan.steps.iter().any(|step| creates(step, above)) {
                 return Err(refusal::below_file(path, above));
             }
         }
@@ -30,14 +30,14 @@ pub(super) fn refuse(plan: &Plan, cx: &ToolContext) -> Result<(), ToolError> {
 }
 
 /// Whether nothing of that name is left by a step.
-fn takes_away(step: &Step, path: &Path) -> bool {
-    matches!(step, Step::Delete { .. } | Step::Update { to: Some(_), .. }) && step.path() == path
+fn removes(step: &PatchStep, path: &Path) -> bool {
+    matches!(step, PatchStep::Delete { .. } | PatchStep::Update { to: Some(_), .. }) && step.path() == path
 }
 
 /// Whether a step makes a file of that name.
-fn makes(step: &Step, path: &Path) -> bool {
+fn creates(step: &PatchStep, path: &Path) -> bool {
     match step {
-        Step::Add { path: new, .. } | Step::Update { to: Some(new), .. } => new == path,
+        PatchStep::Add { path: new, .. } | PatchStep::Update { to: Some(new), .. } => new == path,
         _ => false,
     }
 }

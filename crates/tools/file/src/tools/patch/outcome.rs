@@ -11,25 +11,25 @@ use hermes_text::matching::{LineSpan, MatchStrategy, MovedRange};
 
 use crate::change::FileChange;
 use crate::charset;
-use crate::known::{self, Hash, Standing};
-use crate::original::Original;
-use crate::spelling::{led, show};
+use crate::seen_files::{self, FileHash, VersionKnowledge};
+use crate::original::OriginalFile;
+use crate::path_text::{follow_link, display_path};
 
 /// The text of a file, as it was or as it will be. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) enum Text {
-    Old(Arc<Original>),
+pub(super) enum FileText {
+    Old(Arc<OriginalFile>),
     New(Arc<String>),
 }
 
-impl Text {
+impl FileText {
     /// None if it is not text.
-    pub(super) fn old(file: Arc<Original>) -> Option<Self> {
+    pub(super) fn old(file: Arc<OriginalFile>) -> Option<Self> {
         file.text().is_some().then_some(Self::Old(file))
     }
 }
 
-impl Deref for Text {
+impl Deref for FileText {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -42,7 +42,7 @@ impl Deref for Text {
 
 /// Where something was changed.
 #[derive(Debug, Clone)]
-pub(super) struct Spot {
+pub(super) struct ChangedSpot {
     pub(super) path: PathBuf,
     pub(super) strategy: MatchStrategy,
     pub(super) before: LineSpan,
@@ -52,7 +52,7 @@ pub(super) struct Spot {
 
 /// What happened to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum FileFate {
     Modified,
     Created,
     Deleted,
@@ -61,54 +61,54 @@ pub(super) enum Fate {
 
 /// A file that is not as it was.
 #[derive(Debug)]
-pub(super) struct Turned {
+pub(super) struct PatchedFile {
     pub(super) path: PathBuf,
-    pub(super) fate: Fate,
+    pub(super) fate: FileFate,
     /// Before and after, where they are text.
-    pub(super) old: Option<Text>,
-    pub(super) new: Option<Text>,
+    pub(super) old: Option<FileText>,
+    pub(super) new: Option<FileText>,
     /// Of a file that has only moved.
-    pub(super) hash: Option<Hash>,
+    pub(super) hash: Option<FileHash>,
     /// Whether it is a program from now on, if that changes.
-    pub(super) runs: Option<bool>,
+    pub(super) is_executable: Option<bool>,
 }
 
-impl Turned {
+impl PatchedFile {
     /// Whether it changed as a whole, besides what changed in its text.
-    pub(super) fn is_turned(&self) -> bool {
-        self.fate != Fate::Modified || self.runs.is_some()
+    pub(super) fn is_changed_as_whole(&self) -> bool {
+        self.fate != FileFate::Modified || self.is_executable.is_some()
     }
 
     /// The file that is written: where a link leads. A link that goes or moves
     /// is meant itself.
-    pub(super) fn place(&self) -> PathBuf {
+    pub(super) fn written_path(&self) -> PathBuf {
         match self.fate {
-            Fate::Modified | Fate::Created => led(&self.path),
-            Fate::Deleted | Fate::Moved(_) => self.path.clone(),
+            FileFate::Modified | FileFate::Created => follow_link(&self.path),
+            FileFate::Deleted | FileFate::Moved(_) => self.path.clone(),
         }
     }
 }
 
 /// All that a call does.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct PatchOutcome {
     pub(super) changes: Vec<FileChange>,
-    pub(super) files: Vec<Turned>,
+    pub(super) files: Vec<PatchedFile>,
     /// Those that shall be programs, or none.
     pub(super) programs: HashMap<PathBuf, bool>,
-    pub(super) spots: Vec<Spot>,
+    pub(super) spots: Vec<ChangedSpot>,
     pub(super) warnings: Vec<String>,
     /// The files as they were found.
-    pub(super) seen: Vec<(PathBuf, Arc<Original>)>,
+    pub(super) seen: Vec<(PathBuf, Arc<OriginalFile>)>,
 }
 
-impl Outcome {
+impl PatchOutcome {
     /// The version of a file that there will be, given those of the changes.
     pub(super) fn version<'a>(
         &'a self,
-        file: &'a Turned,
-        hashes: &'a [Option<Hash>],
-    ) -> Option<&'a Hash> {
+        file: &'a PatchedFile,
+        hashes: &'a [Option<FileHash>],
+    ) -> Option<&'a FileHash> {
         let is_it = |change: &FileChange| match change {
             FileChange::Write { path, .. } | FileChange::Move { to: path, .. } => *path == file.path,
             FileChange::Remove { .. } => false,
@@ -123,25 +123,25 @@ impl Outcome {
             if let FileChange::Write { path, bytes, .. }
             | FileChange::Move { to: path, bytes: Some(bytes), .. } = change
             {
-                charset::remember(cx, path, bytes, true, told);
+                charset::remember_encoding(cx, path, bytes, true, told);
             }
         }
     }
 
     /// A warning for each file of which the caller knows another version. The
     /// patch itself was found in the one that is there.
-    pub(super) fn stale(&self, cx: &ToolContext) -> impl Iterator<Item = String> {
-        self.seen.iter().filter_map(|(path, found)| stale(cx, path, found))
+    pub(super) fn stale_warnings(&self, cx: &ToolContext) -> impl Iterator<Item = String> {
+        self.seen.iter().filter_map(|(path, found)| stale_warning(cx, path, found))
     }
 }
 
-fn stale(cx: &ToolContext, path: &Path, found: &Original) -> Option<String> {
-    let standing = known::standing(cx, path, || found.hash());
-    let Standing::Changed { by, .. } = standing else { return None };
+fn stale_warning(cx: &ToolContext, path: &Path, found: &OriginalFile) -> Option<String> {
+    let standing = seen_files::version_knowledge(cx, path, || found.hash());
+    let VersionKnowledge::Changed { by, .. } = standing else { return None };
     let who = by.map(|by| format!(" (task '{}' wrote it at {})", by.task_id, by.at));
     Some(format!(
         "{} has changed since you last saw it{}; the change was made in the current version.",
-        show(path),
+        display_path(path),
         who.unwrap_or_default()
     ))
 }

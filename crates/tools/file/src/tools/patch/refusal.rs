@@ -13,19 +13,19 @@ use hermes_text::{NotTextReason, SpliceError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::manners;
-use crate::astray;
-use crate::known::{self, Hash};
+use super::format_hints;
+use crate::path_recovery;
+use crate::seen_files::{self, FileHash};
 use crate::missing::{self, explain_missing};
-use crate::spelling::{shorten, show};
+use crate::path_text::{display_relative, display_path};
 
 /// Places whose text is shown, of those that fit and of those that are as near;
 /// lines around each at least, lines of each at most, and characters of a line.
-const SHOWN: usize = 8;
-const AS_NEAR: usize = 3;
-const AROUND: usize = 2;
-const LONGEST: usize = 18;
-const WIDEST: usize = 200;
+const MAX_SHOWN_PLACES: usize = 8;
+const MAX_NEAR_PLACES: usize = 3;
+const CONTEXT_LINES: usize = 2;
+const MAX_EXCERPT_LINES: usize = 18;
+const MAX_LINE_CHARS: usize = 200;
 
 /// The old text of a replacement was not found, or not only once.
 pub(super) fn mismatch(
@@ -35,7 +35,7 @@ pub(super) fn mismatch(
     mismatch: ReplaceError,
     hash: Option<String>,
 ) -> ToolError {
-    let shown = show(path);
+    let shown = display_path(path);
     let error = match mismatch {
         ReplaceError::EmptyOld => return empty_old(path, text.is_empty()),
         ReplaceError::Identical => {
@@ -51,18 +51,18 @@ pub(super) fn mismatch(
         ReplaceError::NotFound => {
             let wanted = WantedText { old: request.old, new: request.new };
             let mut told = explain_mismatch(text, &wanted);
-            let relaxed = relaxed(text, request);
+            let relaxed = relaxed_match(text, request);
             if let Some((lines, _)) = &relaxed {
                 told.nearest = Some(show_exactly(text, request.old, *lines));
             }
-            let error = absent(format!("old_string is not in {shown}"), text, &told);
+            let error = not_found(format!("old_string is not in {shown}"), text, &told);
             match relaxed {
                 Some((_, hint)) => error.with_hint(hint),
                 None => error,
             }
         }
-        ReplaceError::Ambiguous { strategy, places, more } => several(
-            format!("old_string is in {} places of {shown}", counted(places.len(), more)),
+        ReplaceError::Ambiguous { strategy, places, more } => ambiguous(
+            format!("old_string is in {} places of {shown}", count_text(places.len(), more)),
             "Add lines around it, copied from one of the places, until it fits only there; or \
                 set replace_all=true for all of them.",
             text,
@@ -77,7 +77,7 @@ pub(super) fn mismatch(
             error
                 .with_hint(reason)
                 .with("strategy", strategy.name())
-                .with("places", excerpts(text, &[lines], SHOWN))
+                .with("places", excerpts(text, &[lines], MAX_SHOWN_PLACES))
         }
         ReplaceError::TooMany => {
             ToolError::limit(format!("old_string is in more than a million places of {shown}"))
@@ -89,7 +89,7 @@ pub(super) fn mismatch(
 }
 
 /// What a strict request would find if it were not strict: where, and a hint.
-fn relaxed(text: &str, request: &ReplaceRequest<'_>) -> Option<(LineSpan, String)> {
+fn relaxed_match(text: &str, request: &ReplaceRequest<'_>) -> Option<(LineSpan, String)> {
     if request.strictness != MatchStrictness::Strict {
         return None;
     }
@@ -102,7 +102,7 @@ fn relaxed(text: &str, request: &ReplaceRequest<'_>) -> Option<(LineSpan, String
 }
 
 /// A hunk does not fit.
-pub(super) fn misfit(
+pub(super) fn hunk_mismatch(
     path: &Path,
     text: &str,
     hunks: &[PatchHunk],
@@ -111,36 +111,36 @@ pub(super) fn misfit(
 ) -> ToolError {
     let text = failure.text.as_deref().unwrap_or(text);
     let hunk = hunks.get(failure.hunk);
-    let part = manners::part(format);
+    let part = format_hints::part_name(format);
     let name = if hunks.len() == 1 {
-        format!("The {part} for {}", show(path))
+        format!("The {part} for {}", display_path(path))
     } else {
-        format!("The {part} for {} ({} of {})", show(path), failure.hunk + 1, hunks.len())
+        format!("The {part} for {} ({} of {})", display_path(path), failure.hunk + 1, hunks.len())
     };
     let error = match &failure.error {
         HunkError::NotFound => {
             let old = hunk.map(PatchHunk::old_text).unwrap_or_default();
             let new = hunk.map(PatchHunk::new_text).unwrap_or_default();
             let mut told = explain_mismatch(text, &WantedText { old: &old, new: &new });
-            if hunk.is_some_and(|hunk| lacks_marks(text, hunk)) {
-                told.notes = vec![UNMARKED.to_owned()];
+            if hunk.is_some_and(|hunk| lacks_context_marks(text, hunk)) {
+                told.notes = vec![UNMARKED_CONTEXT_HINT.to_owned()];
             }
-            if let Some(lines) = hunk.and_then(|hunk| before_the_end(text, hunk)) {
+            if let Some(lines) = hunk.and_then(|hunk| match_before_end(text, hunk)) {
                 told.notes = vec![format!(
                     "It fits at {lines}, but `\\ No newline at end of file` says that the file \
                         ends there: leave that line out if it does not."
                 )];
             }
-            absent(format!("{name} fits nowhere"), text, &told)
+            not_found(format!("{name} fits nowhere"), text, &told)
         }
-        HunkError::Ambiguous { strategy, places, more } => several(
-            format!("{name} fits in {} places", counted(places.len(), *more)),
-            manners::choose(format),
+        HunkError::Ambiguous { strategy, places, more } => ambiguous(
+            format!("{name} fits in {} places", count_text(places.len(), *more)),
+            format_hints::disambiguation_hint(format),
             text,
             places,
         )
         .with("strategy", strategy.name()),
-        HunkError::NotAtHint { hint, hinted, places } => several(
+        HunkError::NotAtHint { hint, hinted, places } => ambiguous(
             format!("{name} fits only outside of where its hint '{hint}' leads"),
             "Correct the hint, or the lines of the hunk.",
             text,
@@ -151,13 +151,13 @@ pub(super) fn misfit(
             "{name} only adds lines and does not say \
             where"
         ))
-        .with_hint(manners::anchor(format)),
+        .with_hint(format_hints::anchor_hint(format)),
         HunkError::HintNotFound { hint } => {
             let told = explain_mismatch(text, &WantedText { old: hint, new: "" });
             let what = format!("{name} adds lines behind '{hint}', which is not in the file");
-            absent(what, text, &told)
+            not_found(what, text, &told)
         }
-        HunkError::HintAmbiguous { hint, places } => several(
+        HunkError::HintAmbiguous { hint, places } => ambiguous(
             format!("{name} adds lines behind '{hint}', which is in several places"),
             "Give a hint that is there only once, nested hints (`@@ class`, then `@@ def`), or \
                 context lines.",
@@ -167,7 +167,7 @@ pub(super) fn misfit(
         HunkError::Unclear { lines, reason } => {
             ToolError::invalid(format!("{name} fits at {lines}, but what to write is not clear"))
                 .with_hint(reason.clone())
-                .with("places", excerpts(text, &[*lines], SHOWN))
+                .with("places", excerpts(text, &[*lines], MAX_SHOWN_PLACES))
         }
         HunkError::Overlap { lines } => {
             ToolError::invalid(format!("{name} changes lines that another changes ({lines})"))
@@ -182,11 +182,11 @@ pub(super) fn misfit(
     if hunks.len() > 1 { error.with("hunk", failure.hunk + 1) } else { error }
 }
 
-const UNMARKED: &str = "The lines that stay lack their mark: put one more space in front of each, \
+const UNMARKED_CONTEXT_HINT: &str = "The lines that stay lack their mark: put one more space in front of each, \
     before its own indentation.";
 
 /// Whether a hunk would fit if the lines that stay had a space in front.
-fn lacks_marks(text: &str, hunk: &PatchHunk) -> bool {
+fn lacks_context_marks(text: &str, hunk: &PatchHunk) -> bool {
     let mut marked = hunk.clone();
     let stay = marked.lines.iter_mut().filter(|line| line.role == LineRole::Context);
     stay.filter(|line| !line.text.is_empty()).for_each(|line| line.text.insert(0, ' '));
@@ -194,13 +194,13 @@ fn lacks_marks(text: &str, hunk: &PatchHunk) -> bool {
 }
 
 /// Where a hunk would fit that is said to be at the end of the file.
-fn before_the_end(text: &str, hunk: &PatchHunk) -> Option<LineSpan> {
+fn match_before_end(text: &str, hunk: &PatchHunk) -> Option<LineSpan> {
     let free = PatchHunk { final_newline: None, no_newline_at_end: false, ..hunk.clone() };
     let made = (free != *hunk).then(|| apply_hunks(text, &[free], MatchStrictness::Relaxed).ok())??;
     Some(made.placed.first()?.before)
 }
 
-fn counted(places: usize, more: bool) -> String {
+fn count_text(places: usize, more: bool) -> String {
     if more { format!("more than {places}") } else { places.to_string() }
 }
 
@@ -211,12 +211,12 @@ pub(super) fn with_hash(error: ToolError, hash: Option<String>) -> ToolError {
     }
 }
 
-fn value(of: &impl Serialize) -> Value {
+fn to_value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or_default()
 }
 
 /// What is nowhere, with what comes nearest.
-fn absent(what: String, text: &str, told: &MismatchExplanation) -> ToolError {
+fn not_found(what: String, text: &str, told: &MismatchExplanation) -> ToolError {
     let mut said = told.notes.clone();
     if let Some(lines) = told.already_applied {
         let note = format!("The new text is there already ({lines}): the change seems to be made.");
@@ -230,8 +230,8 @@ fn absent(what: String, text: &str, told: &MismatchExplanation) -> ToolError {
             }
         }
         None if !said.is_empty() => {}
-        None if told.too_large => said.push(TOO_LARGE.to_owned()),
-        None => said.push(UNLIKE.to_owned()),
+        None if told.too_large => said.push(TOO_LARGE_HINT.to_owned()),
+        None => said.push(NO_SIMILAR_HINT.to_owned()),
     }
     let mut error = ToolError::not_found(what).with_hint(said.join(" "));
     if told.already_applied.is_some() {
@@ -247,15 +247,15 @@ fn absent(what: String, text: &str, told: &MismatchExplanation) -> ToolError {
             }),
         );
         if !nearest.others.is_empty() {
-            error = error.with("as_near", excerpts(text, &nearest.others, AS_NEAR));
+            error = error.with("as_near", excerpts(text, &nearest.others, MAX_NEAR_PLACES));
         }
     }
     error
 }
 
-const TOO_LARGE: &str = "The file is too large to look for similar text. Find the place with \
+const TOO_LARGE_HINT: &str = "The file is too large to look for similar text. Find the place with \
     search_files, read it, and copy the text without the line numbers.";
-const UNLIKE: &str = "Nothing in the file is like it. Read the file, and copy the text from it \
+const NO_SIMILAR_HINT: &str = "Nothing in the file is like it. Read the file, and copy the text from it \
     without the line numbers.";
 
 /// What to do with the nearest text, in a sentence or two.
@@ -286,8 +286,8 @@ fn how_to_copy(nearest: &NearestBlock) -> String {
     said
 }
 
-fn several(what: String, hint: &str, text: &str, places: &[LineSpan]) -> ToolError {
-    ToolError::invalid(what).with_hint(hint).with("places", excerpts(text, places, SHOWN))
+fn ambiguous(what: String, hint: &str, text: &str, places: &[LineSpan]) -> ToolError {
+    ToolError::invalid(what).with_hint(hint).with("places", excerpts(text, places, MAX_SHOWN_PLACES))
 }
 
 fn ranges(places: &[LineSpan]) -> Value {
@@ -300,7 +300,7 @@ fn excerpts(text: &str, places: &[LineSpan], most: usize) -> Value {
     let lines: Vec<&str> = hermes_text::lines(text).collect();
     let (shown, others) = places.split_at(places.len().min(most));
     let shown = shown.iter().zip(unique_contexts(text, shown)).map(|(place, alone)| {
-        let range = value(&[place.first, place.last]);
+        let range = to_value(&[place.first, place.last]);
         let context = excerpt(&lines, *place, alone);
         if alone.is_unique {
             json!({"lines": range, "context": context})
@@ -314,9 +314,9 @@ fn excerpts(text: &str, places: &[LineSpan], most: usize) -> Value {
 
 /// A place and some lines around it. The middle of a long one is left out.
 fn excerpt(lines: &[&str], place: LineSpan, alone: UniqueContext) -> String {
-    let from = alone.lines.first.min(place.first.saturating_sub(AROUND)).max(1);
-    let to = alone.lines.last.max(place.last + AROUND).min(lines.len());
-    let gap = place.first + LONGEST..place.last;
+    let from = alone.lines.first.min(place.first.saturating_sub(CONTEXT_LINES)).max(1);
+    let to = alone.lines.last.max(place.last + CONTEXT_LINES).min(lines.len());
+    let gap = place.first + MAX_EXCERPT_LINES..place.last;
     let mut shown = Vec::new();
     for number in from..=to {
         if gap.contains(&number) {
@@ -326,16 +326,16 @@ fn excerpt(lines: &[&str], place: LineSpan, alone: UniqueContext) -> String {
             continue;
         }
         let line = lines.get(number - 1).copied().unwrap_or_default();
-        shown.push(format!("{number}|{}", line.chars().take(WIDEST).collect::<String>()));
+        shown.push(format!("{number}|{}", line.chars().take(MAX_LINE_CHARS).collect::<String>()));
     }
     shown.join("\n")
 }
 
 /// There is no such file.
 pub(super) fn missing(path: &Path, cx: &ToolContext) -> ToolError {
-    let error = explain_missing(missing::Wanted::File, path, cx);
-    let Some(meant) = astray::meant(path, cx) else { return error };
-    let meant = shorten(&meant, &cx.working_dir);
+    let error = explain_missing(missing::MissingKind::File, path, cx);
+    let Some(meant) = path_recovery::intended_file(path, cx) else { return error };
+    let meant = display_relative(&meant, &cx.working_dir);
     error
         .with_hint(format!(
             "'{meant}' exists: name files by their path from the working folder, or absolutely."
@@ -352,7 +352,7 @@ pub(super) fn empty_old(path: &Path, empty_file: bool) -> ToolError {
     };
     ToolError::invalid(format!(
         "old_string is empty, so there is nothing to replace in {}",
-        show(path)
+        display_path(path)
     ))
     .with_hint(hint)
 }
@@ -368,17 +368,17 @@ pub(super) fn no_change() -> ToolError {
 
 /// What would come where a file is already.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Onto {
+pub(super) enum IncomingFile {
     New,
     Moved,
 }
 
-pub(super) fn occupied(path: &Path, what: Onto, format: Option<PatchFormat>) -> ToolError {
+pub(super) fn occupied(path: &Path, what: IncomingFile, format: Option<PatchFormat>) -> ToolError {
     let (what, hint) = match what {
-        Onto::New => manners::new_file(format),
-        Onto::Moved => ("move", "Choose another name, or delete the file first."),
+        IncomingFile::New => format_hints::new_file_wording(format),
+        IncomingFile::Moved => ("move", "Choose another name, or delete the file first."),
     };
-    ToolError::conflict(format!("{} exists already, so {what} is refused", show(path)))
+    ToolError::conflict(format!("{} exists already, so {what} is refused", display_path(path)))
         .with_hint(hint)
 }
 
@@ -386,8 +386,8 @@ pub(super) fn occupied(path: &Path, what: Onto, format: Option<PatchFormat>) -> 
 pub(super) fn below_file(path: &Path, file: &Path) -> ToolError {
     ToolError::invalid(format!(
         "The patch makes {} a file, so there is no folder for {}",
-        show(file),
-        show(path)
+        display_path(file),
+        display_path(path)
     ))
     .with_hint("Choose another name for one of them.")
 }
@@ -397,14 +397,14 @@ pub(super) fn in_place_of_file(path: &Path, file: &Path) -> ToolError {
     ToolError::invalid(format!(
         "{} cannot be made by the patch that takes {} away: its folder can only be made once the \
          file is gone",
-        show(path),
-        show(file)
+        display_path(path),
+        display_path(file)
     ))
     .with_hint("Make two calls: delete or move the file, then add what is below its name.")
 }
 
 pub(super) fn other_content(path: &Path) -> ToolError {
-    ToolError::conflict(format!("{} is not what the patch would delete", show(path))).with_hint(
+    ToolError::conflict(format!("{} is not what the patch would delete", display_path(path))).with_hint(
         "The lines of the deletion must be the whole file. Read it; a V4A patch with `*** Delete \
             File:` deletes it whatever it holds.",
     )
@@ -412,7 +412,7 @@ pub(super) fn other_content(path: &Path) -> ToolError {
 
 /// The patch deletes an empty file, and this one is not.
 pub(super) fn not_empty(path: &Path, text: &str) -> ToolError {
-    let shown = show(path);
+    let shown = display_path(path);
     ToolError::conflict(format!(
         "{shown} is not empty ({} bytes), and the patch deletes an empty file",
         text.len()
@@ -426,8 +426,8 @@ pub(super) fn not_empty(path: &Path, text: &str) -> ToolError {
 pub(super) fn same_file(path: &Path, other: &Path) -> ToolError {
     ToolError::invalid(format!(
         "{} and {} are the same file: one leads to the other by a symbolic link",
-        show(path),
-        show(other)
+        display_path(path),
+        display_path(other)
     ))
     .with_hint("Put all changes of the file under one of its names.")
 }
@@ -437,7 +437,7 @@ pub(super) fn link_twice(path: &Path) -> ToolError {
     ToolError::invalid(format!(
         "{} is a symbolic link, and the patch deletes or moves it and does something else by \
             that name",
-        show(path)
+        display_path(path)
     ))
     .with_hint(
         "Name the target to change the file. Delete or move the link in a call of its own, \
@@ -449,8 +449,8 @@ pub(super) fn link_twice(path: &Path) -> ToolError {
 pub(super) fn moved_link(path: &Path, target: &Path) -> ToolError {
     ToolError::invalid(format!(
         "{} is a symbolic link to '{}': moving it moves the link, so the hunks have no file",
-        show(path),
-        show(target)
+        display_path(path),
+        display_path(target)
     ))
     .with_hint("Change and move the target, or move the link without hunks.")
 }
@@ -458,20 +458,20 @@ pub(super) fn moved_link(path: &Path, target: &Path) -> ToolError {
 pub(super) fn another_version(
     cx: &ToolContext,
     path: &Path,
-    expected: &Hash,
-    found: Option<&Hash>,
+    expected: &FileHash,
+    found: Option<&FileHash>,
 ) -> ToolError {
     let Some(found) = found else {
         return ToolError::conflict(format!(
             "{} does not exist, so it does not have the hash {expected}",
-            show(path)
+            display_path(path)
         ));
     };
-    let by = known::other_writer(cx, path, || found);
+    let by = seen_files::other_writer(cx, path, || found);
     let who = by.as_ref().map(|by| format!(": task '{}' wrote it at {}", by.task_id, by.at));
     let message = format!(
         "{} is another version than the one that was expected{}",
-        show(path),
+        display_path(path),
         who.unwrap_or_default()
     );
     let error = ToolError::conflict(message)
@@ -479,13 +479,13 @@ pub(super) fn another_version(
         .with("expected_hash", expected.to_string())
         .with("current_hash", found.to_string());
     match by {
-        Some(by) => error.with("written_by", value(&by)),
+        Some(by) => error.with("written_by", to_value(&by)),
         None => error,
     }
 }
 
 pub(super) fn not_text(path: &Path, reason: NotTextReason) -> ToolError {
-    ToolError::invalid(format!("{} cannot be patched. {reason}", show(path)))
+    ToolError::invalid(format!("{} cannot be patched. {reason}", display_path(path)))
         .with("binary", matches!(reason, NotTextReason::Binary { .. }))
         .with_hint(
             "Only text can be patched. If it is text, name its encoding, such as \
@@ -495,7 +495,7 @@ pub(super) fn not_text(path: &Path, reason: NotTextReason) -> ToolError {
 
 /// The file's encoding lacks a character of the new text.
 pub(super) fn unencodable(path: &Path, what: &UnencodableChar) -> ToolError {
-    ToolError::invalid(format!("{} was not changed. In the new text, {what}", show(path)))
+    ToolError::invalid(format!("{} was not changed. In the new text, {what}", display_path(path)))
         .with("encoding", what.encoding)
         .with("offset", what.offset)
         .with("character", what.character.to_string())
@@ -506,12 +506,12 @@ pub(super) fn unencodable(path: &Path, what: &UnencodableChar) -> ToolError {
 }
 
 /// The edits cannot be written in the file's encoding.
-pub(super) fn splice(path: &Path, error: &SpliceError) -> ToolError {
+pub(super) fn splice_error(path: &Path, error: &SpliceError) -> ToolError {
     let kind = match error {
         SpliceError::OutOfOrder { .. } | SpliceError::OutOfBounds { .. } => ErrorKind::Internal,
         _ => ErrorKind::InvalidArguments,
     };
-    let refused = ToolError::new(kind, format!("{} was not changed. {error}", show(path)));
+    let refused = ToolError::new(kind, format!("{} was not changed. {error}", display_path(path)));
     match error {
         SpliceError::Unencodable { what, .. } => unencodable(path, what),
         SpliceError::Damaged { offset, encoding, .. } => refused
@@ -533,7 +533,7 @@ pub(super) fn too_long() -> ToolError {
 fn too_repetitive(path: &Path) -> ToolError {
     ToolError::limit(format!(
         "{} repeats itself so much that the place cannot be found",
-        show(path)
+        display_path(path)
     ))
     .with_hint(
         "Give a part of the old text that is rare in the file, or write the file with write_file.",

@@ -8,24 +8,24 @@ use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions, close_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::outcome::{Fate, Outcome, Spot, Turned};
-use super::request::Plan;
-use crate::change::Done;
-use crate::known::Hash;
-use crate::lint::{self, Lint};
-use crate::spelling::{header, show};
+use super::outcome::{FileFate, PatchOutcome, ChangedSpot, PatchedFile};
+use super::request::PatchPlan;
+use crate::change::AppliedChange;
+use crate::seen_files::FileHash;
+use crate::lint::{self, LintReport};
+use crate::path_text::{diff_header, display_path};
 
 /// Bytes of the diff, in an answer and when it was asked for.
-const DIFF: usize = 8_000;
-const WHOLE_DIFF: usize = 60_000;
+const MAX_DIFF_BYTES: usize = 8_000;
+const MAX_DRY_RUN_DIFF_BYTES: usize = 60_000;
 /// Characters of a line of it.
-const LINE: usize = 1_000;
+const MAX_LINE_CHARS: usize = 1_000;
 /// Longer texts are not compared.
-const LONGEST: usize = 64 << 20;
+const MAX_COMPARED_BYTES: usize = 64 << 20;
 /// How long all diffs may take.
-const EFFORT: Duration = Duration::from_millis(500);
+const DIFF_TIME_LIMIT: Duration = Duration::from_millis(500);
 /// Places that are listed.
-const PLACES: usize = 100;
+const MAX_PLACES: usize = 100;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Output {
@@ -46,7 +46,7 @@ pub(crate) struct Output {
     changes: usize,
     /// Lines of each place, before and after; `[n, n-1]` is none, before line n.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    line_ranges: Vec<Place>,
+    line_ranges: Vec<ChangedRange>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files_modified: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -54,10 +54,10 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files_deleted: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    files_moved: Vec<Moved>,
+    files_moved: Vec<MovedFile>,
     /// The versions that are there now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    hashes: Vec<Version>,
+    hashes: Vec<FileVersion>,
     /// The only file.
     #[serde(skip_serializing_if = "Option::is_none")]
     resolved_path: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dirs_created: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    lint: Vec<Checked>,
+    lint: Vec<FileLint>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_kept: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +75,7 @@ pub(crate) struct Output {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Place {
+struct ChangedRange {
     /// Left out where there is only one file.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
@@ -85,22 +85,22 @@ struct Place {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Moved {
+struct MovedFile {
     from: String,
     to: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Version {
+struct FileVersion {
     path: String,
     hash: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Checked {
+struct FileLint {
     path: String,
     #[serde(flatten)]
-    found: Lint,
+    found: LintReport,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -114,39 +114,39 @@ fn is_zero(value: &usize) -> bool {
 impl Output {
     /// What a call does, before it is done.
     pub(super) fn describe(
-        outcome: &Outcome,
-        plan: &Plan,
-        hashes: &[Option<Hash>],
+        outcome: &PatchOutcome,
+        plan: &PatchPlan,
+        hashes: &[Option<FileHash>],
         dry_run: bool,
         cx: &ToolContext,
     ) -> Self {
         let single = match outcome.files.as_slice() {
-            [file] => Some(show(&file.place())),
+            [file] => Some(display_path(&file.written_path())),
             _ => None,
         };
-        let place = |spot: &Spot| Place {
-            path: single.is_none().then(|| show(&spot.path)),
+        let place = |spot: &ChangedSpot| ChangedRange {
+            path: single.is_none().then(|| display_path(&spot.path)),
             strategy: spot.strategy.name(),
             before: [spot.before.first, spot.before.last],
             after: [spot.after.first, spot.after.last],
         };
         let strategy = outcome.spots.iter().map(|spot| spot.strategy).max();
-        let of = |wanted: Fate| {
+        let of = |wanted: FileFate| {
             let files = outcome.files.iter().filter(move |file| file.fate == wanted);
-            files.map(|file| show(&file.place())).collect::<Vec<String>>()
+            files.map(|file| display_path(&file.written_path())).collect::<Vec<String>>()
         };
         let moved = outcome.files.iter().filter_map(|file| match &file.fate {
-            Fate::Moved(from) => Some(Moved { from: show(from), to: show(&file.path) }),
+            FileFate::Moved(from) => Some(MovedFile { from: display_path(from), to: display_path(&file.path) }),
             _ => None,
         });
-        let version = |file: &Turned| {
+        let version = |file: &PatchedFile| {
             let hash = outcome.version(file, hashes)?.to_string();
-            Some(Version { path: show(&file.path), hash })
+            Some(FileVersion { path: display_path(&file.path), hash })
         };
         let (diff, diff_left_out) =
-            diffs(&outcome.files, if dry_run { WHOLE_DIFF } else { DIFF }, cx);
+            unified_diffs(&outcome.files, if dry_run { MAX_DRY_RUN_DIFF_BYTES } else { MAX_DIFF_BYTES }, cx);
         let mut warnings = plan.warnings.clone();
-        warnings.extend(outcome.stale(cx));
+        warnings.extend(outcome.stale_warnings(cx));
         warnings.extend_from_slice(&outcome.warnings);
         warnings.dedup();
         Self {
@@ -156,46 +156,46 @@ impl Output {
             format: plan.format.map(hermes_text::patch_formats::PatchFormat::name),
             diff,
             diff_left_out,
-            changes: outcome.spots.len() + outcome.files.iter().filter(|f| f.is_turned()).count(),
-            line_ranges: outcome.spots.iter().take(PLACES).map(place).collect(),
-            files_modified: of(Fate::Modified),
-            files_created: of(Fate::Created),
-            files_deleted: of(Fate::Deleted),
+            changes: outcome.spots.len() + outcome.files.iter().filter(|f| f.is_changed_as_whole()).count(),
+            line_ranges: outcome.spots.iter().take(MAX_PLACES).map(place).collect(),
+            files_modified: of(FileFate::Modified),
+            files_created: of(FileFate::Created),
+            files_deleted: of(FileFate::Deleted),
             files_moved: moved.collect(),
             hashes: outcome.files.iter().filter_map(version).collect(),
             resolved_path: single,
             verified: None,
             dirs_created: Vec::new(),
-            lint: outcome.files.iter().filter_map(checked).collect(),
+            lint: outcome.files.iter().filter_map(lint_file).collect(),
             not_kept: Vec::new(),
             warnings,
         }
     }
 
     /// The same, once it is done.
-    pub(super) fn written(mut self, done: &[Done]) -> Self {
+    pub(super) fn with_written(mut self, done: &[AppliedChange]) -> Self {
         self.verified = Some(true);
-        let folders = done.iter().flat_map(|done| &done.made_folders);
-        self.dirs_created = folders.map(|folder| show(folder)).collect();
-        self.not_kept = done.iter().flat_map(|done| done.lost.clone()).collect();
+        let folders = done.iter().flat_map(|done| &done.created_dirs);
+        self.dirs_created = folders.map(|folder| display_path(folder)).collect();
+        self.not_kept = done.iter().flat_map(|done| done.not_kept.clone()).collect();
         self
     }
 }
 
 /// Syntax errors that a change brings in.
-fn checked(file: &Turned) -> Option<Checked> {
+fn lint_file(file: &PatchedFile) -> Option<FileLint> {
     let found = lint::check(&file.path, file.old.as_deref(), file.new.as_deref()?)?;
-    Some(Checked { path: show(&file.path), found })
+    Some(FileLint { path: display_path(&file.path), found })
 }
 
 /// What git would say of a mode that changes.
-fn mode(file: &Turned, old_name: &str, new_name: &str) -> String {
-    let Some(runs) = file.runs else { return String::new() };
+fn mode_diff(file: &PatchedFile, old_name: &str, new_name: &str) -> String {
+    let Some(runs) = file.is_executable else { return String::new() };
     let (old, new) = if runs { ("100644", "100755") } else { ("100755", "100644") };
     match &file.fate {
-        Fate::Created => format!("diff --git {old_name} {new_name}\nnew file mode {new}\n"),
+        FileFate::Created => format!("diff --git {old_name} {new_name}\nnew file mode {new}\n"),
         // Its names are there.
-        Fate::Moved(_) => format!("old mode {old}\nnew mode {new}\n"),
+        FileFate::Moved(_) => format!("old mode {old}\nnew mode {new}\n"),
         _ => {
             format!("diff --git {old_name} {new_name}\nold mode {old}\nnew mode {new}\n")
         }
@@ -203,17 +203,17 @@ fn mode(file: &Turned, old_name: &str, new_name: &str) -> String {
 }
 
 /// The unified diffs of all files, within bounds; and how much did not fit.
-fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
+fn unified_diffs(files: &[PatchedFile], limit: usize, cx: &ToolContext) -> (String, usize) {
     let mut text = String::new();
     let mut left_out = 0;
-    let name = |side: &str, path: &Path| header(side, path, &cx.working_dir);
+    let name = |side: &str, path: &Path| diff_header(side, path, &cx.working_dir);
     for file in files {
         let (old, new) = (file.old.as_deref(), file.new.as_deref());
         let (old_name, new_name) = match &file.fate {
-            Fate::Modified => (name("a/", &file.path), name("b/", &file.path)),
-            Fate::Created => ("/dev/null".to_owned(), name("b/", &file.path)),
-            Fate::Deleted => (name("a/", &file.path), "/dev/null".to_owned()),
-            Fate::Moved(from) => {
+            FileFate::Modified => (name("a/", &file.path), name("b/", &file.path)),
+            FileFate::Created => ("/dev/null".to_owned(), name("b/", &file.path)),
+            FileFate::Deleted => (name("a/", &file.path), "/dev/null".to_owned()),
+            FileFate::Moved(from) => {
                 let (old, new) = (name("a/", from), name("b/", &file.path));
                 let (from, to) = (name("", from), name("", &file.path));
                 text.push_str(&format!("diff --git {old} {new}\n"));
@@ -222,9 +222,9 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
             }
         };
         // Both of its names are that of the file, also where it is new.
-        let heading = mode(file, &name("a/", &file.path), &name("b/", &file.path));
+        let heading = mode_diff(file, &name("a/", &file.path), &name("b/", &file.path));
         // An empty file that comes or goes has no lines to tell of it.
-        let is_new = matches!(file.fate, Fate::Created);
+        let is_new = matches!(file.fate, FileFate::Created);
         if heading.is_empty() && old.or(new) == Some("") && (is_new || new.is_none()) {
             let (old, new) = (name("a/", &file.path), name("b/", &file.path));
             let what = if is_new { "new" } else { "deleted" };
@@ -232,17 +232,17 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
         }
         text.push_str(&heading);
         let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-        if old.len().max(new.len()) > LONGEST {
+        if old.len().max(new.len()) > MAX_COMPARED_BYTES {
             left_out += 1;
             continue;
         }
-        let effort = EFFORT / u32::try_from(files.len()).unwrap_or(u32::MAX);
+        let effort = DIFF_TIME_LIMIT / u32::try_from(files.len()).unwrap_or(u32::MAX);
         let diff = TextDiff::new(old, new, &DiffOptions { time_limit: effort, ..DiffOptions::default() });
         let room = limit.saturating_sub(text.len());
         let (old_name, new_name) = (close_name(old_name), close_name(new_name));
         let layout = DiffLayout {
             limit: room,
-            line_limit: LINE,
+            line_limit: MAX_LINE_CHARS,
             is_quoted: true,
             ..DiffLayout::full(&old_name, &new_name)
         };

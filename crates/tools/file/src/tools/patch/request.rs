@@ -8,13 +8,13 @@ use hermes_core::{ToolError, WorkingDir};
 use hermes_text::patch_formats::{PatchFormat, PatchOperation, parse_patch_with};
 use hermes_text::matching::PatchHunk;
 
-use super::{Args, Mode, manners};
-use crate::spelling::resolve;
+use super::{Args, PatchMode, format_hints};
+use crate::path_text::resolve;
 
 /// Everything that a call does, in order.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) steps: Vec<Step>,
+pub(super) struct PatchPlan {
+    pub(super) steps: Vec<PatchStep>,
     /// The files that shall be programs when all is done, or none.
     pub(super) programs: Vec<(PathBuf, bool)>,
     /// None in replace mode.
@@ -25,7 +25,7 @@ pub(super) struct Plan {
 
 /// One change. Paths are absolute.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum PatchStep {
     Replace { path: PathBuf, old: String, new: String, all: bool },
     Add { path: PathBuf, text: String },
     Update { path: PathBuf, hunks: Vec<PatchHunk>, to: Option<PathBuf> },
@@ -34,13 +34,13 @@ pub(super) enum Step {
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Touch {
+pub(super) enum FileTouch {
     Read,
     Write,
     Delete,
 }
 
-impl Step {
+impl PatchStep {
     /// The file that it is about.
     pub(super) fn path(&self) -> &Path {
         match self {
@@ -52,14 +52,14 @@ impl Step {
     }
 }
 
-impl Plan {
-    pub(super) fn of(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
+impl PatchPlan {
+    pub(super) fn from_args(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         // Models fill in what they do not use with empty texts.
         let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let by_patch = match (args.mode, filled(&args.patch), filled(&args.old_string)) {
-            (Some(Mode::Patch), true, _) | (_, true, false) => true,
-            (Some(Mode::Replace), ..) | (_, false, true) => false,
-            (Some(Mode::Patch), false, false) => {
+            (Some(PatchMode::Patch), true, _) | (_, true, false) => true,
+            (Some(PatchMode::Replace), ..) | (_, false, true) => false,
+            (Some(PatchMode::Patch), false, false) => {
                 return Err(ToolError::invalid("patch mode needs the patch argument").with_hint(
                     "Give a V4A patch, a unified diff or SEARCH/REPLACE blocks as `patch`.",
                 ));
@@ -70,10 +70,10 @@ impl Plan {
             }
             (None, false, false) => false,
         };
-        if by_patch { Self::of_patch(args, at) } else { Self::of_replace(args, at) }
+        if by_patch { Self::from_patch_args(args, at) } else { Self::from_replace_args(args, at) }
     }
 
-    fn of_replace(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
+    fn from_replace_args(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let needed = |what: &str| {
             ToolError::invalid(format!("{what} is missing")).with_hint(
                 "Replacing needs path, old_string and new_string; a patch goes into \
@@ -84,12 +84,12 @@ impl Plan {
         let path = path.ok_or_else(|| needed("path"))?;
         let old = args.old_string.clone().ok_or_else(|| needed("old_string"))?;
         let new = args.new_string.clone().ok_or_else(|| needed("new_string"))?;
-        let path = file(at, path)?;
-        let step = Step::Replace { path, old, new, all: args.replace_all };
+        let path = resolve_file(at, path)?;
+        let step = PatchStep::Replace { path, old, new, all: args.replace_all };
         Ok(Self { steps: vec![step], programs: Vec::new(), format: None, warnings: Vec::new() })
     }
 
-    fn of_patch(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
+    fn from_patch_args(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let text = args.patch.as_deref().unwrap_or_default();
         let path = args.path.as_deref().filter(|path| !path.is_empty());
         // A header often has only the end of the path.
@@ -98,7 +98,7 @@ impl Plan {
             _ => name.to_owned(),
         };
         let is_there = |name: &str| {
-            !climbs(name) && std::fs::symlink_metadata(resolve(at, &meant(name))).is_ok()
+            !has_parent_component(name) && std::fs::symlink_metadata(resolve(at, &meant(name))).is_ok()
         };
         let parsed = parse_patch_with(text, path, &is_there).map_err(|error| {
             let refused = ToolError::invalid(format!("The patch cannot be read: {error}"));
@@ -106,28 +106,28 @@ impl Plan {
                 0 => refused,
                 line => refused.with("line", line),
             };
-            refused.with_hint(error.remedy.unwrap_or(manners::shape(error.format)))
+            refused.with_hint(error.remedy.unwrap_or(format_hints::format_example(error.format)))
         })?;
         let named = |name: &str| {
             // The path argument is the user's own word; a header is not.
-            if climbs(name) && path != Some(name) {
+            if has_parent_component(name) && path != Some(name) {
                 return Err(ToolError::invalid(format!(
                     "The patch names '{name}', which climbs with `..`"
                 ))
                 .with_hint("Name files by their path from the working folder, or absolutely."));
             }
-            file(at, &meant(name))
+            resolve_file(at, &meant(name))
         };
         let mut steps = Vec::with_capacity(parsed.operations.len());
         for operation in parsed.operations {
             steps.push(match operation {
-                PatchOperation::Add { path, text } => Step::Add { path: named(&path)?, text },
-                PatchOperation::Update { path, hunks, to } => Step::Update {
+                PatchOperation::Add { path, text } => PatchStep::Add { path: named(&path)?, text },
+                PatchOperation::Update { path, hunks, to } => PatchStep::Update {
                     path: named(&path)?,
                     hunks,
                     to: to.as_deref().map(named).transpose()?,
                 },
-                PatchOperation::Delete { path, hunks } => Step::Delete { path: named(&path)?, hunks },
+                PatchOperation::Delete { path, hunks } => PatchStep::Delete { path: named(&path)?, hunks },
             });
         }
         let programs = parsed.executables.iter().map(|(path, runs)| Ok((named(path)?, *runs)));
@@ -136,33 +136,33 @@ impl Plan {
     }
 
     /// The files that it touches, and how.
-    pub(super) fn touched(&self) -> BTreeSet<(PathBuf, Touch)> {
+    pub(super) fn touched(&self) -> BTreeSet<(PathBuf, FileTouch)> {
         let mut touched = BTreeSet::new();
-        let mut add = |path: &Path, touches: &[Touch]| {
+        let mut add = |path: &Path, touches: &[FileTouch]| {
             touched.extend(touches.iter().map(|touch| (path.to_path_buf(), *touch)));
         };
         for step in &self.steps {
             match step {
-                Step::Update { path, to: Some(to), .. } => {
-                    add(path, &[Touch::Read, Touch::Delete]);
-                    add(to, &[Touch::Read, Touch::Write]);
+                PatchStep::Update { path, to: Some(to), .. } => {
+                    add(path, &[FileTouch::Read, FileTouch::Delete]);
+                    add(to, &[FileTouch::Read, FileTouch::Write]);
                 }
-                Step::Replace { path, .. } | Step::Add { path, .. } | Step::Update { path, .. } => {
-                    add(path, &[Touch::Read, Touch::Write]);
+                PatchStep::Replace { path, .. } | PatchStep::Add { path, .. } | PatchStep::Update { path, .. } => {
+                    add(path, &[FileTouch::Read, FileTouch::Write]);
                 }
-                Step::Delete { path, .. } => add(path, &[Touch::Read, Touch::Delete]),
+                PatchStep::Delete { path, .. } => add(path, &[FileTouch::Read, FileTouch::Delete]),
             }
         }
         for (path, _) in &self.programs {
-            add(path, &[Touch::Read, Touch::Write]);
+            add(path, &[FileTouch::Read, FileTouch::Write]);
         }
         touched
     }
 
     /// Whether it makes more than one change.
-    pub(super) fn is_several(&self) -> bool {
-        let several = |step: &Step| match step {
-            Step::Update { hunks, .. } => hunks.len() > 1,
+    pub(super) fn has_multiple_changes(&self) -> bool {
+        let several = |step: &PatchStep| match step {
+            PatchStep::Update { hunks, .. } => hunks.len() > 1,
             _ => false,
         };
         self.steps.len() + self.programs.len() > 1 || self.steps.iter().any(several)
@@ -170,11 +170,11 @@ impl Plan {
 
     /// The files that must be there, each once.
     pub(super) fn sources(&self) -> BTreeSet<&Path> {
-        let is_new = |step: &&Step| matches!(step, Step::Add { .. });
+        let is_new = |step: &&PatchStep| matches!(step, PatchStep::Add { .. });
         let is_made =
             |path: &Path| self.steps.iter().any(|step| is_new(&step) && step.path() == path);
         let programs = self.programs.iter().map(|(path, _)| path.as_path());
-        let changed = self.steps.iter().filter(|step| !is_new(step)).map(Step::path);
+        let changed = self.steps.iter().filter(|step| !is_new(step)).map(PatchStep::path);
         changed.chain(programs.filter(|path| !is_made(path))).collect()
     }
 
@@ -187,12 +187,12 @@ impl Plan {
 }
 
 /// Whether a name leads to a folder above.
-fn climbs(name: &str) -> bool {
+fn has_parent_component(name: &str) -> bool {
     Path::new(name).components().any(|part| part == Component::ParentDir)
 }
 
 /// The absolute form of a path, which must be one of a file.
-fn file(at: &WorkingDir, path: &str) -> Result<PathBuf, ToolError> {
+fn resolve_file(at: &WorkingDir, path: &str) -> Result<PathBuf, ToolError> {
     if path.ends_with('/') || path.ends_with("/.") {
         return Err(ToolError::invalid(format!(
             "'{path}' names a folder, for it ends with a slash"

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::page::{Page, Request};
+use super::page::{LinePage, PageRequest};
 
 /// An answer, of one of five shapes.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub(crate) enum Output {
     /// What a file is that lines cannot show.
     Binary(BinaryAnswer),
     /// The caller has seen it.
-    Unchanged(Unchanged),
+    Unchanged(UnchangedAnswer),
     /// The names of variables.
     Names(NamesAnswer),
 }
@@ -58,7 +58,7 @@ pub(crate) struct TextAnswer {
 }
 
 impl TextAnswer {
-    pub(super) fn new(path: String, file_size: u64, page: Page, request: &Request) -> Self {
+    pub(super) fn new(path: String, file_size: u64, page: LinePage, request: &PageRequest) -> Self {
         let ends_open = page.total != Some(0) && page.is_terminated == Some(false);
         Self {
             path,
@@ -81,7 +81,7 @@ impl TextAnswer {
     }
 
     /// Says that it is the text of a document.
-    pub(super) fn is_of(&mut self, document: Option<&'static str>) {
+    pub(super) fn set_document(&mut self, document: Option<&'static str>) {
         self.extracted_document = document;
         if document.is_some() && self.total_lines == Some(0) {
             self.note = Some("The document has no text.".to_owned());
@@ -134,7 +134,7 @@ pub(crate) struct BinaryAnswer {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Unchanged {
+pub(crate) struct UnchangedAnswer {
     pub(super) status: &'static str,
     pub(super) message: &'static str,
     pub(super) path: String,

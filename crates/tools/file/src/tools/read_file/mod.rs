@@ -15,14 +15,14 @@ use serde_json::Value;
 use crate::aliases;
 use crate::blocking::off_thread;
 use crate::charset;
-use crate::content::Content;
+use crate::content::DetectedContent;
 use crate::extraction::extract_text;
 use crate::image;
-use crate::known::{self, Hash, Seen};
-use crate::lines::{Newline, fill};
-use crate::marks;
-use crate::source::Source;
-use crate::spelling;
+use crate::seen_files::{self, FileHash, FileSighting};
+use crate::lines::{NewlineEncoding, fill_buffer};
+use crate::line_index_cache;
+use crate::source::SeekableFile;
+use crate::path_text;
 use crate::unchanged::{self, is_repeat};
 use crate::versions;
 
@@ -31,11 +31,11 @@ mod names;
 mod page;
 mod range;
 
-use answer::{BinaryAnswer, Output, TextAnswer, Unchanged};
-use page::{Page, Request, Text};
+use answer::{BinaryAnswer, Output, TextAnswer, UnchangedAnswer};
+use page::{LinePage, PageRequest, TextDecoding};
 
 /// How much of a file is looked at to tell its format.
-const SAMPLE: usize = 64 * 1024;
+const SAMPLE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct ReadFile;
@@ -86,7 +86,7 @@ impl Tool for ReadFile {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        aliases::of_file(ToolSpec::new("read_file", "file"))
+        aliases::add_file_aliases(ToolSpec::new("read_file", "file"))
             .emoji("📖")
             .description(
                 "Read a text file of any size as numbered lines (`N|text`), a page at a time. \
@@ -152,45 +152,45 @@ impl Tool for ReadFile {
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
-        let path = spelling::resolve(at, &args.path);
+        let path = path_text::resolve(at, &args.path);
         // The second effect tells the policy that no value is shown.
         let names = args.names_only.then(|| Effect::path(Scope::ENV_READ, &path));
         std::iter::once(Effect::path(Scope::FILE_READ, &path)).chain(names).collect()
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = spelling::resolve(&cx.working_dir, &args.path);
+        let path = path_text::resolve(&cx.working_dir, &args.path);
         off_thread(cx, move |cx| read(&args, &path, cx)).await
     }
 }
 
 fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     FileAccess::new(cx).check_trailing_slash(&args.path, path)?;
-    let encoding = args.encoding.as_deref().map(charset::named).transpose()?;
+    let encoding = args.encoding.as_deref().map(charset::parse_encoding).transpose()?;
     let encoding = encoding.map(|(encoding, _)| encoding);
-    let mut source = Source::open(path, cx).inspect_err(|error| {
+    let mut source = SeekableFile::open(path, cx).inspect_err(|error| {
         if error.kind() == ErrorKind::NotFound {
-            known::missed(cx, path);
+            seen_files::record_missing(cx, path);
         }
     })?;
-    let failed = |error: std::io::Error| Source::failed(path, cx, &error);
+    let failed = |error: std::io::Error| SeekableFile::read_error(path, cx, &error);
     if args.names_only {
         return names::read(&mut source, path).map(Output::Names);
     }
-    let mut buffer = vec![0; SAMPLE.min(usize::try_from(source.len()).unwrap_or(SAMPLE))];
-    let sample = fill(&mut source, &mut buffer).map_err(failed)?;
+    let mut buffer = vec![0; SAMPLE_BYTES.min(usize::try_from(source.len()).unwrap_or(SAMPLE_BYTES))];
+    let sample = fill_buffer(&mut source, &mut buffer).map_err(failed)?;
     // What is in memory is judged as a whole, as whoever changes it does.
     let all = source.memory().unwrap_or(sample);
     let is_whole = all.len() as u64 == source.len();
     let content = match encoding {
         Some(encoding) => {
-            let content = Content::told(all, told_format(encoding, all));
-            if let Content::Text(_) = content {
-                charset::remember(cx, path, all, is_whole, encoding);
+            let content = DetectedContent::detect_as(all, format_with_bom(encoding, all));
+            if let DetectedContent::Text(_) = content {
+                charset::remember_encoding(cx, path, all, is_whole, encoding);
             }
             content
         }
-        None => Content::of(all, is_whole, || charset::of(cx, path)),
+        None => DetectedContent::detect(all, is_whole, || charset::known_encoding(cx, path)),
     };
     if args.byte_offset.is_some() || args.byte_limit.is_some() {
         let from = args.byte_offset.unwrap_or(0);
@@ -203,15 +203,15 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         && let Some(extracted) = extract_text(path, &mut source, kind, cx)?
     {
         let inner = source.with_text(&extracted.text);
-        let text = Text { format: TextFormat::PLAIN_UTF8, newline: Newline::Byte, is_settled: true };
-        let read = Reading { args, path, cx, sample: b"", document: Some(kind.name()) };
+        let text = TextDecoding { format: TextFormat::PLAIN_UTF8, newline: NewlineEncoding::Byte, is_settled: true };
+        let read = PageReader { args, path, cx, sample: b"", document: Some(kind.name()) };
         return read.page(&mut source, Some(inner), text, &extracted.notes);
     }
     match content {
-        Content::Binary(kind) => {
+        DetectedContent::Binary(kind) => {
             let (width, height) = image::dimensions(sample).filter(|_| kind.is_image()).unzip();
             Ok(Output::Binary(BinaryAnswer {
-                path: spelling::show(path),
+                path: path_text::display_path(path),
                 file_size: source.len(),
                 is_binary: true,
                 is_image: kind.is_image(),
@@ -221,24 +221,24 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
                 hint: format!("{} Its bytes can be read with byte_offset=0.", kind.advice),
             }))
         }
-        Content::Text(format) => {
-            let newline = Newline::met(format.encoding(), source.memory().unwrap_or(sample));
-            let text = Text { format, newline, is_settled: encoding.is_some() || is_whole };
-            let read = Reading { args, path, cx, sample, document: None };
+        DetectedContent::Text(format) => {
+            let newline = NewlineEncoding::detect(format.encoding(), source.memory().unwrap_or(sample));
+            let text = TextDecoding { format, newline, is_settled: encoding.is_some() || is_whole };
+            let read = PageReader { args, path, cx, sample, document: None };
             read.page(&mut source, None, text, &[])
         }
     }
 }
 
 /// That encoding, with the byte order mark that is there.
-fn told_format(encoding: &'static encoding_rs::Encoding, sample: &[u8]) -> TextFormat {
+fn format_with_bom(encoding: &'static encoding_rs::Encoding, sample: &[u8]) -> TextFormat {
     let marked = TextFormat::new(encoding, true);
     let has_mark = !marked.bom().is_empty() && sample.starts_with(marked.bom());
     TextFormat::new(encoding, has_mark)
 }
 
 /// One call that shows lines.
-struct Reading<'a> {
+struct PageReader<'a> {
     args: &'a Args,
     path: &'a Path,
     cx: &'a ToolContext,
@@ -247,48 +247,48 @@ struct Reading<'a> {
     document: Option<&'static str>,
 }
 
-impl Reading<'_> {
+impl PageReader<'_> {
     /// The page that was asked for, of `file` or of the text `inner` in it.
     fn page(
         &self,
-        file: &mut Source,
-        mut inner: Option<Source>,
-        text: Text,
+        file: &mut SeekableFile,
+        mut inner: Option<SeekableFile>,
+        text: TextDecoding,
         notes: &[String],
     ) -> Result<Output, ToolError> {
         let Self { args, path, cx, .. } = *self;
-        let request = Request {
+        let request = PageRequest {
             offset: args.offset,
             limit: args.limit,
             column: args.column,
             bounds: cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b),
         };
         let source = inner.as_mut().unwrap_or(file);
-        let mut index = marks::load(cx, source, text.newline, text.start());
+        let mut index = line_index_cache::load(cx, source, text.newline, text.start());
         let before = index.counted();
-        let page = Page::read(source, &mut index, text, self.sample, &request)
-            .map_err(|error| Source::failed(path, cx, &error))?;
-        marks::keep(cx, source, &index, before);
-        let hash = file.memory().map(Hash::of);
+        let page = LinePage::read(source, &mut index, text, self.sample, &request)
+            .map_err(|error| SeekableFile::read_error(path, cx, &error))?;
+        line_index_cache::store(cx, source, &index, before);
+        let hash = file.memory().map(FileHash::from_bytes);
         let version = match &hash {
             Some(hash) => hash.to_string(),
             None => format!("{:?} {}", file.stamp(), blake3::hash(page.content.as_bytes())),
         };
         let Args { offset, limit, column, encoding, raw, .. } = args;
         let what = format!("{offset} {limit} {column:?} {encoding:?} {raw}");
-        let path_text = spelling::show(path);
+        let path_text = path_text::display_path(path);
         // Also if it is told in short: it may have been another one in between.
         if let (Some(hash), Some(bytes)) = (hash.clone(), file.memory()) {
             versions::keep(&hash, bytes.len(), || bytes.to_vec().into());
             let whole = page.is_whole() && self.document.is_none();
-            let seen = Seen { len: file.len(), modified: file.modified(), whole };
-            known::saw(cx, path, hash, seen);
+            let seen = FileSighting { len: file.len(), modified: file.modified(), whole };
+            seen_files::record_seen(cx, path, hash, seen);
         }
-        let shown = unchanged::Page { what: &what, version: &version, content: &page.content };
+        let shown = unchanged::ShownPage { what: &what, version: &version, content: &page.content };
         if is_repeat(cx, path, shown, args.fresh) {
-            return Ok(Output::Unchanged(Unchanged {
+            return Ok(Output::Unchanged(UnchangedAnswer {
                 status: "unchanged",
-                message: unchanged::MESSAGE,
+                message: unchanged::UNCHANGED_MESSAGE,
                 path: path_text,
                 dedup: true,
                 content_returned: false,
@@ -297,7 +297,7 @@ impl Reading<'_> {
         }
         let mut answer = TextAnswer::new(path_text, file.len(), page, &request);
         answer.hash = hash.map(|hash| hash.to_string());
-        answer.is_of(self.document);
+        answer.set_document(self.document);
         if self.document.is_some() {
             answer.final_newline = None;
         }

@@ -6,30 +6,30 @@ use std::path::Path;
 use hermes_core::ToolError;
 
 use super::answer::NamesAnswer;
-use crate::source::Source;
-use crate::spelling;
+use crate::source::SeekableFile;
+use crate::path_text;
 
 /// Longer names are no names of variables.
 const MAX_NAME_CHARS: usize = 128;
 
 /// The names of the variables that the file at `path` sets.
-pub(super) fn read(source: &mut Source, path: &Path) -> Result<NamesAnswer, ToolError> {
+pub(super) fn read(source: &mut SeekableFile, path: &Path) -> Result<NamesAnswer, ToolError> {
     if !is_dotenv(path) {
         return Err(ToolError::invalid(format!(
             "`names_only` is for dotenv files such as .env or .env.local, not for {}",
-            spelling::show(path)
+            path_text::display_path(path)
         ))
         .with_hint("Leave it out to read the file."));
     }
     let Some(bytes) = source.memory() else {
         return Err(ToolError::limit(format!(
             "{} is too large for a file of variables",
-            spelling::show(path)
+            path_text::display_path(path)
         )));
     };
     let (names, skipped) = names(&String::from_utf8_lossy(bytes));
     let note = (skipped > 0).then(|| format!("Lines that set no variable: {skipped}."));
-    Ok(NamesAnswer { path: spelling::show(path), names, note })
+    Ok(NamesAnswer { path: path_text::display_path(path), names, note })
 }
 
 /// Whether a file is one of variables by its name.

@@ -7,21 +7,21 @@ use encoding_rs::UTF_8;
 use hermes_core::OutputLimits;
 use hermes_text::codec::{TextFormat, detect_format};
 
-use crate::clip::{Clip, Ending, Endings, Line};
-use crate::lines::{LineIndex, LineReader, Newline, fill};
-use crate::source::Source;
+use crate::clip::{LineWindow, LineTerminator, LineTerminators, ClippedLine};
+use crate::lines::{LineIndex, LineReader, NewlineEncoding, fill_buffer};
+use crate::source::SeekableFile;
 
 /// Characters that are shown of a line that is read on its own.
-const COLUMN_CHARS: u64 = 20_000;
+const MAX_COLUMN_CHARS: u64 = 20_000;
 /// Bytes of a page that are looked at to tell another encoding.
-const PAGE_SAMPLE: u64 = 1024 * 1024;
+const PAGE_SAMPLE_BYTES: u64 = 1024 * 1024;
 /// The lines of files up to this size are always counted; of larger ones the
 /// first page shall not wait for that.
-const COUNTED: u64 = 64 * 1024 * 1024;
+const MAX_COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What the caller wants to see.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Request {
+pub(super) struct PageRequest {
     pub(super) offset: i64,
     pub(super) limit: u64,
     pub(super) column: Option<u64>,
@@ -31,14 +31,14 @@ pub(super) struct Request {
 
 /// How the bytes of the text are to be taken.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Text {
+pub(super) struct TextDecoding {
     pub(super) format: TextFormat,
-    pub(super) newline: Newline,
+    pub(super) newline: NewlineEncoding,
     /// The caller said so, or all of the file did.
     pub(super) is_settled: bool,
 }
 
-impl Text {
+impl TextDecoding {
     /// Where it begins, behind a byte order mark.
     pub(super) fn start(&self) -> u64 {
         self.format.bom().len() as u64
@@ -47,12 +47,12 @@ impl Text {
 
 /// What it sees.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct LinePage {
     /// The numbered lines.
     pub(super) content: String,
-    pub(super) text: Text,
+    pub(super) text: TextDecoding,
     /// Those met at the beginning of the file and in this page.
-    pub(super) endings: Endings,
+    pub(super) endings: LineTerminators,
     /// Lines in the file, if they have been counted, and lines that there are
     /// for certain.
     pub(super) total: Option<u64>,
@@ -76,19 +76,19 @@ pub(super) struct Page {
     /// Characters that were passed over, and the one behind the last one that
     /// is shown, of a line that is cut.
     skipped: u64,
-    edge: u64,
+    end_column: u64,
 }
 
-impl Page {
+impl LinePage {
     /// Reads a page. `sample` is the beginning of the file.
     pub(super) fn read(
-        source: &mut Source,
+        source: &mut SeekableFile,
         index: &mut LineIndex,
-        text: Text,
+        text: TextDecoding,
         sample: &[u8],
-        request: &Request,
+        request: &PageRequest,
     ) -> io::Result<Self> {
-        if source.len() <= COUNTED || request.offset < 0 {
+        if source.len() <= MAX_COUNTED_BYTES || request.offset < 0 {
             index.finish(source)?;
         }
         let first = match (u64::try_from(request.offset), index.total()) {
@@ -96,10 +96,10 @@ impl Page {
             (Err(_), total) => total.unwrap_or(0).saturating_sub(request.offset.unsigned_abs()) + 1,
         };
         let at = index.find(source, first)?;
-        let mut page = Page {
+        let mut page = LinePage {
             content: String::new(),
             text,
-            endings: Endings::of(&text.format.decode(sample).text),
+            endings: LineTerminators::from_text(&text.format.decode(sample).text),
             total: index.total(),
             at_least: index.at_least(),
             is_terminated: index.is_terminated(),
@@ -113,7 +113,7 @@ impl Page {
             damaged: false,
             full: false,
             skipped: 0,
-            edge: 0,
+            end_column: 0,
         };
         let Some(at) = at else {
             return Ok(page);
@@ -121,7 +121,7 @@ impl Page {
         let size = page.fill(source, at, request)?;
         let is_guess = !text.is_settled && text.format == TextFormat::PLAIN_UTF8 && sample.is_ascii();
         if page.damaged && is_guess {
-            page.reconsider(source, at, size, request)?;
+            page.redetect_encoding(source, at, size, request)?;
         }
         page.at_least = page.at_least.max(page.next_offset.unwrap_or(0)).max(page.end - 1);
         Ok(page)
@@ -132,42 +132,42 @@ impl Page {
         &mut self,
         source: &mut R,
         at: u64,
-        request: &Request,
+        request: &PageRequest,
     ) -> io::Result<u64> {
         let (clip, lines) = match request.column {
-            Some(column) => (Clip { skip: column.saturating_sub(1), take: COLUMN_CHARS }, 1),
+            Some(column) => (LineWindow { skip: column.saturating_sub(1), take: MAX_COLUMN_CHARS }, 1),
             None => (
-                Clip { skip: 0, take: request.bounds.line_chars },
+                LineWindow { skip: 0, take: request.bounds.line_chars },
                 request.limit.clamp(1, request.bounds.read_lines.max(1)),
             ),
         };
         self.skipped = clip.skip;
-        self.edge = clip.skip.saturating_add(clip.take).saturating_add(1);
+        self.end_column = clip.skip.saturating_add(clip.take).saturating_add(1);
         let last = self.first.saturating_add(lines - 1).min(self.total.unwrap_or(u64::MAX));
         source.seek(SeekFrom::Start(at))?;
         let encoding = self.text.format.encoding();
-        let mut reader = LineReader::new(source, self.text.newline, LineReader::<R>::WINDOW);
+        let mut reader = LineReader::new(source, self.text.newline, LineReader::<R>::WINDOW_BYTES);
         let (mut used, mut ending) = (0, None);
         while self.end <= last && !self.endless {
             let Some(line) = clip.read(&mut reader, encoding)? else {
                 break;
             };
-            let shown = Shown::new(self.end, &line, clip);
+            let shown = NumberedLine::new(self.end, &line, clip);
             used += shown.text.chars().count() as u64 + 1;
             if used > request.bounds.read_chars && self.end > self.first {
                 self.full = true;
                 break;
             }
             ending = Some(line.ending);
-            self.take(&line, &shown);
+            self.push_line(&line, &shown);
         }
         let goes_on = self.full || self.endless || !reader.is_at_end()?;
         if !goes_on && self.total.is_none() {
             self.total = Some(self.end - 1);
-            self.is_terminated = ending.map(|ending| ending != Ending::None);
+            self.is_terminated = ending.map(|ending| ending != LineTerminator::None);
         }
         self.set_next(goes_on, request.column.is_some());
-        Ok(reader.taken())
+        Ok(reader.bytes_read())
     }
 
     fn set_next(&mut self, goes_on: bool, by_column: bool) {
@@ -175,13 +175,13 @@ impl Page {
         if self.endless || by_column && is_last_cut {
             // The rest of a line comes before the line behind it.
             self.next_offset = Some(self.end - 1);
-            self.next_column = Some(self.edge);
+            self.next_column = Some(self.end_column);
         } else {
             self.next_offset = goes_on.then_some(self.end);
         }
     }
 
-    fn take(&mut self, line: &Line, shown: &Shown) {
+    fn push_line(&mut self, line: &ClippedLine, shown: &NumberedLine) {
         if !self.content.is_empty() {
             self.content.push('\n');
         }
@@ -198,17 +198,17 @@ impl Page {
 
     /// A file that begins in ASCII may be in any encoding: its first letter
     /// beyond that may stand far behind the sample.
-    fn reconsider<R: Read + Seek>(
+    fn redetect_encoding<R: Read + Seek>(
         &mut self,
         source: &mut R,
         at: u64,
         size: u64,
-        request: &Request,
+        request: &PageRequest,
     ) -> io::Result<()> {
         source.seek(SeekFrom::Start(at))?;
-        let mut bytes = vec![0; size.min(PAGE_SAMPLE) as usize];
-        let format = detect_format(fill(source, &mut bytes)?, size <= PAGE_SAMPLE);
-        let same_lines = !Newline::of(format.encoding()).is_wide();
+        let mut bytes = vec![0; size.min(PAGE_SAMPLE_BYTES) as usize];
+        let format = detect_format(fill_buffer(source, &mut bytes)?, size <= PAGE_SAMPLE_BYTES);
+        let same_lines = !NewlineEncoding::for_encoding(format.encoding()).is_wide();
         if format == self.text.format || !same_lines || !format.bom().is_empty() {
             return Ok(());
         }
@@ -266,7 +266,7 @@ impl Page {
     }
 
     /// How to go on.
-    pub(super) fn hint(&self, request: &Request) -> Option<String> {
+    pub(super) fn hint(&self, request: &PageRequest) -> Option<String> {
         let Self { first, total, .. } = *self;
         if total == Some(0) {
             return None;
@@ -330,13 +330,13 @@ impl Page {
 }
 
 /// A line with its number and, if its end is missing, a mark.
-struct Shown {
+struct NumberedLine {
     text: String,
     is_cut: bool,
 }
 
-impl Shown {
-    fn new(number: u64, line: &Line, clip: Clip) -> Self {
+impl NumberedLine {
+    fn new(number: u64, line: &ClippedLine, clip: LineWindow) -> Self {
         let left = line.chars.saturating_sub(clip.skip.saturating_add(clip.take));
         let mut text = format!("{number}|{}", line.text);
         let more = if line.is_endless { "more than " } else { "" };

@@ -8,38 +8,38 @@ use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 use hermes_text::codec::TextFormat;
 
 use super::answer::BytesAnswer;
-use crate::content::Content;
-use crate::source::Source;
-use crate::spelling;
+use crate::content::DetectedContent;
+use crate::source::SeekableFile;
+use crate::path_text;
 
 /// Bytes of text that are shown, unless told otherwise and at most.
-const USUAL_TEXT: u64 = 20_000;
-const MOST_TEXT: u64 = 100_000;
+const DEFAULT_TEXT_BYTES: u64 = 20_000;
+const MAX_TEXT_BYTES: u64 = 100_000;
 /// Room for any one character, and for what some encodings put before it.
-const LEAST_TEXT: u64 = 8;
+const MIN_TEXT_BYTES: u64 = 8;
 /// Bytes of a dump: each takes about five characters.
-const USUAL_HEX: u64 = 256;
-const MOST_HEX: u64 = 16_384;
+const DEFAULT_HEX_BYTES: u64 = 256;
+const MAX_HEX_BYTES: u64 = 16_384;
 /// Bytes of a character.
-const LONGEST_CHARACTER: usize = 4;
+const MAX_CHAR_BYTES: usize = 4;
 /// Bytes in one line of a dump.
-const ROW: usize = 16;
+const HEX_ROW_BYTES: usize = 16;
 
 pub(super) fn read(
-    source: &mut Source,
-    content: Content,
+    source: &mut SeekableFile,
+    content: DetectedContent,
     path: &Path,
     from: u64,
     limit: Option<u64>,
 ) -> io::Result<BytesAnswer> {
     let file_size = source.len();
     let format = match content {
-        Content::Text(format) => Some(format),
-        Content::Binary(_) => None,
+        DetectedContent::Text(format) => Some(format),
+        DetectedContent::Binary(_) => None,
     };
     let (usual, least, most) = match format {
-        Some(_) => (USUAL_TEXT, LEAST_TEXT, MOST_TEXT),
-        None => (USUAL_HEX, 1, MOST_HEX),
+        Some(_) => (DEFAULT_TEXT_BYTES, MIN_TEXT_BYTES, MAX_TEXT_BYTES),
+        None => (DEFAULT_HEX_BYTES, 1, MAX_HEX_BYTES),
     };
     let limit = limit.unwrap_or(usual).clamp(least, most);
     let mut bytes = Vec::new();
@@ -50,8 +50,8 @@ pub(super) fn read(
     }
     let is_last = from.saturating_add(bytes.len() as u64) >= file_size;
     let (skipped, taken, content, damaged) = match format {
-        Some(format) => text(format, &bytes, from, is_last),
-        None => (0, bytes.len(), dump(&bytes, from), false),
+        Some(format) => decode_text(format, &bytes, from, is_last),
+        None => (0, bytes.len(), hex_dump(&bytes, from), false),
     };
     let start = from.saturating_add(skipped as u64);
     let end = from.saturating_add((skipped + taken) as u64);
@@ -67,7 +67,7 @@ pub(super) fn read(
     let bad = format.filter(|_| damaged).map(|format| format.encoding().name());
     Ok(BytesAnswer {
         content,
-        path: spelling::show(path),
+        path: path_text::display_path(path),
         file_size,
         format: if format.is_some() { "text" } else { "hex" },
         is_binary: format.is_none(),
@@ -83,7 +83,7 @@ pub(super) fn read(
 
 /// The text of the whole characters in `bytes`: how many bytes were passed
 /// over and taken, the text, and whether some of it means nothing.
-fn text(
+fn decode_text(
     format: TextFormat,
     bytes: &[u8],
     from: u64,
@@ -99,7 +99,7 @@ fn text(
     }
     let skipped = skipped.min(bytes.len());
     let rest = bytes.get(skipped..).unwrap_or_default();
-    let taken = match if is_last { rest.len() } else { whole(format, rest) } {
+    let taken = match if is_last { rest.len() } else { whole_chars_len(format, rest) } {
         // There must be a way on.
         0 if skipped == 0 => rest.len(),
         taken => taken,
@@ -110,7 +110,7 @@ fn text(
 }
 
 /// How many of the bytes make up whole characters, which may be none.
-fn whole(format: TextFormat, bytes: &[u8]) -> usize {
+fn whole_chars_len(format: TextFormat, bytes: &[u8]) -> usize {
     let encoding = format.encoding();
     if encoding == UTF_8 {
         let cut = (1..=3.min(bytes.len()))
@@ -137,14 +137,14 @@ fn whole(format: TextFormat, bytes: &[u8]) -> usize {
         let some = bytes.get(..*len).unwrap_or_default();
         encoding.decode_without_bom_handling_and_without_replacement(some).is_some()
     };
-    let mut lengths = (1..=bytes.len()).rev().take(LONGEST_CHARACTER);
+    let mut lengths = (1..=bytes.len()).rev().take(MAX_CHAR_BYTES);
     lengths.find(is_whole).unwrap_or(bytes.len())
 }
 
-fn dump(bytes: &[u8], from: u64) -> String {
+fn hex_dump(bytes: &[u8], from: u64) -> String {
     let mut lines = Vec::new();
-    for (at, row) in bytes.chunks(ROW).enumerate() {
-        let mut line = format!("{:08x} ", from + (at * ROW) as u64);
+    for (at, row) in bytes.chunks(HEX_ROW_BYTES).enumerate() {
+        let mut line = format!("{:08x} ", from + (at * HEX_ROW_BYTES) as u64);
         for byte in row {
             let _ = write!(line, " {byte:02x}");
         }

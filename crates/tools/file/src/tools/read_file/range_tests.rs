@@ -9,7 +9,7 @@ fn read_all(format: TextFormat, bytes: &[u8], limit: usize) -> (String, bool) {
     while from < bytes.len() {
         let end = (from + limit).min(bytes.len());
         let (skipped, taken, piece, bad) =
-            text(format, &bytes[from..end], from as u64, end == bytes.len());
+            decode_text(format, &bytes[from..end], from as u64, end == bytes.len());
         assert!(skipped + taken > 0, "no way on from {from}");
         all.push_str(&piece);
         damaged |= bad;
@@ -57,7 +57,7 @@ proptest! {
     #[test]
     fn any_bytes_and_any_place_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..60), from in 0_u64..9, last: bool) {
         for encoding in [UTF_8, UTF_16LE, UTF_16BE, GBK, WINDOWS_1252] {
-            let (skipped, taken, ..) = text(TextFormat::new(encoding, true), &bytes, from, last);
+            let (skipped, taken, ..) = decode_text(TextFormat::new(encoding, true), &bytes, from, last);
             prop_assert!(skipped + taken <= bytes.len());
             prop_assert!(bytes.is_empty() || skipped + taken > 0);
         }
@@ -67,14 +67,14 @@ proptest! {
 #[test]
 fn a_range_that_begins_inside_a_character_begins_behind_it() {
     let bytes = "€x".as_bytes();
-    assert_eq!(text(TextFormat::PLAIN_UTF8, &bytes[1..], 1, true), (2, 1, "x".to_owned(), false));
+    assert_eq!(decode_text(TextFormat::PLAIN_UTF8, &bytes[1..], 1, true), (2, 1, "x".to_owned(), false));
 }
 
 #[test]
 fn a_mark_that_fills_the_range_is_passed_over_by_itself() {
     let format = TextFormat::new(UTF_8, true);
     let bytes = "\u{FEFF}😀".as_bytes();
-    assert_eq!(text(format, &bytes[..6], 0, false), (3, 0, String::new(), false));
+    assert_eq!(decode_text(format, &bytes[..6], 0, false), (3, 0, String::new(), false));
     assert_eq!(read_all(format, bytes, 6), ("😀".to_owned(), false));
 }
 
@@ -82,7 +82,7 @@ fn a_mark_that_fills_the_range_is_passed_over_by_itself() {
 fn dumps_name_the_place_of_each_row() {
     let bytes: Vec<u8> = (60..80).collect();
     assert_eq!(
-        dump(&bytes, 32),
+        hex_dump(&bytes, 32),
         "00000020  3c 3d 3e 3f 40 41 42 43 44 45 46 47 48 49 4a 4b  |<=>?@ABCDEFGHIJK|\n\
          00000030  4c 4d 4e 4f  |LMNO|"
     );

@@ -7,15 +7,15 @@ use hermes_search::{EarlyStop, ResultPage, FileLine, LineMatch, FoundEntry, Fuzz
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::arguments::{Args, OutputMode, Target};
+use super::arguments::{Args, SearchOutputMode, SearchTarget};
 use super::grouped;
-use super::shown::Shown;
-use crate::stamp::stamp;
+use super::path_display::PathDisplay;
+use crate::timestamp::to_rfc3339;
 
 /// From so many matches on they are told as grouped text.
-const GROUPED: usize = 5;
+const MIN_GROUPED_MATCHES: usize = 5;
 /// What an entry costs beside its path.
-const FRAME: u64 = 60;
+const ENTRY_OVERHEAD_CHARS: u64 = 60;
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
@@ -26,29 +26,29 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     total_files: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    matches: Option<Vec<One>>,
+    matches: Option<Vec<MatchRow>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     matches_format: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     matches_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<Vec<OneFile>>,
+    files: Option<Vec<FileRow>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BTreeMap<String, u64>>")]
-    counts: Option<Counts>,
+    counts: Option<MatchCounts>,
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    skipped: Option<Left>,
+    skipped: Option<SkippedCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct One {
+struct MatchRow {
     path: String,
     line: u64,
     content: String,
@@ -68,13 +68,13 @@ struct One {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-enum OneFile {
+enum FileRow {
     Path(String),
-    Full(Box<Full>),
+    Full(Box<FileDetails>),
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Full {
+struct FileDetails {
     path: String,
     /// Said of what is not a regular file.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -92,9 +92,9 @@ struct Full {
 
 /// Matches by file, as an object in order.
 #[derive(Debug)]
-struct Counts(Vec<(String, u64)>);
+struct MatchCounts(Vec<(String, u64)>);
 
-impl Serialize for Counts {
+impl Serialize for MatchCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(path, number)| (path, number)))
     }
@@ -102,7 +102,7 @@ impl Serialize for Counts {
 
 /// What was left out against its will.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Left {
+struct SkippedCounts {
     #[serde(skip_serializing_if = "is_none")]
     unreadable: usize,
     #[serde(skip_serializing_if = "is_none")]
@@ -124,7 +124,7 @@ fn is_none(number: &usize) -> bool {
 
 impl Output {
     /// Says something more.
-    fn say(&mut self, more: &str) {
+    fn add_hint(&mut self, more: &str) {
         let hint = self.hint.get_or_insert_default();
         hint.push_str(if hint.is_empty() { "" } else { " " });
         hint.push_str(more);
@@ -133,34 +133,34 @@ impl Output {
 
 /// How results are told.
 #[derive(Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct AnswerBuilder<'a> {
     pub(super) args: &'a Args,
-    pub(super) shown: Shown,
+    pub(super) shown: PathDisplay,
     /// Characters that the answer may have.
     pub(super) room: u64,
 }
 
-impl Answer<'_> {
+impl AnswerBuilder<'_> {
     pub(super) fn content(&self, searched: ContentResults) -> Output {
         let ContentResults { page: found, matches, counts_matches } = searched;
         match self.args.output_mode {
-            OutputMode::Content => self.matches(found),
-            OutputMode::FilesOnly => {
-                let (paths, told, found) = self.fit(found, |hits| (self.shown.path(&hits.path), 4));
-                let files = paths.into_iter().map(OneFile::Path).collect();
-                Output { files: Some(files), ..self.frame(&found, told) }
+            SearchOutputMode::Content => self.matches(found),
+            SearchOutputMode::FilesOnly => {
+                let (paths, told, found) = self.take_fitting(found, |hits| (self.shown.path(&hits.path), 4));
+                let files = paths.into_iter().map(FileRow::Path).collect();
+                Output { files: Some(files), ..self.base_output(&found, told) }
             }
-            OutputMode::Count => {
+            SearchOutputMode::Count => {
                 let (counts, told, found) =
-                    self.fit(found, |hits| ((self.shown.path(&hits.path), hits.count), 12));
+                    self.take_fitting(found, |hits| ((self.shown.path(&hits.path), hits.count), 12));
                 let mut output = Output {
-                    counts: Some(Counts(counts)),
+                    counts: Some(MatchCounts(counts)),
                     total_count: matches,
                     total_files: Some(found.total),
-                    ..self.frame(&found, told)
+                    ..self.base_output(&found, told)
                 };
                 if counts_matches && told > 0 {
-                    output.say("Matches are counted, not lines: they may span some.");
+                    output.add_hint("Matches are counted, not lines: they may span some.");
                 }
                 output
             }
@@ -170,10 +170,10 @@ impl Answer<'_> {
     fn matches(&self, mut found: ResultPage<hermes_search::FileMatches>) -> Output {
         let hits = std::mem::take(&mut found.items);
         let number: usize = hits.iter().map(|hits| hits.matches.len()).sum();
-        if number < GROUPED {
-            let all: Vec<One> =
-                hits.into_iter().flat_map(|hits| hits.matches).map(|m| self.one(&m)).collect();
-            return Output { matches: Some(all), ..self.frame(&found, number as u64) };
+        if number < MIN_GROUPED_MATCHES {
+            let all: Vec<MatchRow> =
+                hits.into_iter().flat_map(|hits| hits.matches).map(|m| self.match_row(&m)).collect();
+            return Output { matches: Some(all), ..self.base_output(&found, number as u64) };
         }
         let has_context = |m: &LineMatch| !m.before.is_empty() || !m.after.is_empty();
         let gaps = hits.iter().flat_map(|hits| &hits.matches).any(has_context);
@@ -181,11 +181,11 @@ impl Answer<'_> {
         let mut told = 0;
         'all: for file in &hits {
             let start = text.len();
-            grouped::heading(&mut text, &self.shown.path(&file.path));
+            grouped::write_heading(&mut text, &self.shown.path(&file.path));
             let mut last = None;
             for (index, found) in file.matches.iter().enumerate() {
                 let before = text.len();
-                grouped::lines(&mut text, found, &mut last, gaps);
+                grouped::write_match(&mut text, found, &mut last, gaps);
                 if text.len() as u64 > self.room && told > 0 {
                     text.truncate(if index == 0 { start } else { before });
                     break 'all;
@@ -196,18 +196,18 @@ impl Answer<'_> {
         Output {
             matches_format: Some("file path, then its lines: `N: match`, `N- context`"),
             matches_text: Some(text),
-            ..self.frame(&found, told)
+            ..self.base_output(&found, told)
         }
     }
 
-    fn one(&self, found: &LineMatch) -> One {
+    fn match_row(&self, found: &LineMatch) -> MatchRow {
         let path = self.shown.path(&found.path);
         let first = found.lines.first();
         let around = |lines: &[FileLine]| -> Vec<String> {
             lines.iter().map(|line| format!("{}- {}", line.number, line.text)).collect()
         };
         let text: Vec<&str> = found.lines.iter().map(|line| line.text.as_str()).collect();
-        One {
+        MatchRow {
             path,
             line: found.line_number(),
             content: text.join("\n"),
@@ -219,27 +219,27 @@ impl Answer<'_> {
         }
     }
 
-    pub(super) fn names(&self, found: ResultPage<FoundEntry>) -> Output {
-        let (files, told, found) = self.fit(found, |named| (self.full(named), FRAME));
-        let files = files.into_iter().map(|full| OneFile::Full(Box::new(full))).collect();
-        Output { files: Some(files), ..self.frame(&found, told) }
+    pub(super) fn name_matches(&self, found: ResultPage<FoundEntry>) -> Output {
+        let (files, told, found) = self.take_fitting(found, |named| (self.file_details(named), ENTRY_OVERHEAD_CHARS));
+        let files = files.into_iter().map(|full| FileRow::Full(Box::new(full))).collect();
+        Output { files: Some(files), ..self.base_output(&found, told) }
     }
 
-    pub(super) fn near(&self, found: ResultPage<FuzzyHit>) -> Output {
-        let (files, told, found) = self.fit(found, |near| {
+    pub(super) fn fuzzy_matches(&self, found: ResultPage<FuzzyHit>) -> Output {
+        let (files, told, found) = self.take_fitting(found, |near| {
             // In an address the letters are elsewhere.
             let lead = self.shown.lead_chars(&near.entry.path);
             let positions = lead.map_or_else(Vec::new, |lead| {
                 near.positions.iter().map(|at| *at as usize + lead).collect()
             });
-            let full = Full { score: Some(near.score), positions, ..self.full(&near.entry) };
-            (full, FRAME + 4 * near.positions.len() as u64)
+            let full = FileDetails { score: Some(near.score), positions, ..self.file_details(&near.entry) };
+            (full, ENTRY_OVERHEAD_CHARS + 4 * near.positions.len() as u64)
         });
-        let files = files.into_iter().map(|full| OneFile::Full(Box::new(full))).collect();
-        Output { files: Some(files), ..self.frame(&found, told) }
+        let files = files.into_iter().map(|full| FileRow::Full(Box::new(full))).collect();
+        Output { files: Some(files), ..self.base_output(&found, told) }
     }
 
-    fn full(&self, named: &FoundEntry) -> Full {
+    fn file_details(&self, named: &FoundEntry) -> FileDetails {
         let path = self.shown.path(&named.path);
         let kind = match named.kind {
             FileKind::File => None,
@@ -247,13 +247,13 @@ impl Answer<'_> {
             FileKind::Link => Some("symlink"),
             _ => Some("other"),
         };
-        let modified = named.modified.and_then(stamp);
-        Full { path, kind, size: named.size, modified, score: None, positions: Vec::new() }
+        let modified = named.modified.and_then(to_rfc3339);
+        FileDetails { path, kind, size: named.size, modified, score: None, positions: Vec::new() }
     }
 
     /// As many of the results as there is room for. `tell` says what one costs
     /// beside its path.
-    fn fit<T, R: Costly>(
+    fn take_fitting<T, R: SizedResult>(
         &self,
         mut found: ResultPage<T>,
         tell: impl Fn(&T) -> (R, u64),
@@ -274,7 +274,7 @@ impl Answer<'_> {
     }
 
     /// All but the results. `told` is how many of them the answer has.
-    fn frame<T>(&self, found: &ResultPage<T>, told: u64) -> Output {
+    fn base_output<T>(&self, found: &ResultPage<T>, told: u64) -> Output {
         let next = self.args.offset.saturating_add(told);
         let is_cut = told > 0 && found.total > next;
         let has_more = is_cut || (found.has_more && found.early_stop.is_none() && told > 0);
@@ -284,19 +284,19 @@ impl Answer<'_> {
             truncated: has_more || found.early_stop.is_some(),
             next_offset: has_more.then_some(next),
             limit_reason: (found.early_stop == Some(EarlyStop::TimedOut)).then_some("search_timeout"),
-            skipped: self.left(&found.skipped),
+            skipped: self.skipped_counts(&found.skipped),
             hint: self.hint(found, told, has_more),
             ..Output::default()
         }
     }
 
-    fn left(&self, skipped: &SkippedFiles) -> Option<Left> {
+    fn skipped_counts(&self, skipped: &SkippedFiles) -> Option<SkippedCounts> {
         let SkippedFiles { unreadable, too_large, special, binary, protected, .. } = *skipped;
         if skipped == &SkippedFiles::default() {
             return None;
         }
         let paths = skipped.paths.iter().map(|path| self.shown.path(path)).collect();
-        Some(Left { unreadable, too_large, special, binary, protected, paths })
+        Some(SkippedCounts { unreadable, too_large, special, binary, protected, paths })
     }
 
     fn hint<T>(&self, found: &ResultPage<T>, told: u64, has_more: bool) -> Option<String> {
@@ -321,10 +321,10 @@ impl Answer<'_> {
             let is_behind = told == 0;
             return is_behind.then(|| format!("There are only {} results.", found.total));
         }
-        Some(self.why_nothing(found))
+        Some(self.no_match_hint(found))
     }
 
-    fn why_nothing<T>(&self, found: &ResultPage<T>) -> String {
+    fn no_match_hint<T>(&self, found: &ResultPage<T>) -> String {
         let args = self.args;
         let is_file = self.shown.is_file();
         let mut ways = Vec::new();
@@ -337,7 +337,7 @@ impl Answer<'_> {
         if args.gitignore && !is_file {
             ways.push("gitignore=false for what git ignores");
         }
-        if args.target() == Target::Fuzzy {
+        if args.target() == SearchTarget::Fuzzy {
             ways.push("fewer letters");
         } else if !args.ignores_case() {
             ways.push("case=insensitive");
@@ -359,23 +359,23 @@ impl Answer<'_> {
 }
 
 /// Something whose length can be told.
-trait Costly {
+trait SizedResult {
     fn chars(&self) -> u64;
 }
 
-impl Costly for String {
+impl SizedResult for String {
     fn chars(&self) -> u64 {
         self.len() as u64
     }
 }
 
-impl Costly for (String, u64) {
+impl SizedResult for (String, u64) {
     fn chars(&self) -> u64 {
         self.0.len() as u64
     }
 }
 
-impl Costly for Full {
+impl SizedResult for FileDetails {
     fn chars(&self) -> u64 {
         self.path.len() as u64
     }

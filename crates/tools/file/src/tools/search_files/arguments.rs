@@ -8,13 +8,13 @@ use crate::aliases;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = crate::brevity::spare)]
+#[schemars(transform = crate::schema_trim::omit_empty_defaults)]
 pub(crate) struct Args {
     /// Regex for content; glob for files (`src/**/*.rs`; folders: `src/*/`).
     pub(super) pattern: String,
     /// What files say, their names, or names roughly.
     #[serde(default)]
-    target: Wish,
+    target: SearchTargetArg,
     /// Folder or file.
     #[serde(default = "here")]
     pub(super) path: String,
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     pub(super) offset: u64,
     /// Matching lines, their files, or counts.
     #[serde(default)]
-    pub(super) output_mode: OutputMode,
+    pub(super) output_mode: SearchOutputMode,
     /// Lines around each match.
     #[serde(default)]
     pub(super) context: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     pub(super) literal: bool,
     /// Smart: insensitive without capitals.
     #[serde(default)]
-    pub(super) case: Case,
+    pub(super) case: CaseArg,
     /// Matches may span lines.
     #[serde(default)]
     pub(super) multiline: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[serde(default = "yes")]
     pub(super) gitignore: bool,
     /// Modified: newest first.
-    pub(super) sort: Option<Order>,
+    pub(super) sort: Option<ResultOrder>,
     /// If not Unicode.
     pub(super) encoding: Option<String>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Args {
 // model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Wish {
+enum SearchTargetArg {
     #[default]
     Content,
     Files,
@@ -72,7 +72,7 @@ enum Wish {
 
 /// What to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum SearchTarget {
     Content,
     Files,
     Fuzzy,
@@ -81,7 +81,7 @@ pub(super) enum Target {
 /// What to tell of matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum OutputMode {
+pub(super) enum SearchOutputMode {
     #[default]
     Content,
     FilesOnly,
@@ -90,32 +90,32 @@ pub(super) enum OutputMode {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Case {
+pub(super) enum CaseArg {
     #[default]
     Sensitive,
     Smart,
     Insensitive,
 }
 
-impl From<Case> for hermes_search::CaseMode {
-    fn from(case: Case) -> Self {
+impl From<CaseArg> for hermes_search::CaseMode {
+    fn from(case: CaseArg) -> Self {
         match case {
-            Case::Sensitive => Self::Sensitive,
-            Case::Smart => Self::Smart,
-            Case::Insensitive => Self::Insensitive,
+            CaseArg::Sensitive => Self::Sensitive,
+            CaseArg::Smart => Self::Smart,
+            CaseArg::Insensitive => Self::Insensitive,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
+pub(super) enum ResultOrder {
     Path,
     Modified,
     Relevance,
 }
 
-impl Order {
+impl ResultOrder {
     pub(super) fn sort(self) -> SortOrder {
         match self {
             Self::Path => SortOrder::Path,
@@ -138,11 +138,11 @@ fn yes() -> bool {
 }
 
 impl Args {
-    pub(super) fn target(&self) -> Target {
+    pub(super) fn target(&self) -> SearchTarget {
         match self.target {
-            Wish::Content | Wish::Grep => Target::Content,
-            Wish::Files | Wish::Find => Target::Files,
-            Wish::Fuzzy => Target::Fuzzy,
+            SearchTargetArg::Content | SearchTargetArg::Grep => SearchTarget::Content,
+            SearchTargetArg::Files | SearchTargetArg::Find => SearchTarget::Files,
+            SearchTargetArg::Fuzzy => SearchTarget::Fuzzy,
         }
     }
 
@@ -157,15 +157,15 @@ impl Args {
     /// Whether case is of no matter in a glob.
     pub(super) fn ignores_case(&self) -> bool {
         match self.case {
-            Case::Sensitive => false,
-            Case::Smart => !self.pattern.chars().any(char::is_uppercase),
-            Case::Insensitive => true,
+            CaseArg::Sensitive => false,
+            CaseArg::Smart => !self.pattern.chars().any(char::is_uppercase),
+            CaseArg::Insensitive => true,
         }
     }
 
     /// What is looked at.
     pub(super) fn kind(&self) -> &'static str {
-        let are_folders = self.target() == Target::Files && self.pattern.ends_with('/');
+        let are_folders = self.target() == SearchTarget::Files && self.pattern.ends_with('/');
         if are_folders { "folder" } else { "file" }
     }
 
@@ -175,8 +175,8 @@ impl Args {
     }
 }
 
-pub(super) fn spellings(spec: ToolSpec) -> ToolSpec {
-    let spec = aliases::of_folder(spec)
+pub(super) fn add_aliases(spec: ToolSpec) -> ToolSpec {
+    let spec = aliases::add_dir_aliases(spec)
         .alias("search")
         .preset_alias("grep", r#"{"target":"content"}"#)
         .preset_alias("glob", r#"{"target":"files"}"#)

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hermes_search::{FileLine, LineMatch};
 
 /// A path on a line of its own; what would break the line is escaped.
-pub(super) fn heading(text: &mut String, path: &str) {
+pub(super) fn write_heading(text: &mut String, path: &str) {
     if path.chars().any(char::is_control) {
         let _ = writeln!(text, "{path:?}");
     } else {
@@ -17,7 +17,7 @@ pub(super) fn heading(text: &mut String, path: &str) {
 /// is only a part tells the column of the match, `N:C: text`. `shown` is the
 /// last line that was written of this file; lines up to it are left out. With
 /// `gaps` it is told where lines are missing in between.
-pub(super) fn lines(text: &mut String, found: &LineMatch, shown: &mut Option<u64>, gaps: bool) {
+pub(super) fn write_match(text: &mut String, found: &LineMatch, shown: &mut Option<u64>, gaps: bool) {
     let before = found.before.iter().map(|line| (line, '-'));
     let own = found.lines.iter().map(|line| (line, ':'));
     let after = found.after.iter().map(|line| (line, '-'));

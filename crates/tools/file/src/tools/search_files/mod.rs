@@ -18,23 +18,23 @@ use serde_json::Value;
 use crate::blocking::off_thread;
 use crate::charset;
 use crate::missing::{self, explain_missing};
-use crate::spelling;
+use crate::path_text;
 
 mod answer;
 mod arguments;
 mod grouped;
-mod shown;
+mod path_display;
 
-use answer::{Answer, Output};
-use arguments::{Args, Order, OutputMode, Target};
-use shown::Shown;
+use answer::{AnswerBuilder, Output};
+use arguments::{Args, ResultOrder, SearchOutputMode, SearchTarget};
+use path_display::PathDisplay;
 
 /// Results in an answer at most.
-const RESULTS: u64 = 1000;
+const MAX_RESULTS: u64 = 1000;
 /// Lines around a match at most.
-const CONTEXT: u64 = 50;
+const MAX_CONTEXT_LINES: u64 = 50;
 /// How long the text of a broken pattern is looked for as it stands.
-const FALLBACK: Duration = Duration::from_secs(2);
+const FALLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct SearchFiles;
@@ -44,7 +44,7 @@ impl Tool for SearchFiles {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        arguments::examples(arguments::spellings(
+        arguments::examples(arguments::add_aliases(
             ToolSpec::new("search_files", "file")
                 .emoji("🔎")
                 .description(
@@ -61,52 +61,52 @@ impl Tool for SearchFiles {
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
-        vec![Effect::path(Scope::FILE_READ, spelling::resolve(at, &args.path))]
+        vec![Effect::path(Scope::FILE_READ, path_text::resolve(at, &args.path))]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = spelling::resolve(&cx.working_dir, &args.path);
+        let path = path_text::resolve(&cx.working_dir, &args.path);
         off_thread(cx, move |cx| find(&args, &path, cx)).await
     }
 }
 
 fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     FileAccess::new(cx).check_trailing_slash(&args.path, path)?;
-    let root = SearchRoot::open(&FileAccess::new(cx), path).map_err(|error| refused(path, cx, error))?;
+    let root = SearchRoot::open(&FileAccess::new(cx), path).map_err(|error| open_error(path, cx, error))?;
     let bounds = cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b);
-    let limit = args.limit.clamp(1, RESULTS);
+    let limit = args.limit.clamp(1, MAX_RESULTS);
     let spelling = |path: &Path, sample: &[u8], is_all: bool| {
-        detect_format_with(sample, is_all, || charset::of(cx, path))
+        detect_format_with(sample, is_all, || charset::known_encoding(cx, path))
     };
-    let wish = Wish {
+    let wish = SearchCall {
         args,
         path,
         root: &root,
         selection: selection(args, cx),
         page: PageRange { offset: args.offset, limit },
         watch: SearchMonitor::new(cx).with_format_detector(&spelling),
-        answer: Answer { args, shown: Shown::new(args, path, &root), room: bounds.read_chars },
+        answer: AnswerBuilder { args, shown: PathDisplay::new(args, path, &root), room: bounds.read_chars },
     };
     match args.target() {
-        Target::Files => wish.names(),
-        Target::Fuzzy => wish.near(),
-        Target::Content => wish.content(cx),
+        SearchTarget::Files => wish.search_names(),
+        SearchTarget::Fuzzy => wish.search_fuzzy(),
+        SearchTarget::Content => wish.search_content(cx),
     }
 }
 
 /// A call, ready to be answered.
-struct Wish<'a> {
+struct SearchCall<'a> {
     args: &'a Args,
     path: &'a Path,
     root: &'a SearchRoot,
     selection: FileSelection,
     page: PageRange,
     watch: SearchMonitor<'a>,
-    answer: Answer<'a>,
+    answer: AnswerBuilder<'a>,
 }
 
-impl Wish<'_> {
-    fn names(&self) -> Result<Output, ToolError> {
+impl SearchCall<'_> {
+    fn search_names(&self) -> Result<Output, ToolError> {
         let mut selection = self.selection.clone();
         let glob = match self.args.pattern.strip_prefix('!') {
             None => self.glob(&self.args.pattern),
@@ -136,10 +136,10 @@ impl Wish<'_> {
                 self.args.ignores_case(),
             )?,
             kinds: wanted,
-            sort: self.args.sort.map_or(SortOrder::Modified, Order::sort),
+            sort: self.args.sort.map_or(SortOrder::Modified, ResultOrder::sort),
         };
         let found = find_names(self.root, &selection, &names, self.page, &self.watch)?;
-        Ok(self.answer.names(found))
+        Ok(self.answer.name_matches(found))
     }
 
     /// A glob from the root on, also where it was written with all the
@@ -150,15 +150,15 @@ impl Wish<'_> {
         below.filter(|below| below.starts_with('/')).unwrap_or(pattern)
     }
 
-    fn near(&self) -> Result<Output, ToolError> {
+    fn search_fuzzy(&self) -> Result<Output, ToolError> {
         let (pattern, wanted) = (&self.args.pattern, EntryKinds::Files);
         let found = find_fuzzy(self.root, &self.selection, pattern, wanted, self.page, &self.watch)?;
-        Ok(self.answer.near(found))
+        Ok(self.answer.fuzzy_matches(found))
     }
 
-    fn content(&self, cx: &ToolContext) -> Result<Output, ToolError> {
+    fn search_content(&self, cx: &ToolContext) -> Result<Output, ToolError> {
         let args = self.args;
-        let around = usize::try_from(args.context.min(CONTEXT)).unwrap_or_default();
+        let around = usize::try_from(args.context.min(MAX_CONTEXT_LINES)).unwrap_or_default();
         let content = ContentQuery {
             pattern: SearchPattern {
                 text: args.pattern.clone(),
@@ -168,11 +168,11 @@ impl Wish<'_> {
                 multiline: args.multiline,
             },
             output: match args.output_mode {
-                OutputMode::Content => MatchOutput::Lines { before: around, after: around },
-                OutputMode::FilesOnly => MatchOutput::Files,
-                OutputMode::Count => MatchOutput::Counts,
+                SearchOutputMode::Content => MatchOutput::Lines { before: around, after: around },
+                SearchOutputMode::FilesOnly => MatchOutput::Files,
+                SearchOutputMode::Count => MatchOutput::Counts,
             },
-            sort: args.sort.map_or(SortOrder::Path, Order::sort),
+            sort: args.sort.map_or(SortOrder::Path, ResultOrder::sort),
             encoding: args.encoding.clone(),
         };
         match search(self.root, &self.selection, &content, self.page, &self.watch) {
@@ -187,7 +187,7 @@ impl Wish<'_> {
         let error = ToolError::from(error);
         let pattern = content.pattern.as_literal();
         let content = ContentQuery { pattern, output: MatchOutput::Counts, sort: SortOrder::Path, ..content };
-        let watch = SearchMonitor::new(cx).with_timeout(FALLBACK);
+        let watch = SearchMonitor::new(cx).with_timeout(FALLBACK_TIMEOUT);
         let page = PageRange { offset: 0, limit: 1 };
         let Ok(searched) = search(self.root, &self.selection, &content, page, &watch) else {
             return error;
@@ -223,13 +223,13 @@ fn selection(args: &Args, cx: &ToolContext) -> FileSelection {
 }
 
 /// Why a root was not opened, with what to do instead.
-fn refused(path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+fn open_error(path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
     if error.kind() != ErrorKind::NotFound {
         return error;
     }
     let wanted = match path.extension() {
-        Some(_) => missing::Wanted::File,
-        None => missing::Wanted::Folder,
+        Some(_) => missing::MissingKind::File,
+        None => missing::MissingKind::Directory,
     };
     explain_missing(wanted, path, cx)
 }

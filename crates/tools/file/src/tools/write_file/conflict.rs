@@ -6,18 +6,18 @@ use hermes_core::{ToolContext, ToolError};
 
 use hermes_text::TextDocument;
 
-use super::version::{Effort, LONG_DIFF, compare};
-use crate::known::{self, Hash, Standing, Writer};
-use crate::original::Original;
-use crate::spelling::show;
+use super::version::{DiffBudget, LONG_DIFF, compare};
+use crate::seen_files::{self, FileHash, VersionKnowledge, FileWriter};
+use crate::original::OriginalFile;
+use crate::path_text::display_path;
 use crate::versions;
 
 /// Bytes of the diff in an error.
-const DIFF: usize = 4_000;
+const MAX_DIFF_BYTES: usize = 4_000;
 
 /// How much of the version that is there the caller knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum CallerKnowledge {
     /// All, or it says which version it means.
     Whole,
     /// Some of its lines.
@@ -31,14 +31,14 @@ pub(super) enum Sight {
 pub(super) fn check(
     cx: &ToolContext,
     path: &Path,
-    expected: Option<&Hash>,
-    old: Option<&Original>,
+    expected: Option<&FileHash>,
+    old: Option<&OriginalFile>,
     text: &str,
-) -> Result<Sight, ToolError> {
-    let shown = show(path);
+) -> Result<CallerKnowledge, ToolError> {
+    let shown = display_path(path);
     let Some(old) = old else {
         return match expected {
-            None => Ok(Sight::Whole),
+            None => Ok(CallerKnowledge::Whole),
             Some(expected) => Err(ToolError::conflict(format!(
                 "{shown} does not exist, so it does not have the hash {expected}"
             ))
@@ -47,42 +47,42 @@ pub(super) fn check(
     };
     if let Some(expected) = expected {
         if expected.matches(old.hash()) {
-            return Ok(Sight::Whole);
+            return Ok(CallerKnowledge::Whole);
         }
-        let by = known::other_writer(cx, path, || old.hash());
+        let by = seen_files::other_writer(cx, path, || old.hash());
         let message = format!("{shown} is another version than the one that was expected");
-        return Err(Conflict { message, seen: Some(expected.clone()), by }.explain(old, text));
+        return Err(WriteConflict { message, seen: Some(expected.clone()), by }.explain(old, text));
     }
-    match known::standing(cx, path, || old.hash()) {
-        Standing::Same if known::saw_all(cx, path) => Ok(Sight::Whole),
-        Standing::Same => Ok(Sight::Part),
-        Standing::Changed { seen, by } => {
+    match seen_files::version_knowledge(cx, path, || old.hash()) {
+        VersionKnowledge::Same if seen_files::has_seen_all(cx, path) => Ok(CallerKnowledge::Whole),
+        VersionKnowledge::Same => Ok(CallerKnowledge::Part),
+        VersionKnowledge::Changed { seen, by } => {
             let message = format!("{shown} has changed since you last saw it");
-            Err(Conflict { message, seen: Some(seen), by }.explain(old, text))
+            Err(WriteConflict { message, seen: Some(seen), by }.explain(old, text))
         }
-        Standing::Created { by } => {
+        VersionKnowledge::Created { by } => {
             let message = format!("{shown} was not there when you looked, and is now");
-            Err(Conflict { message, seen: None, by }.explain(old, text))
+            Err(WriteConflict { message, seen: None, by }.explain(old, text))
         }
-        Standing::Unseen => match known::other_writer(cx, path, || old.hash()) {
-            None => Ok(Sight::None),
+        VersionKnowledge::Unseen => match seen_files::other_writer(cx, path, || old.hash()) {
+            None => Ok(CallerKnowledge::None),
             by => {
                 let message = format!("{shown} holds work that you have not seen");
-                Err(Conflict { message, seen: None, by }.explain(old, text))
+                Err(WriteConflict { message, seen: None, by }.explain(old, text))
             }
         },
     }
 }
 
-struct Conflict {
+struct WriteConflict {
     message: String,
     /// The version that the caller goes by.
-    seen: Option<Hash>,
-    by: Option<Writer>,
+    seen: Option<FileHash>,
+    by: Option<FileWriter>,
 }
 
-impl Conflict {
-    fn explain(self, now: &Original, text: &str) -> ToolError {
+impl WriteConflict {
+    fn explain(self, now: &OriginalFile, text: &str) -> ToolError {
         let who = match &self.by {
             Some(by) => format!(": task '{}' wrote it at {}", by.task_id, by.at),
             None => String::new(),
@@ -109,9 +109,9 @@ impl Conflict {
 
     /// What has changed since the caller looked; if that version is no longer
     /// known, what its write would have changed.
-    fn diff(&self, now: &Original, text: &str) -> Option<String> {
+    fn diff(&self, now: &OriginalFile, text: &str) -> Option<String> {
         let current = now.text()?;
-        let effort = Effort { limit: DIFF, ..LONG_DIFF };
+        let effort = DiffBudget { limit: MAX_DIFF_BYTES, ..LONG_DIFF };
         let seen = self.seen.as_ref().and_then(versions::find);
         let encoding = || now.document().ok().map(|now| now.format().encoding());
         match seen.and_then(|seen| TextDocument::read_with(seen.to_vec(), encoding).ok()) {

@@ -16,22 +16,22 @@ use hermes_text::{TextDocument, LineEndings, count_lines};
 
 use crate::aliases;
 use crate::blocking::in_place;
-use crate::change::{FileChange, Done, ExistingFile, hold, remember};
+use crate::change::{FileChange, AppliedChange, ExistingFile, lock_files, cache_versions};
 use crate::charset;
-use crate::known::{self, Hash, Seen};
-use crate::lint::{self, Lint};
-use crate::numbered::{Numbered, begins_numbered, is_unchanged_note, numbers_lines_of};
-use crate::original::Original;
-use crate::spelling::{self, show};
+use crate::seen_files::{self, FileHash, FileSighting};
+use crate::lint::{self, LintReport};
+use crate::numbered::{LineNumbering, begins_numbered, is_unchanged_note, numbers_lines_of};
+use crate::original::OriginalFile;
+use crate::path_text::{self, display_path};
 use crate::{unchanged, versions};
 
 mod conflict;
-mod script;
+mod write_format;
 mod version;
 
-use conflict::Sight;
-use script::{Disguise, LineEndings, Script, Written};
-use version::{LONG_DIFF, Replaced, SHORT_DIFF, addition, diff};
+use conflict::CallerKnowledge;
+use write_format::{MisreadEncoding, LineEndingArg, WriteFormat, EncodedContent};
+use version::{LONG_DIFF, ReplacedVersion, SHORT_DIFF, addition, diff};
 
 #[derive(Debug, Default)]
 pub(crate) struct WriteFile;
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Such as utf-8 or windows-1252; default: that of the file.
     encoding: Option<String>,
     /// Default: those of the file.
-    line_endings: Option<LineEndings>,
+    line_endings: Option<LineEndingArg>,
     /// The `N|` in front of lines is meant.
     #[serde(default)]
     keep_numbers: bool,
@@ -75,7 +75,7 @@ pub(crate) struct Output {
     unchanged: bool,
     /// A version that the caller has not seen.
     #[serde(skip_serializing_if = "Option::is_none")]
-    replaced_unseen: Option<Replaced>,
+    replaced_unseen: Option<ReplacedVersion>,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lint: Option<Lint>,
+    lint: Option<LintReport>,
     /// What the old file had and the new one has not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_kept: Vec<String>,
@@ -91,9 +91,9 @@ pub(crate) struct Output {
     note: Option<String>,
 }
 
-const PART: &str = "You had read only a part of the file that this replaces.";
-const GONE: &str = "The file that you had seen was gone; it was made anew.";
-const BINARY: &str = "The file that this replaces is not text.";
+const PARTIAL_READ_NOTE: &str = "You had read only a part of the file that this replaces.";
+const RECREATED_NOTE: &str = "The file that you had seen was gone; it was made anew.";
+const BINARY_REPLACED_NOTE: &str = "The file that this replaces is not text.";
 
 fn is_false(value: &bool) -> bool {
     !value
@@ -104,7 +104,7 @@ impl Tool for WriteFile {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        aliases::of_file(ToolSpec::new("write_file", "file"))
+        aliases::add_file_aliases(ToolSpec::new("write_file", "file"))
             .emoji("📝")
             .description(
                 "Write a whole text file, new or over an old one. Refused (`conflict`) if the file \
@@ -151,7 +151,7 @@ impl Tool for WriteFile {
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
-        let path = spelling::resolve(at, &args.path);
+        let path = path_text::resolve(at, &args.path);
         let mut effects = vec![Effect::path(Scope::FILE_READ, &path)];
         if !args.dry_run {
             effects.push(Effect::path(Scope::FILE_WRITE, path));
@@ -164,7 +164,7 @@ impl Tool for WriteFile {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = spelling::resolve(&cx.working_dir, &args.path);
+        let path = path_text::resolve(&cx.working_dir, &args.path);
         let written = in_place(cx, move |cx| write(args, &path, cx)).await;
         written.map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.with_hint("A file is in the way; choose another path."),
@@ -175,16 +175,16 @@ impl Tool for WriteFile {
 
 fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     refuse_note(&args.content)?;
-    refuse_folder(&args.path)?;
-    let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
-    let held = hold(cx, &[path])?;
-    let old = held.current(path)?.map(|bytes| Original::read(cx, path, bytes));
+    refuse_directory(&args.path)?;
+    let expected: Option<FileHash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
+    let held = lock_files(cx, &[path])?;
+    let old = held.current(path)?.map(|bytes| OriginalFile::read(cx, path, bytes));
     let old = old.as_ref();
     let document = old.and_then(|old| old.document().ok());
-    let script = Script::choose(&args, document, || charset::of_new(cx, path))?;
+    let script = WriteFormat::choose(&args, document, || charset::new_file_format(cx, path))?;
     let written = script.write(mem::take(&mut args.content))?;
-    let disguise = script.disguise(&written, |bytes| charset::of_bytes(cx, path, bytes));
-    let Written { text, bytes } = written;
+    let disguise = script.misread_encoding(&written, |bytes| charset::detect_format(cx, path, bytes));
+    let EncodedContent { text, bytes } = written;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));
     let differs = old.filter(|_| !unchanged);
     let text = text.as_deref().or(bytes.text()).unwrap_or_default();
@@ -197,16 +197,16 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         }
         // Who names a version means it, also where there is nothing to do.
         match unchanged && expected.is_none() {
-            true => Ok(Sight::Whole),
+            true => Ok(CallerKnowledge::Whole),
             false => conflict::check(cx, path, expected.as_ref(), old, text),
         }
     };
     // Where it leads, before it is written: afterwards a link may be gone.
-    let place = spelling::led(path);
-    let look = |hash: &Hash| {
+    let place = path_text::follow_link(path);
+    let look = |hash: &FileHash| {
         let effort = if args.dry_run { LONG_DIFF } else { SHORT_DIFF };
         Output {
-            resolved_path: show(&place),
+            resolved_path: display_path(&place),
             bytes_written: 0,
             created: old.is_none(),
             hash: hash.to_string(),
@@ -222,35 +222,35 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
                 None if args.dry_run => addition(text, path, cx, effort),
                 _ => differs.and_then(|old| diff(old, text, path, cx, effort)),
             },
-            lint: lint::check(path, old.and_then(Original::text), text),
+            lint: lint::check(path, old.and_then(OriginalFile::text), text),
             not_kept: Vec::new(),
             note: None,
         }
     };
-    let is_gone = old.is_none() && known::saw_any(cx, path);
+    let is_gone = old.is_none() && seen_files::has_seen(cx, path);
     // Plain text that nobody spoke of is in what it is read as.
     let remember_encoding = || {
         if args.encoding.is_some() || script.encoding() != UTF_8 {
-            charset::remember(cx, path, &bytes, true, script.encoding());
+            charset::remember_encoding(cx, path, &bytes, true, script.encoding());
         }
     };
     let tell = |output: Output, sight| Output {
-        replaced_unseen: differs.filter(|_| sight == Sight::None).map(Replaced::of),
-        note: note(differs, sight, disguise, is_gone),
+        replaced_unseen: differs.filter(|_| sight == CallerKnowledge::None).map(ReplacedVersion::from_original),
+        note: write_note(differs, sight, disguise, is_gone),
         ..output
     };
     if args.dry_run || unchanged {
         drop(held);
         let sight = permit()?;
-        let hash = Hash::of(&bytes);
+        let hash = FileHash::from_bytes(&bytes);
         let output = tell(look(&hash), sight);
         if unchanged {
             remember_encoding();
-            known::saw(cx, path, hash, Seen { len, modified: None, whole: true });
+            seen_files::record_seen(cx, path, hash, FileSighting { len, modified: None, whole: true });
         }
         return Ok(output);
     }
-    let look = |hashes: &[Option<Hash>]| match hashes {
+    let look = |hashes: &[Option<FileHash>]| match hashes {
         [Some(hash)] => Ok(look(hash)),
         _ => Err(ToolError::internal("One file has one hash")),
     };
@@ -258,27 +258,27 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let mut output = tell(output, sight);
     remember_encoding();
     output.bytes_written = len;
-    remember(changes, &done);
-    if let Some(Done { made_folders, lost, .. }) = done.into_iter().next() {
-        output.files_modified = vec![show(&place)];
-        output.dirs_created = made_folders.iter().map(|folder| show(folder)).collect();
+    cache_versions(changes, &done);
+    if let Some(AppliedChange { created_dirs: made_folders, not_kept: lost, .. }) = done.into_iter().next() {
+        output.files_modified = vec![display_path(&place)];
+        output.dirs_created = made_folders.iter().map(|folder| display_path(folder)).collect();
         output.not_kept = lost;
     }
     Ok(output)
 }
 
 /// What whoever wrote it should know.
-fn note(
-    replaced: Option<&Original>,
-    sight: Sight,
-    disguise: Option<Disguise>,
+fn write_note(
+    replaced: Option<&OriginalFile>,
+    sight: CallerKnowledge,
+    disguise: Option<MisreadEncoding>,
     is_gone: bool,
 ) -> Option<String> {
     let mut notes = Vec::new();
     match replaced {
-        None if is_gone => notes.push(GONE.to_owned()),
-        Some(old) if old.document().is_err() => notes.push(BINARY.to_owned()),
-        _ if sight == Sight::Part => notes.push(PART.to_owned()),
+        None if is_gone => notes.push(RECREATED_NOTE.to_owned()),
+        Some(old) if old.document().is_err() => notes.push(BINARY_REPLACED_NOTE.to_owned()),
+        _ if sight == CallerKnowledge::Part => notes.push(PARTIAL_READ_NOTE.to_owned()),
         _ => {}
     }
     if let Some((encoding, other)) = disguise {
@@ -289,7 +289,7 @@ fn note(
 }
 
 /// A path that can only mean a folder would silently name a file.
-fn refuse_folder(path: &str) -> Result<(), ToolError> {
+fn refuse_directory(path: &str) -> Result<(), ToolError> {
     if path.ends_with('/') || path.ends_with("/.") {
         return Err(ToolError::invalid(format!(
             "'{path}' names a folder, for it ends with a slash"
@@ -309,14 +309,14 @@ fn refuse_note(content: &str) -> Result<(), ToolError> {
 }
 
 /// The same for lines with numbers in front.
-fn refuse_numbered(cx: &ToolContext, old: Option<&Original>, text: &str) -> Result<(), ToolError> {
+fn refuse_numbered(cx: &ToolContext, old: Option<&OriginalFile>, text: &str) -> Result<(), ToolError> {
     if !begins_numbered(text.as_bytes()) {
         return Ok(());
     }
-    let is_ours = match Numbered::of(text) {
-        Numbered::No => false,
-        Numbered::Perhaps => was_shown(cx, old, text),
-        Numbered::Surely => true,
+    let is_ours = match LineNumbering::detect(text) {
+        LineNumbering::No => false,
+        LineNumbering::Perhaps => was_shown(cx, old, text),
+        LineNumbering::Surely => true,
     };
     if !is_ours {
         return Ok(());
@@ -329,10 +329,10 @@ fn refuse_numbered(cx: &ToolContext, old: Option<&Original>, text: &str) -> Resu
 
 /// Whether numbered lines are those of the file that is there, or of one that
 /// the session was shown.
-fn was_shown(cx: &ToolContext, old: Option<&Original>, numbered: &str) -> bool {
+fn was_shown(cx: &ToolContext, old: Option<&OriginalFile>, numbered: &str) -> bool {
     let holds = |text: &str| numbers_lines_of(numbered, text);
-    let seen = || known::seen(cx).into_iter().filter_map(|hash| versions::find(&hash));
-    old.and_then(Original::text).is_some_and(holds)
+    let seen = || seen_files::seen_versions(cx).into_iter().filter_map(|hash| versions::find(&hash));
+    old.and_then(OriginalFile::text).is_some_and(holds)
         || unchanged::was_shown(cx, numbered)
         || seen()
             .any(|bytes| TextDocument::read(bytes.to_vec(), None).is_ok_and(|seen| holds(seen.text())))

@@ -9,40 +9,40 @@ use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::original::Original;
-use crate::spelling;
+use crate::original::OriginalFile;
+use crate::path_text;
 
 /// What a diff may cost.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Effort {
+pub(super) struct DiffBudget {
     /// Bytes of the diff.
     pub(super) limit: usize,
     pub(super) time: Duration,
     /// Bytes of a text; longer ones are not compared.
-    pub(super) longest: usize,
+    pub(super) max_text_bytes: usize,
 }
 /// For a diff that comes along with an answer: whoever rewrites so much learns
 /// little from its first lines.
-pub(super) const SHORT_DIFF: Effort =
-    Effort { limit: 2_000, time: Duration::from_millis(10), longest: 256 * 1024 };
+pub(super) const SHORT_DIFF: DiffBudget =
+    DiffBudget { limit: 2_000, time: Duration::from_millis(10), max_text_bytes: 256 * 1024 };
 /// For one that was asked for.
-pub(super) const LONG_DIFF: Effort =
-    Effort { limit: 20_000, time: Duration::from_secs(1), longest: 16 * 1024 * 1024 };
+pub(super) const LONG_DIFF: DiffBudget =
+    DiffBudget { limit: 20_000, time: Duration::from_secs(1), max_text_bytes: 16 * 1024 * 1024 };
 
 /// Characters of a line of a diff.
-const LINE: usize = 500;
+const MAX_LINE_CHARS: usize = 500;
 
 /// A version that was replaced, in short.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Replaced {
+pub(crate) struct ReplacedVersion {
     hash: String,
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<u64>,
 }
 
-impl Replaced {
-    pub(super) fn of(old: &Original) -> Self {
+impl ReplacedVersion {
+    pub(super) fn from_original(old: &OriginalFile) -> Self {
         let lines = old.text().map(|text| count_lines(text) as u64);
         Self { hash: old.hash().to_string(), bytes: old.len(), lines }
     }
@@ -50,19 +50,19 @@ impl Replaced {
 
 /// What a new text changes in a file.
 pub(super) fn diff(
-    old: &Original,
+    old: &OriginalFile,
     new: &str,
     path: &Path,
     cx: &ToolContext,
-    effort: Effort,
+    effort: DiffBudget,
 ) -> Option<String> {
-    let name = |side| spelling::heading(side, path, &cx.working_dir);
+    let name = |side| path_text::diff_heading(side, path, &cx.working_dir);
     compare(old.text()?, new, (&name("a/"), &name("b/")), effort)
 }
 
 /// What is in a file that was not there.
-pub(super) fn addition(new: &str, path: &Path, cx: &ToolContext, effort: Effort) -> Option<String> {
-    compare("", new, ("/dev/null", &spelling::heading("b/", path, &cx.working_dir)), effort)
+pub(super) fn addition(new: &str, path: &Path, cx: &ToolContext, effort: DiffBudget) -> Option<String> {
+    compare("", new, ("/dev/null", &path_text::diff_heading("b/", path, &cx.working_dir)), effort)
 }
 
 /// The unified diff of two texts, within bounds; none if it is empty. The names
@@ -71,15 +71,15 @@ pub(super) fn compare(
     old: &str,
     new: &str,
     (old_name, new_name): (&str, &str),
-    effort: Effort,
+    effort: DiffBudget,
 ) -> Option<String> {
-    if old.len().max(new.len()) > effort.longest {
+    if old.len().max(new.len()) > effort.max_text_bytes {
         return None;
     }
     let diff = TextDiff::new(old, new, &DiffOptions { time_limit: effort.time, ..DiffOptions::default() });
     let layout = DiffLayout {
         limit: effort.limit,
-        line_limit: LINE,
+        line_limit: MAX_LINE_CHARS,
         is_quoted: true,
         ..DiffLayout::full(old_name, new_name)
     };

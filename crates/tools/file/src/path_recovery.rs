@@ -7,11 +7,11 @@ use hermes_core::ToolContext;
 use hermes_files::{FileAccess, FileKind};
 
 /// Parts of a path that are left out at most.
-const DEEPEST: usize = 64;
+const MAX_DROPPED_PARTS: usize = 64;
 
 /// The file below the working folder that is meant by a path that leads
 /// nowhere. Only names are looked at.
-pub(crate) fn meant(path: &Path, cx: &ToolContext) -> Option<PathBuf> {
+pub(crate) fn intended_file(path: &Path, cx: &ToolContext) -> Option<PathBuf> {
     let names = FileAccess::new(cx).names_around(path).ok()?;
     let cwd = cx.working_dir.cwd();
     let is_file = |path: &Path| names.metadata(path).is_ok_and(|found| found.kind == FileKind::File);
@@ -27,7 +27,7 @@ pub(crate) fn meant(path: &Path, cx: &ToolContext) -> Option<PathBuf> {
             _ => None,
         })
         .collect();
-    for left_out in 1..parts.len().min(DEEPEST) {
+    for left_out in 1..parts.len().min(MAX_DROPPED_PARTS) {
         let (before, rest) = parts.split_at(left_out);
         // A name alone says too little, unless it is clear what stands before it.
         let is_known = |name: &&str| matches!(*name, "a" | "b") || cwd.ends_with(name);

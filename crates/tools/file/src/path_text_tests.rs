@@ -13,13 +13,13 @@ fn plain_paths_are_plain() {
     assert_eq!(resolve(&at(), "a b/%41"), Path::new("/srv/a b/%41"));
     assert_eq!(resolve(&at(), "~/x"), Path::new("/home/me/x"));
     assert_eq!(resolve(&at(), "file://host/x"), Path::new("/srv/file:/host/x"));
-    assert_eq!(show(Path::new("/a/ü b")), "/a/ü b");
+    assert_eq!(display_path(Path::new("/a/ü b")), "/a/ü b");
 }
 
 #[test]
 fn names_that_are_no_text_have_an_address() {
     let path = Path::new(OsStr::from_bytes(b"/t/caf\xE9 1"));
-    assert_eq!(show(path), "file:///t/caf%E9%201");
+    assert_eq!(display_path(path), "file:///t/caf%E9%201");
     assert_eq!(resolve(&at(), "file:///t/caf%e9%201"), path);
     assert_eq!(resolve(&at(), "file:///a/../b/50%/%4"), Path::new("/b/50%/%4"));
 }
@@ -33,7 +33,7 @@ proptest! {
         };
         let path = names.iter().fold(PathBuf::from("/"), |path, bytes| path.join(name(bytes)));
         prop_assume!(path.components().all(|part| !matches!(part.as_os_str().as_bytes(), b"." | b"..")));
-        prop_assert_eq!(resolve(&at(), &show(&path)), path);
+        prop_assert_eq!(resolve(&at(), &display_path(&path)), path);
     }
 }
 
@@ -50,10 +50,10 @@ fn below_a_folder_the_callers_way_is_kept() {
         ("file:///t/d", "a b", "/t/d/a b"),
         ("file:///t/d", "", "/t/d"),
     ] {
-        assert_eq!(show_below(lead, folder, Path::new(below)), shown, "{lead}");
+        assert_eq!(display_below(lead, folder, Path::new(below)), shown, "{lead}");
     }
-    assert_eq!(show_below("d", folder, odd), "file:///t/d/%E9");
-    assert_eq!(shorten(Path::new("/srv/a"), &at()), "a");
-    assert_eq!(shorten(Path::new("/srv"), &at()), "/srv");
-    assert_eq!(shorten(&Path::new("/srv").join(odd), &at()), "file:///srv/%E9");
+    assert_eq!(display_below("d", folder, odd), "file:///t/d/%E9");
+    assert_eq!(display_relative(Path::new("/srv/a"), &at()), "a");
+    assert_eq!(display_relative(Path::new("/srv"), &at()), "/srv");
+    assert_eq!(display_relative(&Path::new("/srv").join(odd), &at()), "file:///srv/%E9");
 }

@@ -1,19 +1,19 @@
 use std::fs;
 use std::time::Duration;
 
-use super::super::changes::Event;
+use super::super::changes::WatchEvent;
 use super::*;
 
-fn request(root: &std::path::Path) -> Arc<Request> {
+fn request(root: &std::path::Path) -> Arc<WatchRequest> {
     let none = globset::GlobSet::empty;
-    Arc::new(Request {
+    Arc::new(WatchRequest {
         roots: vec![root.to_path_buf()],
         recursive: true,
         gitignore: false,
         names: none(),
         paths: none(),
         events: Vec::new(),
-        most: 10,
+        max_events: 10,
     })
 }
 
@@ -21,28 +21,28 @@ fn request(root: &std::path::Path) -> Arc<Request> {
 async fn without_the_systems_word_one_looks_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let cx = ToolContext::bare(folder.path());
-    let mut lookout = Lookout::begin(request(folder.path()), &cx).expect("a look");
-    assert_eq!(lookout.watching(), "inotify");
+    let mut lookout = TreeWatcher::start(request(folder.path()), &cx).expect("a look");
+    assert_eq!(lookout.backend_name(), "inotify");
     lookout.sensor.give_up();
-    assert_eq!(lookout.watching(), "polling");
+    assert_eq!(lookout.backend_name(), "polling");
     fs::write(folder.path().join("a"), "x").expect("written");
     assert!(lookout.wait(Instant::now() + Duration::from_secs(60)).await);
-    let found = lookout.look(&cx).expect("a look");
+    let found = lookout.poll(&cx).expect("a look");
     let told: Vec<_> = found.iter().map(|change| change.event).collect();
-    assert_eq!(told, [Event::Create]);
+    assert_eq!(told, [WatchEvent::Create]);
 }
 
 #[tokio::test]
 async fn a_queue_that_ran_over_is_a_reason_to_look() {
     let folder = tempfile::tempdir().expect("a folder");
     let cx = ToolContext::bare(folder.path());
-    let mut lookout = Lookout::begin(request(folder.path()), &cx).expect("a look");
+    let mut lookout = TreeWatcher::start(request(folder.path()), &cx).expect("a look");
     // Nothing is said of the single files, only that something was lost.
     lookout.sensor.give_up();
     for number in 0..50 {
         fs::write(folder.path().join(number.to_string()), "").expect("written");
     }
     lookout.sensor.overflow();
-    assert!(lookout.sensor.stirs(Instant::now() + Duration::from_secs(60)).await);
-    assert_eq!(lookout.look(&cx).expect("a look").len(), 50);
+    assert!(lookout.sensor.wait_for_event(Instant::now() + Duration::from_secs(60)).await);
+    assert_eq!(lookout.poll(&cx).expect("a look").len(), 50);
 }

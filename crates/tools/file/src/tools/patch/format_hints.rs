@@ -4,12 +4,12 @@
 use hermes_text::patch_formats::PatchFormat;
 
 /// What a part of a patch is called.
-pub(super) fn part(format: Option<PatchFormat>) -> &'static str {
+pub(super) fn part_name(format: Option<PatchFormat>) -> &'static str {
     if format == Some(PatchFormat::Blocks) { "block" } else { "hunk" }
 }
 
 /// How a patch of the format looks.
-pub(super) fn shape(format: Option<PatchFormat>) -> &'static str {
+pub(super) fn format_example(format: Option<PatchFormat>) -> &'static str {
     match format {
         Some(PatchFormat::V4a) => {
             "A V4A patch looks like this: `*** Begin Patch`, `*** Update File: path`, `@@`, lines \
@@ -32,7 +32,7 @@ pub(super) fn shape(format: Option<PatchFormat>) -> &'static str {
 }
 
 /// How to say which of several places is meant.
-pub(super) fn choose(format: Option<PatchFormat>) -> &'static str {
+pub(super) fn disambiguation_hint(format: Option<PatchFormat>) -> &'static str {
     match format {
         Some(PatchFormat::Blocks) => {
             "Put more of the lines around it into SEARCH and REPLACE, copied from one of the \
@@ -50,7 +50,7 @@ pub(super) fn choose(format: Option<PatchFormat>) -> &'static str {
 }
 
 /// How to say where lines are to be added.
-pub(super) fn anchor(format: Option<PatchFormat>) -> &'static str {
+pub(super) fn anchor_hint(format: Option<PatchFormat>) -> &'static str {
     match format {
         Some(PatchFormat::Unified) => {
             "Give the lines around the place as context. A diff made with -U0 has none: make it \
@@ -64,7 +64,7 @@ pub(super) fn anchor(format: Option<PatchFormat>) -> &'static str {
 }
 
 /// What a new file is called, and how to change one that exists.
-pub(super) fn new_file(format: Option<PatchFormat>) -> (&'static str, &'static str) {
+pub(super) fn new_file_wording(format: Option<PatchFormat>) -> (&'static str, &'static str) {
     match format {
         Some(PatchFormat::Blocks) => (
             "an empty SEARCH, which makes a new file,",

@@ -9,25 +9,25 @@ use hermes_text::{TextDocument, LineEnding, line_at};
 use serde::{Deserialize, Serialize};
 
 use super::Args;
-use crate::charset::{self, MARK};
+use crate::charset::{self, BYTE_ORDER_MARK};
 
 /// What ends the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum LineEndings {
+pub(crate) enum LineEndingArg {
     Lf,
     Crlf,
 }
 
 #[derive(Debug)]
-pub(super) struct Script {
+pub(super) struct WriteFormat {
     format: TextFormat,
-    ending: Wanted,
+    ending: LineEndingRule,
 }
 
 /// Which line endings the content gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum LineEndingRule {
     /// Those that it has.
     Given,
     /// Those of the file, if the content ends all of its lines in one way. One
@@ -39,16 +39,16 @@ enum Wanted {
 
 /// The content as text and as bytes.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct EncodedContent {
     /// Without a byte order mark; none if the bytes are the text.
     pub(super) text: Option<String>,
     pub(super) bytes: FileContent,
 }
 
 /// The encoding of a file, and the one that its bytes look like.
-pub(super) type Disguise = (&'static Encoding, &'static Encoding);
+pub(super) type MisreadEncoding = (&'static Encoding, &'static Encoding);
 
-impl Script {
+impl WriteFormat {
     /// How the content of a call is spelt, given the text that is there, or
     /// the format of a new file.
     pub(super) fn choose(
@@ -63,19 +63,19 @@ impl Script {
             None => TextFormat::PLAIN_UTF8,
         };
         let format = match args.encoding.as_deref() {
-            Some(name) => named(name, old_format)?,
+            Some(name) => parse_format(name, old_format)?,
             None => old_format,
         };
         // A mark in front of the content is one that is wanted.
-        let format = match args.content.starts_with(MARK) {
+        let format = match args.content.starts_with(BYTE_ORDER_MARK) {
             true => TextFormat::new(format.encoding(), true),
             false => format,
         };
         let ending = match (args.line_endings, old.and_then(|old| old.endings().dominant)) {
-            (Some(LineEndings::Lf), _) => Wanted::Set(LineEnding::Lf),
-            (Some(LineEndings::Crlf), _) => Wanted::Set(LineEnding::CrLf),
-            (None, Some(ending)) => Wanted::Kept(ending),
-            (None, None) => Wanted::Given,
+            (Some(LineEndingArg::Lf), _) => LineEndingRule::Set(LineEnding::Lf),
+            (Some(LineEndingArg::Crlf), _) => LineEndingRule::Set(LineEnding::CrLf),
+            (None, Some(ending)) => LineEndingRule::Kept(ending),
+            (None, None) => LineEndingRule::Given,
         };
         Ok(Self { format, ending })
     }
@@ -92,11 +92,11 @@ impl Script {
 
     /// The encoding of the bytes, and the one that they look like, if
     /// somebody who does not know it would read another text.
-    pub(super) fn disguise(
+    pub(super) fn misread_encoding(
         &self,
-        written: &Written,
+        written: &EncodedContent,
         looks_like: impl FnOnce(&[u8]) -> TextFormat,
-    ) -> Option<Disguise> {
+    ) -> Option<MisreadEncoding> {
         let encoding = self.format.encoding();
         if encoding == UTF_8 || !self.format.bom().is_empty() {
             return None;
@@ -108,34 +108,34 @@ impl Script {
     }
 
     /// Spells the content. What the encoding cannot write is refused.
-    pub(super) fn write(&self, content: String) -> Result<Written, ToolError> {
-        let text = match content.strip_prefix(MARK) {
+    pub(super) fn write(&self, content: String) -> Result<EncodedContent, ToolError> {
+        let text = match content.strip_prefix(BYTE_ORDER_MARK) {
             Some(unmarked) => unmarked.to_owned(),
             None => content,
         };
         let text = match self.ending {
-            Wanted::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
-            Wanted::Kept(LineEnding::Lf) if all_crlf(&text) => text.replace("\r\n", "\n"),
-            Wanted::Kept(LineEnding::Lf) => text,
-            Wanted::Kept(LineEnding::Cr) if all_crlf(&text) => text.replace("\r\n", "\r"),
-            Wanted::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
+            LineEndingRule::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
+            LineEndingRule::Kept(LineEnding::Lf) if is_all_crlf(&text) => text.replace("\r\n", "\n"),
+            LineEndingRule::Kept(LineEnding::Lf) => text,
+            LineEndingRule::Kept(LineEnding::Cr) if is_all_crlf(&text) => text.replace("\r\n", "\r"),
+            LineEndingRule::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
                 with_ending(text, ending)
             }
-            Wanted::Kept(_) | Wanted::Given => text,
+            LineEndingRule::Kept(_) | LineEndingRule::Given => text,
         };
         if self.format == TextFormat::PLAIN_UTF8 {
-            return Ok(Written { text: None, bytes: text.into() });
+            return Ok(EncodedContent { text: None, bytes: text.into() });
         }
         let name = self.format.encoding().name();
         let body = self.format.encode(&text).map_err(|error| {
-            refused(&text, error.offset, name).with("character", error.character.to_string())
+            encode_error(&text, error.offset, name).with("character", error.character.to_string())
         })?;
         let bytes = match self.format.bom() {
             [] => body,
             mark => [mark, &body].concat(),
         };
         self.verify(&text, &bytes)?;
-        Ok(Written { text: Some(text), bytes: bytes.into() })
+        Ok(EncodedContent { text: Some(text), bytes: bytes.into() })
     }
 
     /// Some encodings write a character with the bytes of another.
@@ -150,13 +150,13 @@ impl Script {
         }
         let same = text.chars().zip(read.text.chars()).take_while(|(a, b)| a == b);
         let offset = same.map(|(a, _)| a.len_utf8()).sum();
-        Err(refused(text, offset, encoding.name()))
+        Err(encode_error(text, offset, encoding.name()))
     }
 }
 
 /// Whether every carriage return and every line feed is one half of an end.
 /// Mostly the first line tells.
-fn all_crlf(text: &str) -> bool {
+fn is_all_crlf(text: &str) -> bool {
     if !text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) {
         return false;
     }
@@ -172,9 +172,9 @@ fn with_ending(text: String, ending: LineEnding) -> String {
     }
 }
 
-fn refused(text: &str, offset: usize, encoding: &str) -> ToolError {
+fn encode_error(text: &str, offset: usize, encoding: &str) -> ToolError {
     let line = line_at(text, offset);
-    let character = text.get(offset..).and_then(|rest| rest.chars().next()).unwrap_or(MARK);
+    let character = text.get(offset..).and_then(|rest| rest.chars().next()).unwrap_or(BYTE_ORDER_MARK);
     ToolError::invalid(format!(
         "{character:?} at byte {offset} of the content (line {line}) cannot be written in \
          {encoding}, the encoding of the file"
@@ -186,8 +186,8 @@ fn refused(text: &str, offset: usize, encoding: &str) -> ToolError {
 
 /// The encoding of that name. It has a mark if its name says so, if the file
 /// has one already, or if it is UTF-16, which cannot be told without.
-fn named(name: &str, old: TextFormat) -> Result<TextFormat, ToolError> {
-    let (encoding, wants_mark) = charset::named(name)?;
+fn parse_format(name: &str, old: TextFormat) -> Result<TextFormat, ToolError> {
+    let (encoding, wants_mark) = charset::parse_encoding(name)?;
     let is_same = encoding == old.encoding();
     let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
     let has_mark = wants_mark

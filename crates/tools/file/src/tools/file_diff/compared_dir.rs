@@ -9,17 +9,17 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{FileAccess, OpenDir, refuse_traps};
 use hermes_search::DirIgnoreRules;
 
-use super::side::Side;
-use crate::lines::fill;
-use crate::missing::{Wanted, explain_missing};
-use crate::spelling::show_below;
+use super::side::DiffSide;
+use crate::lines::fill_buffer;
+use crate::missing::{MissingKind, explain_missing};
+use crate::path_text::display_below;
 
 /// The bit of a mode that matters to what a file is, as git sees it.
-const RUNS: u32 = 0o100;
+const OWNER_EXEC_BIT: u32 = 0o100;
 
 /// One of two folders.
 #[derive(Debug)]
-pub(super) struct Half {
+pub(super) struct ComparedDir {
     pub(super) name: String,
     pub(super) place: PathBuf,
     pub(super) root: OpenDir,
@@ -27,7 +27,7 @@ pub(super) struct Half {
     pub(super) above: Option<DirIgnoreRules>,
 }
 
-impl Half {
+impl ComparedDir {
     /// Opens the folder at `path`, which is absolute.
     pub(super) fn open(
         name: String,
@@ -37,7 +37,7 @@ impl Half {
     ) -> Result<Self, ToolError> {
         let files = FileAccess::new(cx);
         let root = files.open_dir(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => explain_missing(Wanted::Folder, path, cx),
+            ErrorKind::NotFound => explain_missing(MissingKind::Directory, path, cx),
             _ => error,
         })?;
         let place = files.real_path(path)?;
@@ -47,12 +47,12 @@ impl Half {
     }
 
     /// What a path below is called.
-    pub(super) fn shown(&self, relative: &Path) -> String {
-        show_below(&self.name, &self.place, relative)
+    pub(super) fn display_path(&self, relative: &Path) -> String {
+        display_below(&self.name, &self.place, relative)
     }
 
     /// Opens a folder below, or itself.
-    pub(super) fn folder(&self, relative: &Path) -> io::Result<OpenDir> {
+    pub(super) fn open_dir(&self, relative: &Path) -> io::Result<OpenDir> {
         if relative.as_os_str().is_empty() {
             self.root.try_clone()
         } else {
@@ -78,40 +78,40 @@ impl Half {
         if before.identity.is_same(&after.identity) {
             return Ok(true);
         }
-        if before.len != after.len || before.mode & RUNS != after.mode & RUNS {
+        if before.len != after.len || before.mode & OWNER_EXEC_BIT != after.mode & OWNER_EXEC_BIT {
             return Ok(false);
         }
-        same_content(self.open_file(relative)?, other.open_file(relative)?, cx)
+        has_same_content(self.open_file(relative)?, other.open_file(relative)?, cx)
     }
 
     /// Whether the owner may run the file at a path below.
-    pub(super) fn runs(&self, relative: &Path) -> Option<bool> {
-        self.root.metadata(relative).ok().map(|facts| facts.mode & RUNS != 0)
+    pub(super) fn is_executable(&self, relative: &Path) -> Option<bool> {
+        self.root.metadata(relative).ok().map(|facts| facts.mode & OWNER_EXEC_BIT != 0)
     }
 
     /// The file at a path below.
-    pub(super) fn side(
+    pub(super) fn read_side(
         &self,
         relative: &Path,
         told: Option<&'static Encoding>,
         cx: &ToolContext,
-    ) -> io::Result<Side> {
+    ) -> io::Result<DiffSide> {
         let place = self.place.join(relative);
         let mut file = self.open_file(relative)?;
         let size = file.metadata()?.len();
-        Side::take(self.shown(relative), &mut file, size, told, &place, cx)
+        DiffSide::from_reader(self.display_path(relative), &mut file, size, told, &place, cx)
     }
 }
 
 /// Whether two files of the same length hold the same.
-fn same_content(mut old: File, mut new: File, cx: &ToolContext) -> io::Result<bool> {
+fn has_same_content(mut old: File, mut new: File, cx: &ToolContext) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
     loop {
         if cx.cancel.is_cancelled() {
             return Err(io::Error::other("cancelled"));
         }
-        let before = fill(&mut old, &mut left)?;
-        if fill(&mut new, &mut right)? != before {
+        let before = fill_buffer(&mut old, &mut left)?;
+        if fill_buffer(&mut new, &mut right)? != before {
             return Ok(false);
         }
         if before.is_empty() {

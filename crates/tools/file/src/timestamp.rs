@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 /// RFC 3339, to the second.
-pub(crate) fn stamp(time: SystemTime) -> Option<String> {
+pub(crate) fn to_rfc3339(time: SystemTime) -> Option<String> {
     let seconds = Timestamp::try_from(time).ok()?.as_second();
     Some(Timestamp::from_second(seconds).ok()?.to_string())
 }

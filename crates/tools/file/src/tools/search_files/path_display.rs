@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use hermes_search::SearchRoot;
 
 use super::arguments::Args;
-use crate::spelling::show_below;
+use crate::path_text::display_below;
 
 /// How paths below the root are written.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct PathDisplay {
     /// What comes before them; empty for the working folder.
     lead: String,
     /// The absolute path of the root.
@@ -17,7 +17,7 @@ pub(super) struct Shown {
     is_file: bool,
 }
 
-impl Shown {
+impl PathDisplay {
     pub(super) fn new(args: &Args, path: &Path, root: &SearchRoot) -> Self {
         let lead = args.path.strip_prefix("./").unwrap_or(&args.path);
         let lead = if lead == "." { "" } else { lead }.to_owned();
@@ -27,7 +27,7 @@ impl Shown {
     /// The path, as the caller began to write it.
     pub(super) fn path(&self, relative: &Path) -> String {
         let relative = if self.is_file { Path::new("") } else { relative };
-        show_below(&self.lead, &self.root, relative)
+        display_below(&self.lead, &self.root, relative)
     }
 
     /// Whether the root is a file.

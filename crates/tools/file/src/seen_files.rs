@@ -16,27 +16,27 @@ use crate::shards::{shard, shards};
 use crate::unsaved;
 
 /// The session document, which is in pieces.
-const DOCUMENT: &str = "files";
+const FILES_DOCUMENT: &str = "files";
 /// How many files are remembered in a piece of it; the one that was not touched
 /// for the longest time is forgotten first.
-const FILES: usize = 64;
+const MAX_FILES_PER_SHARD: usize = 64;
 /// How many tasks are remembered for one file.
-const TASKS: usize = 64;
+const MAX_TASKS_PER_FILE: usize = 64;
 
 /// The version of a file: a hash of its bytes. One that was written down by a
 /// caller may be only the beginning of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Hash(String);
+pub(crate) struct FileHash(String);
 
-impl Hash {
+impl FileHash {
     /// Digits that are kept, that are shown, and that are enough.
-    const KEPT: usize = 32;
-    const SHOWN: usize = 16;
-    const FEWEST: usize = 8;
+    const STORED_DIGITS: usize = 32;
+    const SHOWN_DIGITS: usize = 16;
+    const MIN_DIGITS: usize = 8;
 
     /// That of a whole file.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         blake3::hash(bytes).into()
     }
 
@@ -46,37 +46,37 @@ impl Hash {
     }
 }
 
-impl From<blake3::Hash> for Hash {
+impl From<blake3::Hash> for FileHash {
     fn from(digest: blake3::Hash) -> Self {
-        Self(digest.to_hex().chars().take(Self::KEPT).collect())
+        Self(digest.to_hex().chars().take(Self::STORED_DIGITS).collect())
     }
 }
 
-impl fmt::Display for Hash {
+impl fmt::Display for FileHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.get(..Self::SHOWN).unwrap_or(&self.0))
+        f.write_str(self.0.get(..Self::SHOWN_DIGITS).unwrap_or(&self.0))
     }
 }
 
-impl FromStr for Hash {
+impl FromStr for FileHash {
     type Err = ToolError;
 
     fn from_str(text: &str) -> Result<Self, ToolError> {
         let digits = text.trim();
-        if digits.len() < Self::FEWEST || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        if digits.len() < Self::MIN_DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(ToolError::invalid(format!(
                 "'{text}' is not the hash of a file: at least {} hexadecimal digits",
-                Self::FEWEST
+                Self::MIN_DIGITS
             ))
             .with_hint("Use the `hash` that read_file, write_file or patch gave for the file."));
         }
-        Ok(Self(digits.chars().take(Self::KEPT).collect::<String>().to_ascii_lowercase()))
+        Ok(Self(digits.chars().take(Self::STORED_DIGITS).collect::<String>().to_ascii_lowercase()))
     }
 }
 
 /// What was learnt when a file was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct FileSighting {
     /// Bytes of the file.
     pub(crate) len: u64,
     /// When it had last changed.
@@ -87,7 +87,7 @@ pub(crate) struct Seen {
 
 /// Who wrote a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Writer {
+pub(crate) struct FileWriter {
     /// The task on whose behalf it was written.
     pub(crate) task_id: String,
     /// The call that wrote it.
@@ -98,41 +98,41 @@ pub(crate) struct Writer {
 
 /// How a caller stands to the version of a file that is there now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum VersionKnowledge {
     /// It has not seen any.
     Unseen,
     /// It has seen that there was none.
     Created {
         /// The other task of the session that wrote this one.
-        by: Option<Writer>,
+        by: Option<FileWriter>,
     },
     /// It has seen this one.
     Same,
     /// It has seen another one.
     Changed {
         /// The version that it saw.
-        seen: Hash,
+        seen: FileHash,
         /// The other task of the session that wrote this one.
-        by: Option<Writer>,
+        by: Option<FileWriter>,
     },
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Known {
+struct SeenFiles {
     #[serde(default)]
     clock: u64,
     #[serde(default)]
-    files: BTreeMap<String, Record>,
+    files: BTreeMap<String, SeenFileRecord>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct SeenFileRecord {
     touched: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    wrote: Option<Wrote>,
+    wrote: Option<WriteRecord>,
     /// By task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    seen: BTreeMap<String, Sight>,
+    seen: BTreeMap<String, SightingRecord>,
     /// The tasks that looked and found nothing, and when.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     missed: BTreeMap<String, u64>,
@@ -142,14 +142,14 @@ pub(crate) struct Record {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Wrote {
-    hash: Hash,
-    by: Writer,
+struct WriteRecord {
+    hash: FileHash,
+    by: FileWriter,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Sight {
-    hash: Hash,
+struct SightingRecord {
+    hash: FileHash,
     len: u64,
     /// Nanoseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,16 +160,16 @@ struct Sight {
 
 /// The caller was shown this version of a file, or a part of it. `hash` is
 /// that of the whole file.
-pub(crate) fn saw(cx: &ToolContext, path: &Path, hash: Hash, facts: Seen) {
-    change(cx, path, |record, at| record.see(cx, hash.clone(), facts, at));
+pub(crate) fn record_seen(cx: &ToolContext, path: &Path, hash: FileHash, facts: FileSighting) {
+    update_record(cx, path, |record, at| record.add_sighting(cx, hash.clone(), facts, at));
 }
 
 /// The caller looked for a file, and there was none.
-pub(crate) fn missed(cx: &ToolContext, path: &Path) {
-    change(cx, path, |record, at| {
+pub(crate) fn record_missing(cx: &ToolContext, path: &Path) {
+    update_record(cx, path, |record, at| {
         record.seen.remove(&*cx.task_id);
         record.missed.insert(cx.task_id.to_string(), at);
-        if record.missed.len() > TASKS {
+        if record.missed.len() > MAX_TASKS_PER_FILE {
             let oldest = record.missed.iter().min_by_key(|(_, at)| **at);
             if let Some(task) = oldest.map(|(task, _)| task.clone()) {
                 record.missed.remove(&task);
@@ -179,36 +179,36 @@ pub(crate) fn missed(cx: &ToolContext, path: &Path) {
 }
 
 /// The file is in an encoding that its bytes do not tell; none if they do.
-pub(crate) fn spelt(cx: &ToolContext, path: &Path, encoding: Option<&'static Encoding>) {
-    if self::encoding(cx, path) != encoding {
+pub(crate) fn record_encoding(cx: &ToolContext, path: &Path, encoding: Option<&'static Encoding>) {
+    if self::recorded_encoding(cx, path) != encoding {
         let name = encoding.map(|encoding| encoding.name().to_owned());
-        change(cx, path, |record, _| record.encoding.clone_from(&name));
+        update_record(cx, path, |record, _| record.encoding.clone_from(&name));
     }
 }
 
 /// The encoding that a file was written in, where its bytes do not tell.
-pub(crate) fn encoding(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
-    Encoding::for_label(record(cx, path)?.encoding?.as_bytes())
+pub(crate) fn recorded_encoding(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
+    Encoding::for_label(find_record(cx, path)?.encoding?.as_bytes())
 }
 
 /// The caller wrote this version of a file.
-pub(crate) fn wrote(cx: &ToolContext, path: &Path, hash: Hash, facts: Seen) {
-    let by = Writer {
+pub(crate) fn record_written(cx: &ToolContext, path: &Path, hash: FileHash, facts: FileSighting) {
+    let by = FileWriter {
         task_id: cx.task_id.to_string(),
         call_id: cx.call_id.to_string(),
         at: format!("{:.0}", jiff::Timestamp::now()),
     };
-    change(cx, path, |record, at| {
-        record.wrote = Some(Wrote { hash: hash.clone(), by: by.clone() });
-        record.see(cx, hash.clone(), facts, at);
+    update_record(cx, path, |record, at| {
+        record.wrote = Some(WriteRecord { hash: hash.clone(), by: by.clone() });
+        record.add_sighting(cx, hash.clone(), facts, at);
     });
 }
 
 /// The file is gone; what was known of it counts no longer.
 pub(crate) fn forget(cx: &ToolContext, path: &Path) {
-    let key = key(cx, path);
-    let forget = |known: &mut Known| known.files.remove(&key).is_some();
-    let kept = cx.session.update(&shard(DOCUMENT, &key), forget);
+    let key = file_key(cx, path);
+    let forget = |known: &mut SeenFiles| known.files.remove(&key).is_some();
+    let kept = cx.session.update(&shard(FILES_DOCUMENT, &key), forget);
     match kept {
         Ok(_) => unsaved::clear(&cx.session, &key),
         Err(_) => unsaved::keep(&cx.session, &key, None),
@@ -217,38 +217,38 @@ pub(crate) fn forget(cx: &ToolContext, path: &Path) {
 
 /// How the caller stands to the version of a file that is there now. Its hash
 /// is only asked for if anything is known of the file.
-pub(crate) fn standing<'h>(
+pub(crate) fn version_knowledge<'h>(
     cx: &ToolContext,
     path: &Path,
-    current: impl FnOnce() -> &'h Hash,
-) -> Standing {
-    let Some(record) = record(cx, path) else { return Standing::Unseen };
+    current: impl FnOnce() -> &'h FileHash,
+) -> VersionKnowledge {
+    let Some(record) = find_record(cx, path) else { return VersionKnowledge::Unseen };
     let current = current();
     let by = record.written_by_another(cx, current);
     match record.seen.get(&*cx.task_id) {
-        None if record.missed.contains_key(&*cx.task_id) => Standing::Created { by },
-        None => Standing::Unseen,
-        Some(sight) if sight.hash == *current => Standing::Same,
-        Some(sight) => Standing::Changed { seen: sight.hash.clone(), by },
+        None if record.missed.contains_key(&*cx.task_id) => VersionKnowledge::Created { by },
+        None => VersionKnowledge::Unseen,
+        Some(sight) if sight.hash == *current => VersionKnowledge::Same,
+        Some(sight) => VersionKnowledge::Changed { seen: sight.hash.clone(), by },
     }
 }
 
 /// Whether the caller has seen a version of the file.
-pub(crate) fn saw_any(cx: &ToolContext, path: &Path) -> bool {
-    record(cx, path).is_some_and(|record| record.seen.contains_key(&*cx.task_id))
+pub(crate) fn has_seen(cx: &ToolContext, path: &Path) -> bool {
+    find_record(cx, path).is_some_and(|record| record.seen.contains_key(&*cx.task_id))
 }
 
 /// The versions of files that the session has seen last.
-pub(crate) fn seen(cx: &ToolContext) -> Vec<Hash> {
-    let read = |shard: String| cx.session.read::<Known>(&shard).unwrap_or_default();
-    let records = shards(DOCUMENT).map(read).flat_map(|known| known.files.into_values());
+pub(crate) fn seen_versions(cx: &ToolContext) -> Vec<FileHash> {
+    let read = |shard: String| cx.session.read::<SeenFiles>(&shard).unwrap_or_default();
+    let records = shards(FILES_DOCUMENT).map(read).flat_map(|known| known.files.into_values());
     let sights = records.flat_map(|record| record.seen.into_values());
     sights.map(|sight| sight.hash).collect()
 }
 
 /// Whether the caller was shown all of the version that it saw last.
-pub(crate) fn saw_all(cx: &ToolContext, path: &Path) -> bool {
-    let record = record(cx, path);
+pub(crate) fn has_seen_all(cx: &ToolContext, path: &Path) -> bool {
+    let record = find_record(cx, path);
     record.is_some_and(|record| record.seen.get(&*cx.task_id).is_some_and(|sight| sight.whole))
 }
 
@@ -257,15 +257,15 @@ pub(crate) fn saw_all(cx: &ToolContext, path: &Path) -> bool {
 pub(crate) fn other_writer<'h>(
     cx: &ToolContext,
     path: &Path,
-    current: impl FnOnce() -> &'h Hash,
-) -> Option<Writer> {
-    record(cx, path).filter(|record| record.wrote.is_some())?.written_by_another(cx, current())
+    current: impl FnOnce() -> &'h FileHash,
+) -> Option<FileWriter> {
+    find_record(cx, path).filter(|record| record.wrote.is_some())?.written_by_another(cx, current())
 }
 
-impl Record {
+impl SeenFileRecord {
     /// Together with what this process could not write down, which counts for
     /// what it has seen.
-    fn with(mut self, unsaved: Self) -> Self {
+    fn merged_with(mut self, unsaved: Self) -> Self {
         for task in unsaved.seen.keys() {
             self.missed.remove(task);
         }
@@ -278,14 +278,14 @@ impl Record {
         Self { encoding: unsaved.encoding, touched: self.touched.max(unsaved.touched), ..self }
     }
 
-    fn see(&mut self, cx: &ToolContext, hash: Hash, facts: Seen, at: u64) {
+    fn add_sighting(&mut self, cx: &ToolContext, hash: FileHash, facts: FileSighting, at: u64) {
         let since = |moment: SystemTime| moment.duration_since(SystemTime::UNIX_EPOCH).ok();
         let modified = facts.modified.and_then(since);
         let modified = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
-        let sight = Sight { hash, len: facts.len, modified, whole: facts.whole, at };
+        let sight = SightingRecord { hash, len: facts.len, modified, whole: facts.whole, at };
         self.missed.remove(&*cx.task_id);
         self.seen.insert(cx.task_id.to_string(), sight);
-        if self.seen.len() > TASKS {
+        if self.seen.len() > MAX_TASKS_PER_FILE {
             let oldest = self.seen.iter().min_by_key(|(_, sight)| sight.at);
             if let Some(task) = oldest.map(|(task, _)| task.clone()) {
                 self.seen.remove(&task);
@@ -293,41 +293,41 @@ impl Record {
         }
     }
 
-    fn written_by_another(&self, cx: &ToolContext, current: &Hash) -> Option<Writer> {
+    fn written_by_another(&self, cx: &ToolContext, current: &FileHash) -> Option<FileWriter> {
         let wrote = self.wrote.as_ref()?;
         let is_another = wrote.hash == *current && *wrote.by.task_id != *cx.task_id;
         is_another.then(|| wrote.by.clone())
     }
 }
 
-fn record(cx: &ToolContext, path: &Path) -> Option<Record> {
-    let key = key(cx, path);
-    let known = cx.session.read(&shard(DOCUMENT, &key));
-    let kept = known.ok().and_then(|mut known: Known| known.files.remove(&key));
+fn find_record(cx: &ToolContext, path: &Path) -> Option<SeenFileRecord> {
+    let key = file_key(cx, path);
+    let known = cx.session.read(&shard(FILES_DOCUMENT, &key));
+    let kept = known.ok().and_then(|mut known: SeenFiles| known.files.remove(&key));
     match unsaved::find(&cx.session, &key) {
         None => kept,
-        Some(unsaved) => Some(kept.unwrap_or_default().with(unsaved?)),
+        Some(unsaved) => Some(kept.unwrap_or_default().merged_with(unsaved?)),
     }
 }
 
 /// What cannot be written down is no reason to fail the call: this process
 /// knows it all the same.
-fn change(cx: &ToolContext, path: &Path, change: impl Fn(&mut Record, u64)) {
-    let key = key(cx, path);
+fn update_record(cx: &ToolContext, path: &Path, change: impl Fn(&mut SeenFileRecord, u64)) {
+    let key = file_key(cx, path);
     let unsaved = unsaved::find(&cx.session, &key);
     let is_saved = unsaved.is_none();
-    let kept = cx.session.update(&shard(DOCUMENT, &key), |known: &mut Known| {
+    let kept = cx.session.update(&shard(FILES_DOCUMENT, &key), |known: &mut SeenFiles| {
         known.clock += 1;
         let at = known.clock;
         let record = known.files.entry(key.clone()).or_default();
         match unsaved {
             None => {}
-            Some(None) => *record = Record::default(),
-            Some(Some(unsaved)) => *record = std::mem::take(record).with(unsaved),
+            Some(None) => *record = SeenFileRecord::default(),
+            Some(Some(unsaved)) => *record = std::mem::take(record).merged_with(unsaved),
         }
         record.touched = at;
         change(record, at);
-        if known.files.len() > FILES {
+        if known.files.len() > MAX_FILES_PER_SHARD {
             let oldest = known.files.iter().min_by_key(|(_, record)| record.touched);
             if let Some(path) = oldest.map(|(path, _)| path.clone()) {
                 known.files.remove(&path);
@@ -338,7 +338,7 @@ fn change(cx: &ToolContext, path: &Path, change: impl Fn(&mut Record, u64)) {
         Ok(()) if is_saved => {}
         Ok(()) => unsaved::clear(&cx.session, &key),
         Err(_) => {
-            let mut record = record(cx, path).unwrap_or_default();
+            let mut record = find_record(cx, path).unwrap_or_default();
             record.touched += 1;
             let at = record.touched;
             change(&mut record, at);
@@ -348,16 +348,16 @@ fn change(cx: &ToolContext, path: &Path, change: impl Fn(&mut Record, u64)) {
 }
 
 /// One file has one name here, whichever link led to it.
-fn key(cx: &ToolContext, path: &Path) -> String {
+fn file_key(cx: &ToolContext, path: &Path) -> String {
     let real = FileAccess::new(cx).real_path(path);
     let path = real.as_deref().unwrap_or(path);
     match path.to_str() {
         Some(path) => path.to_owned(),
         // Not text: two such names may look alike.
-        None => format!("{}\0{}", path.display(), Hash::of(path.as_os_str().as_encoded_bytes())),
+        None => format!("{}\0{}", path.display(), FileHash::from_bytes(path.as_os_str().as_encoded_bytes())),
     }
 }
 
 #[cfg(test)]
-#[path = "known_tests.rs"]
+#[path = "seen_files_tests.rs"]
 mod tests;

@@ -11,67 +11,67 @@ use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
-use super::snapshot::{Fleeting, Sort};
+use super::snapshot::{TransientEntries, EntryType};
 
 /// Paths that are remembered from one look to the next.
-const HINTS: usize = 10_000;
+const MAX_HINTS: usize = 10_000;
 
 /// What the system has told beyond what can be seen.
 #[derive(Debug, Default)]
-pub(super) struct Hints {
+pub(super) struct ChangeHints {
     /// Files that were written to.
     pub(super) written: BTreeSet<PathBuf>,
     /// Entries that got another name: from, to.
     pub(super) renamed: HashSet<(PathBuf, PathBuf)>,
     /// What came and went again, by its real place.
-    pub(super) fleeting: Fleeting,
+    pub(super) transient: TransientEntries,
 }
 
 /// What was told since the last look.
 #[derive(Debug, Default)]
-struct Heard {
-    hints: Hints,
+struct PendingHints {
+    hints: ChangeHints,
     /// What came, in case that it goes before anybody looks. What came before
     /// the last look may have gone during it.
-    created: HashMap<PathBuf, Sort>,
-    created_before: HashMap<PathBuf, Sort>,
+    created: HashMap<PathBuf, EntryType>,
+    created_before: HashMap<PathBuf, EntryType>,
 }
 
-impl Heard {
-    fn come(&mut self, path: PathBuf, sort: Sort) {
-        if self.created.len() < HINTS {
+impl PendingHints {
+    fn add_created(&mut self, path: PathBuf, sort: EntryType) {
+        if self.created.len() < MAX_HINTS {
             self.created.insert(path, sort);
         }
     }
 
-    fn go(&mut self, path: &Path) -> Option<Sort> {
+    fn take_created(&mut self, path: &Path) -> Option<EntryType> {
         let before = self.created_before.remove(path);
         self.created.remove(path).or(before)
     }
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    heard: Mutex<Heard>,
-    stirred: Notify,
+struct SharedHints {
+    pending: Mutex<PendingHints>,
+    event_notify: Notify,
 }
 
 /// A watch over folders, one by one.
 #[derive(Debug)]
-pub(super) struct Sensor {
+pub(super) struct EventSource {
     watcher: Option<RecommendedWatcher>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedHints>,
     /// Folders that are watched, by place and identity.
     watched: HashSet<(PathBuf, (u64, u64))>,
     /// Real places of the roots, and the paths by which they were named.
     names: Vec<(PathBuf, PathBuf)>,
 }
 
-impl Sensor {
+impl EventSource {
     pub(super) fn new(names: Vec<(PathBuf, PathBuf)>) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedHints::default());
         let told = Arc::clone(&shared);
-        let handler = move |event: notify::Result<notify::Event>| told.hear(event);
+        let handler = move |event: notify::Result<notify::Event>| told.on_event(event);
         // Without one, everything is looked at again and again.
         let watcher = notify::recommended_watcher(handler).ok();
         Self { watcher, shared, watched: HashSet::new(), names }
@@ -87,7 +87,7 @@ impl Sensor {
         match watcher.watch(place, RecursiveMode::NonRecursive) {
             Ok(()) => drop(self.watched.insert(key)),
             // It went away, or may not be read: there is nothing to tell.
-            Err(error) if is_about_the_folder(&error) => {}
+            Err(error) if is_directory_error(&error) => {}
             Err(_) => self.watcher = None,
         }
     }
@@ -107,17 +107,17 @@ impl Sensor {
     #[cfg(test)]
     pub(super) fn overflow(&self) {
         let event = notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
-        self.shared.hear(Ok(event));
+        self.shared.on_event(Ok(event));
     }
 
     /// Waits for a sign; whether one came in time.
-    pub(super) async fn stirs(&self, until: Instant) -> bool {
-        tokio::time::timeout_at(until.into(), self.shared.stirred.notified()).await.is_ok()
+    pub(super) async fn wait_for_event(&self, until: Instant) -> bool {
+        tokio::time::timeout_at(until.into(), self.shared.event_notify.notified()).await.is_ok()
     }
 
     /// What was told since the last time, by the names of the roots.
-    pub(super) fn take_hints(&self) -> Hints {
-        let mut heard = self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn take_hints(&self) -> ChangeHints {
+        let mut heard = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let hints = std::mem::take(&mut heard.hints);
         heard.created_before = std::mem::take(&mut heard.created);
         drop(heard);
@@ -130,19 +130,19 @@ impl Sensor {
                 })
                 .collect()
         };
-        Hints {
+        ChangeHints {
             written: hints.written.iter().flat_map(|path| named(path)).collect(),
             renamed: hints
                 .renamed
                 .iter()
                 .flat_map(|(from, to)| named(from).into_iter().zip(named(to)))
                 .collect(),
-            fleeting: hints.fleeting,
+            transient: hints.transient,
         }
     }
 }
 
-fn is_about_the_folder(error: &notify::Error) -> bool {
+fn is_directory_error(error: &notify::Error) -> bool {
     match &error.kind {
         notify::ErrorKind::PathNotFound => true,
         notify::ErrorKind::Io(error) => matches!(
@@ -155,35 +155,35 @@ fn is_about_the_folder(error: &notify::Error) -> bool {
     }
 }
 
-impl Shared {
-    fn hear(&self, event: notify::Result<notify::Event>) {
-        let Ok(event) = event else { return self.stirred.notify_one() };
+impl SharedHints {
+    fn on_event(&self, event: notify::Result<notify::Event>) {
+        let Ok(event) = event else { return self.event_notify.notify_one() };
         match event.kind {
             // Our own looks open folders.
             EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => return,
-            EventKind::Modify(ModifyKind::Data(_)) => self.remember(|heard| {
-                if heard.hints.written.len() < HINTS {
+            EventKind::Modify(ModifyKind::Data(_)) => self.update_pending(|heard| {
+                if heard.hints.written.len() < MAX_HINTS {
                     heard.hints.written.extend(event.paths.iter().cloned());
                 }
             }),
-            EventKind::Create(kind) => self.remember(|heard| {
-                let sort = if kind == CreateKind::Folder { Sort::Folder } else { Sort::File };
-                event.paths.iter().for_each(|path| heard.come(path.clone(), sort));
+            EventKind::Create(kind) => self.update_pending(|heard| {
+                let sort = if kind == CreateKind::Folder { EntryType::Directory } else { EntryType::File };
+                event.paths.iter().for_each(|path| heard.add_created(path.clone(), sort));
             }),
-            EventKind::Remove(_) => self.remember(|heard| {
+            EventKind::Remove(_) => self.update_pending(|heard| {
                 for path in &event.paths {
-                    if let Some(sort) = heard.go(path) {
-                        heard.hints.fleeting.insert(path.clone(), sort);
+                    if let Some(sort) = heard.take_created(path) {
+                        heard.hints.transient.insert(path.clone(), sort);
                     }
                 }
             }),
             EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
                 if let [from, to] = event.paths.as_slice() {
-                    self.remember(|heard| {
-                        if let Some(sort) = heard.go(from) {
-                            heard.come(to.clone(), sort);
+                    self.update_pending(|heard| {
+                        if let Some(sort) = heard.take_created(from) {
+                            heard.add_created(to.clone(), sort);
                         }
-                        if heard.hints.renamed.len() < HINTS {
+                        if heard.hints.renamed.len() < MAX_HINTS {
                             heard.hints.renamed.insert((from.clone(), to.clone()));
                         }
                     });
@@ -191,10 +191,10 @@ impl Shared {
             }
             _ => {}
         }
-        self.stirred.notify_one();
+        self.event_notify.notify_one();
     }
 
-    fn remember(&self, add: impl FnOnce(&mut Heard)) {
-        add(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner));
+    fn update_pending(&self, add: impl FnOnce(&mut PendingHints)) {
+        add(&mut self.pending.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -7,15 +7,15 @@ use serde_json::Value;
 /// Leaves out that a switch is off, a list empty and a count 0 where nothing is
 /// said. That a count is not negative stays: whoever gives such a one is told by
 /// it, with an example.
-pub(crate) fn spare(schema: &mut Schema) {
+pub(crate) fn omit_empty_defaults(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(|all| all.values_mut()) {
         let Some(keywords) = property.as_object_mut() else { continue };
-        keywords.retain(|keyword, value| keyword != "default" || !is_nothing(value));
+        keywords.retain(|keyword, value| keyword != "default" || !is_empty_default(value));
     }
 }
 
-fn is_nothing(value: &Value) -> bool {
+fn is_empty_default(value: &Value) -> bool {
     match value {
         Value::Bool(on) => !on,
         Value::Number(count) => count.as_u64() == Some(0),
@@ -25,5 +25,5 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-#[path = "brevity_tests.rs"]
+#[path = "schema_trim_tests.rs"]
 mod tests;

@@ -13,7 +13,7 @@ fn only_what_goes_without_saying_is_left_out() {
         "free": true,
     }}))
     .expect("an object");
-    spare(&mut schema);
+    omit_empty_defaults(&mut schema);
     let expected = json!({"properties": {
         "off": {"type": "boolean"},
         "on": {"type": "boolean", "default": true},

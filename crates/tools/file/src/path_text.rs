@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 use hermes_core::WorkingDir;
 use hermes_text::diff::{close_name, quote_name_bytes};
 
-const SCHEME: &str = "file://";
+const FILE_SCHEME: &str = "file://";
 /// Begins an address below the working folder, which only a patch has.
-const HERE: &str = "file://./";
+const CWD_SCHEME: &str = "file://./";
 
 /// The absolute form of a path as a caller wrote it. Nothing is looked up.
 pub(crate) fn resolve(at: &WorkingDir, written: &str) -> PathBuf {
-    if let Some(rest) = written.strip_prefix(HERE) {
-        return at.normalize(&at.cwd().join(unescape(rest)));
+    if let Some(rest) = written.strip_prefix(CWD_SCHEME) {
+        return at.normalize(&at.cwd().join(percent_decode(rest)));
     }
-    match written.strip_prefix(SCHEME).filter(|rest| rest.starts_with('/')) {
-        Some(rest) => at.normalize(Path::new(&unescape(rest))),
+    match written.strip_prefix(FILE_SCHEME).filter(|rest| rest.starts_with('/')) {
+        Some(rest) => at.normalize(Path::new(&percent_decode(rest))),
         None => at.resolve(written),
     }
 }
 
 /// A path in a form that [`resolve`] takes back.
-pub(crate) fn show(path: &Path) -> String {
+pub(crate) fn display_path(path: &Path) -> String {
     match path.to_str() {
         Some(text) => text.to_owned(),
-        None => path.as_os_str().as_bytes().iter().fold(SCHEME.to_owned(), |mut text, &byte| {
+        None => path.as_os_str().as_bytes().iter().fold(FILE_SCHEME.to_owned(), |mut text, &byte| {
             match byte {
                 b'/' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
                 byte if byte.is_ascii_alphanumeric() => text.push(char::from(byte)),
@@ -39,16 +39,16 @@ pub(crate) fn show(path: &Path) -> String {
 }
 
 /// The same, from the working folder on for what is in it.
-pub(crate) fn shorten(path: &Path, at: &WorkingDir) -> String {
+pub(crate) fn display_relative(path: &Path, at: &WorkingDir) -> String {
     match path.strip_prefix(at.cwd()).ok().and_then(Path::to_str) {
         Some(short) if !short.is_empty() => short.to_owned(),
-        _ => show(path),
+        _ => display_path(path),
     }
 }
 
 /// A path as the header of a diff has it, so that `patch` and git take it back:
 /// with a prefix below the working folder, and whole elsewhere.
-pub(crate) fn header(prefix: &str, path: &Path, at: &WorkingDir) -> String {
+pub(crate) fn diff_header(prefix: &str, path: &Path, at: &WorkingDir) -> String {
     match path.strip_prefix(at.cwd()) {
         Ok(short) => quote_name_bytes(&[prefix.as_bytes(), short.as_os_str().as_bytes()].concat()),
         Err(_) => quote_name_bytes(path.as_os_str().as_bytes()),
@@ -56,13 +56,13 @@ pub(crate) fn header(prefix: &str, path: &Path, at: &WorkingDir) -> String {
 }
 
 /// The same behind `---` or `+++`, where it says where it ends.
-pub(crate) fn heading(prefix: &str, path: &Path, at: &WorkingDir) -> String {
-    close_name(header(prefix, path, at))
+pub(crate) fn diff_heading(prefix: &str, path: &Path, at: &WorkingDir) -> String {
+    close_name(diff_header(prefix, path, at))
 }
 
 /// Where a path leads that may be a link: the file that is read and written
 /// under it.
-pub(crate) fn led(path: &Path) -> PathBuf {
+pub(crate) fn follow_link(path: &Path) -> PathBuf {
     let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     let real = is_link.then(|| hermes_files::real_path(path).ok()).flatten();
     real.unwrap_or_else(|| path.to_path_buf())
@@ -70,19 +70,19 @@ pub(crate) fn led(path: &Path) -> PathBuf {
 
 /// A path below a folder that the caller wrote as `lead`: in the same way, or
 /// as an address where it is not text. `folder` is absolute.
-pub(crate) fn show_below(lead: &str, folder: &Path, relative: &Path) -> String {
+pub(crate) fn display_below(lead: &str, folder: &Path, relative: &Path) -> String {
     let is_here = relative.as_os_str().is_empty();
-    match relative.to_str().filter(|_| !lead.starts_with(SCHEME)) {
+    match relative.to_str().filter(|_| !lead.starts_with(FILE_SCHEME)) {
         Some(_) if is_here => lead.to_owned(),
         Some(below) if lead.is_empty() => below.to_owned(),
         Some(below) => format!("{}/{below}", lead.trim_end_matches('/')),
-        None if is_here => show(folder),
-        None => show(&folder.join(relative)),
+        None if is_here => display_path(folder),
+        None => display_path(&folder.join(relative)),
     }
 }
 
 /// The bytes behind percent signs; a sign without two digits stands for itself.
-fn unescape(text: &str) -> OsString {
+fn percent_decode(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, behind @ ..] = rest {
@@ -103,5 +103,5 @@ fn unescape(text: &str) -> OsString {
 }
 
 #[cfg(test)]
-#[path = "spelling_tests.rs"]
+#[path = "path_text_tests.rs"]
 mod tests;

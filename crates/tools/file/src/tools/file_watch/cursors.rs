@@ -9,75 +9,75 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ToolContext, ToolError};
 use serde::{Deserialize, Serialize};
 
-use super::Request;
-use super::snapshot::{Snapshot, Sort, Stamp};
+use super::WatchRequest;
+use super::snapshot::{TreeSnapshot, EntryType, EntryStamp};
 
 /// The session document.
-const DOCUMENT: &str = "file_watch";
+const WATCH_DOCUMENT: &str = "file_watch";
 /// Cursors of one session that are good at the same time.
-const CURSORS: usize = 16;
+const MAX_CURSORS: usize = 16;
 /// Characters of all of them together; the newest is kept in any case.
-const LONGEST: usize = 64 << 20;
+const MAX_STATE_BYTES: usize = 64 << 20;
 
 /// The snapshots of a session, the newest last.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct WatchCursors {
     next: u64,
-    cursors: Vec<Cursor>,
+    cursors: Vec<SavedCursor>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Cursor {
+struct SavedCursor {
     id: String,
     /// What was watched, and how.
     watch: String,
     state: String,
 }
 
-impl Kept {
+impl WatchCursors {
     /// The snapshot of a cursor, which must be one of the same watch.
     pub(super) fn find(
         cx: &ToolContext,
         cursor: &str,
-        request: &Request,
-    ) -> Result<Snapshot, ToolError> {
-        let kept: Self = cx.session.read(DOCUMENT)?;
+        request: &WatchRequest,
+    ) -> Result<TreeSnapshot, ToolError> {
+        let kept: Self = cx.session.read(WATCH_DOCUMENT)?;
         let Some(found) = kept.cursors.iter().find(|kept| kept.id == cursor) else {
             return Err(ToolError::not_found(format!("There is no cursor {cursor:?} any more"))
                 .with_hint(format!(
-                    "The last {CURSORS} of a session are kept, and separate processes must name \
+                    "The last {MAX_CURSORS} of a session are kept, and separate processes must name \
                      the same session. Call without since, and look at the files yourself."
                 )));
         };
-        if found.watch != describe(request) {
+        if found.watch != watch_key(request) {
             return Err(ToolError::invalid(format!("The cursor {cursor:?} is of another watch"))
                 .with_hint("Use it with the same paths, recursive and gitignore as before."));
         }
-        read(&found.state)
+        parse_snapshot(&found.state)
             .ok_or_else(|| ToolError::internal(format!("The cursor {cursor:?} cannot be read")))
     }
 
     /// Keeps a snapshot; its cursor.
-    pub(super) fn keep(
+    pub(super) fn save(
         cx: &ToolContext,
-        request: &Request,
-        state: &Snapshot,
+        request: &WatchRequest,
+        state: &TreeSnapshot,
     ) -> Result<String, ToolError> {
-        let (watch, state) = (describe(request), write(state));
-        let id = cx.session.update(DOCUMENT, |kept: &mut Self| {
+        let (watch, state) = (watch_key(request), serialize_snapshot(state));
+        let id = cx.session.update(WATCH_DOCUMENT, |kept: &mut Self| {
             kept.next += 1;
             let id = format!("w{}", kept.next);
-            kept.cursors.push(Cursor { id: id.clone(), watch, state });
-            kept.forget();
+            kept.cursors.push(SavedCursor { id: id.clone(), watch, state });
+            kept.drop_oldest();
             id
         })?;
         Ok(id)
     }
 
-    fn forget(&mut self) {
-        let size = |cursors: &[Cursor]| cursors.iter().map(|c| c.state.len()).sum::<usize>();
+    fn drop_oldest(&mut self) {
+        let size = |cursors: &[SavedCursor]| cursors.iter().map(|c| c.state.len()).sum::<usize>();
         while self.cursors.len() > 1
-            && (self.cursors.len() > CURSORS || size(&self.cursors) > LONGEST)
+            && (self.cursors.len() > MAX_CURSORS || size(&self.cursors) > MAX_STATE_BYTES)
         {
             self.cursors.remove(0);
         }
@@ -85,16 +85,16 @@ impl Kept {
 }
 
 /// What makes one watch another: a cursor says nothing of other files.
-fn describe(request: &Request) -> String {
+fn watch_key(request: &WatchRequest) -> String {
     let roots: Vec<String> = request.roots.iter().map(|root| escape(root)).collect();
     format!("{}{} {}", u8::from(request.recursive), u8::from(request.gitignore), roots.join(" "))
 }
 
 /// A line for each entry.
-fn write(state: &Snapshot) -> String {
+fn serialize_snapshot(state: &TreeSnapshot) -> String {
     let mut text = String::new();
     for (path, stamp) in state {
-        let Stamp { kind, size, modified, mode, identity: (dev, ino), born } = stamp;
+        let EntryStamp { kind, size, modified, mode, identity: (dev, ino), born } = stamp;
         let kind = kind.name();
         let path = escape(path);
         // Writing into a string cannot fail.
@@ -107,19 +107,19 @@ fn write(state: &Snapshot) -> String {
     text
 }
 
-fn read(text: &str) -> Option<Snapshot> {
-    text.lines().map(read_line).collect()
+fn parse_snapshot(text: &str) -> Option<TreeSnapshot> {
+    text.lines().map(parse_entry).collect()
 }
 
-fn read_line(line: &str) -> Option<(PathBuf, Stamp)> {
+fn parse_entry(line: &str) -> Option<(PathBuf, EntryStamp)> {
     let mut parts = line.split(' ');
     let kind = match parts.next()? {
-        "file" => Sort::File,
-        "dir" => Sort::Folder,
-        "symlink" => Sort::Link,
-        _ => Sort::Other,
+        "file" => EntryType::File,
+        "dir" => EntryType::Directory,
+        "symlink" => EntryType::Link,
+        _ => EntryType::Other,
     };
-    let mut stamp = Stamp {
+    let mut stamp = EntryStamp {
         kind,
         size: parts.next()?.parse().ok()?,
         modified: parts.next()?.parse().ok()?,
@@ -164,5 +164,5 @@ fn unescape(text: &str) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "kept_tests.rs"]
+#[path = "cursors_tests.rs"]
 mod tests;
