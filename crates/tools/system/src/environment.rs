@@ -14,16 +14,16 @@ use hermes_secrets::is_secret;
 use serde::Serialize;
 
 /// What one variable may take: a kernel refuses a longer string.
-pub(crate) const MAX_VALUE: usize = 128 * 1024;
+pub(crate) const MAX_VALUE_BYTES: usize = 128 * 1024;
 /// What a session's changes may take together, so that programs still start.
-const MAX_TOTAL: usize = 1024 * 1024;
-const MAX_NAME: usize = 256;
+const MAX_CHANGES_BYTES: usize = 1024 * 1024;
+const MAX_NAME_BYTES: usize = 256;
 /// A shorter value may stand anywhere by chance.
-const SHORTEST_SECRET: usize = 6;
+const MIN_SECRET_BYTES: usize = 6;
 
 /// Names, and beginnings of names, that decide which code a program loads.
-const LOADER: &[&str] = &["LD_", "DYLD_"];
-const LOADED: &[&str] = &[
+const LOADER_PREFIXES: &[&str] = &["LD_", "DYLD_"];
+const CODE_LOADING_VARIABLES: &[&str] = &[
     "BASH_ENV",
     "ENV",
     "SHELLOPTS",
@@ -97,7 +97,7 @@ const LOADED: &[&str] = &[
     "PIP_EXTRA_INDEX_URL",
 ];
 /// Variables of git that name programs, files of settings or places to write.
-const OF_GIT: &[&str] = &[
+const GIT_CONTROL_VARIABLES: &[&str] = &[
     "GIT_SSH",
     "GIT_EXTERNAL_DIFF",
     "GIT_PAGER",
@@ -113,14 +113,14 @@ const OF_GIT: &[&str] = &[
     "GIT_TRACE",
     "GIT_TRACE2",
 ];
-const OURS: &str = "HERMES_";
+const HERMES_PREFIX: &str = "HERMES_";
 /// What a shell keeps for itself; nobody has changed it.
-const SHELL_S_OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "_"];
+const SHELL_OWN_VARIABLES: &[&str] = &["PWD", "OLDPWD", "SHLVL", "_"];
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Source {
+pub(crate) enum VariableSource {
     /// The environment that this program was started with.
     Process,
     /// What is found where commands run, if that is not this machine.
@@ -133,64 +133,64 @@ pub(crate) enum Source {
 
 /// A variable's value and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct VariableEntry {
     /// The value.
     pub(crate) value: String,
     /// Where it comes from.
-    pub(crate) source: Source,
+    pub(crate) source: VariableSource,
     /// Whether programs do not get it.
     pub(crate) withheld: bool,
 }
 
 /// The variables of this process. What is not Unicode is shown as well as may
 /// be.
-pub(crate) fn of_process() -> BTreeMap<String, String> {
-    readable(env::vars_os())
+pub(crate) fn process_variables() -> BTreeMap<String, String> {
+    to_lossy_strings(env::vars_os())
 }
 
-fn readable(found: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+fn to_lossy_strings(found: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
     let lossy = |text: OsString| text.to_string_lossy().into_owned();
     found.into_iter().map(|(name, value)| (lossy(name), lossy(value))).collect()
 }
 
 /// The names that the session has changed, by this tool or in its shell.
-pub(crate) fn changed(around: &ShellEnv) -> BTreeSet<String> {
+pub(crate) fn changed_names(around: &ShellEnv) -> BTreeSet<String> {
     let names = around.variables.keys().map(String::as_str).chain(around.state.variable_names());
-    names.filter(|name| !SHELL_S_OWN.contains(name)).map(str::to_owned).collect()
+    names.filter(|name| !SHELL_OWN_VARIABLES.contains(name)).map(str::to_owned).collect()
 }
 
 /// What a program started in the session would see, and what of this process
 /// it would not.
-pub(crate) fn seen(around: &ShellEnv, cwd: &Path) -> BTreeMap<String, Entry> {
-    let changed = changed(around);
+pub(crate) fn visible_variables(around: &ShellEnv, cwd: &Path) -> BTreeMap<String, VariableEntry> {
+    let changed = changed_names(around);
     let (usual, from) = match &around.host {
-        None => (of_process(), Source::Process),
-        Some(place) => (readable(place.environment.clone()), Source::Place),
+        None => (process_variables(), VariableSource::Process),
+        Some(place) => (to_lossy_strings(place.environment.clone()), VariableSource::Place),
     };
-    let mut programs = readable(around.state.environment(around.base_environment.clone()));
+    let mut programs = to_lossy_strings(around.state.environment(around.base_environment.clone()));
     // The shell knows where it is.
     programs.insert("PWD".to_owned(), cwd.display().to_string());
-    let mut seen: BTreeMap<String, Entry> = usual
+    let mut seen: BTreeMap<String, VariableEntry> = usual
         .iter()
         .filter(|(name, _)| !changed.contains(*name))
         .map(|(name, value)| {
-            (name.clone(), Entry { value: value.clone(), source: from, withheld: true })
+            (name.clone(), VariableEntry { value: value.clone(), source: from, withheld: true })
         })
         .collect();
     for (name, value) in programs {
         let source = match usual.get(&name) {
-            _ if changed.contains(&name) || SHELL_S_OWN.contains(&name.as_str()) => Source::Session,
+            _ if changed.contains(&name) || SHELL_OWN_VARIABLES.contains(&name.as_str()) => VariableSource::Session,
             Some(known) if *known == value => from,
-            _ => Source::Hermes,
+            _ => VariableSource::Hermes,
         };
-        seen.insert(name, Entry { value, source, withheld: false });
+        seen.insert(name, VariableEntry { value, source, withheld: false });
     }
     seen
 }
 
 /// Whether it can name a variable at all.
 pub(crate) fn check_name(name: &str) -> Result<(), ToolError> {
-    if is_name(name) && name.len() <= MAX_NAME {
+    if is_variable_name(name) && name.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
     Err(ToolError::invalid("That is not a variable's name")
@@ -198,17 +198,17 @@ pub(crate) fn check_name(name: &str) -> Result<(), ToolError> {
 }
 
 /// Why a session may not change the variable, if it may not.
-pub(crate) fn protection(name: &str) -> Option<&'static str> {
-    if name.starts_with(OURS) {
+pub(crate) fn protection_reason(name: &str) -> Option<&'static str> {
+    if name.starts_with(HERMES_PREFIX) {
         return Some("it configures hermes itself");
     }
-    if SHELL_S_OWN.contains(&name) {
+    if SHELL_OWN_VARIABLES.contains(&name) {
         return Some("the shell sets it by itself in every command");
     }
     let upper = name.to_ascii_uppercase();
-    let loads = LOADED.contains(&name)
-        || LOADER.iter().any(|prefix| name.starts_with(prefix))
-        || OF_GIT.iter().any(|known| name == *known || starts_family(name, known))
+    let loads = CODE_LOADING_VARIABLES.contains(&name)
+        || LOADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || GIT_CONTROL_VARIABLES.iter().any(|known| name == *known || is_in_family(name, known))
         || upper.starts_with("NPM_CONFIG_");
     loads.then_some("it decides which code programs load")
 }
@@ -216,31 +216,31 @@ pub(crate) fn protection(name: &str) -> Option<&'static str> {
 /// Whether programs would run or reach something else with this value, so that
 /// somebody should see it by itself. What a command puts in front of another is
 /// judged by the same list.
-pub(crate) fn redirects(name: &str, value: &str) -> bool {
+pub(crate) fn redirects_programs(name: &str, value: &str) -> bool {
     let (found, reached) = hermes_shell::variable_effects(name, value);
     found.is_some() || reached.is_some()
 }
 
 /// `GIT_CONFIG_KEY_0` and `GIT_SSH_COMMAND` belong to the shorter names.
-fn starts_family(name: &str, known: &str) -> bool {
+fn is_in_family(name: &str, known: &str) -> bool {
     name.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
 }
 
 /// Secrets in an environment. A value that holds one is as secret, whatever
 /// its name.
 #[derive(Default)]
-pub(crate) struct Veil(Vec<String>);
+pub(crate) struct VariableMask(Vec<String>);
 
-impl std::fmt::Debug for Veil {
+impl std::fmt::Debug for VariableMask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Veil({})", self.0.len())
     }
 }
 
-impl Veil {
-    pub(crate) fn of(seen: &BTreeMap<String, Entry>) -> Self {
+impl VariableMask {
+    pub(crate) fn new(seen: &BTreeMap<String, VariableEntry>) -> Self {
         let secrets = seen.iter().filter(|(name, entry)| {
-            entry.value.len() >= SHORTEST_SECRET && is_secret(name, &entry.value)
+            entry.value.len() >= MIN_SECRET_BYTES && is_secret(name, &entry.value)
         });
         Self(secrets.map(|(_, entry)| entry.value.clone()).collect())
     }
@@ -263,13 +263,13 @@ pub(crate) fn check_path(value: Option<&str>, now: &str) -> Result<(), ToolError
 /// A name that a session may change.
 pub(crate) fn check_writable(name: &str) -> Result<(), ToolError> {
     check_name(name)?;
-    match protection(name) {
+    match protection_reason(name) {
         None => Ok(()),
         Some(why) => {
             let hint = match name {
-                _ if name.starts_with(OURS) => "Ask the user to set it where hermes is started.",
+                _ if name.starts_with(HERMES_PREFIX) => "Ask the user to set it where hermes is started.",
                 "PWD" | "OLDPWD" => "Use cd in a terminal command: it moves the session.",
-                _ if SHELL_S_OWN.contains(&name) => {
+                _ if SHELL_OWN_VARIABLES.contains(&name) => {
                     "Set it in the same terminal command as the program that is to see it."
                 }
                 _ => {
@@ -289,9 +289,9 @@ pub(crate) fn check_value(name: &str, value: &str) -> Result<(), ToolError> {
             "The value of {name} holds a NUL, which no variable can"
         )));
     }
-    if value.len() > MAX_VALUE {
+    if value.len() > MAX_VALUE_BYTES {
         return Err(ToolError::limit(format!(
-            "The value of {name} has {} bytes; the limit is {MAX_VALUE}",
+            "The value of {name} has {} bytes; the limit is {MAX_VALUE_BYTES}",
             value.len()
         ))
         .with_hint("Put it into a file and set the variable to its path."));
@@ -306,9 +306,9 @@ pub(crate) fn set(changes: &mut EnvOverrides, name: &str, value: &str) -> Result
         .filter(|(other, _)| *other != name)
         .map(|(other, value)| other.len() + value.as_ref().map_or(0, String::len))
         .sum();
-    if others + name.len() + value.len() > MAX_TOTAL {
+    if others + name.len() + value.len() > MAX_CHANGES_BYTES {
         return Err(ToolError::limit(format!(
-            "The session's variables would take more than {MAX_TOTAL} bytes together"
+            "The session's variables would take more than {MAX_CHANGES_BYTES} bytes together"
         ))
         .with_hint("Unset what is not needed any more."));
     }
@@ -318,14 +318,14 @@ pub(crate) fn set(changes: &mut EnvOverrides, name: &str, value: &str) -> Result
 
 /// Whether a name fits a filter, in any case: a pattern if it has `*` or `?`,
 /// else a part of the name.
-pub(crate) fn fits(filter: &str, name: &str) -> bool {
+pub(crate) fn matches_filter(filter: &str, name: &str) -> bool {
     let (filter, name) = (filter.to_uppercase(), name.to_uppercase());
-    if filter.contains(['*', '?']) { fits_pattern(&filter, &name) } else { name.contains(&filter) }
+    if filter.contains(['*', '?']) { matches_pattern(&filter, &name) } else { name.contains(&filter) }
 }
 
 /// On a mismatch only the last `*` is widened, so the time is at most the
 /// product of the lengths.
-fn fits_pattern(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);
@@ -354,7 +354,7 @@ fn fits_pattern(pattern: &str, name: &str) -> bool {
 }
 
 /// Whether it can name a variable.
-pub(crate) fn is_name(name: &str) -> bool {
+pub(crate) fn is_variable_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')

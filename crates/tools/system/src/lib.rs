@@ -1,14 +1,14 @@
 //! Tools for the machine: environment, information, waiting.
 
-mod afar;
+mod remote;
 mod blocking;
 mod desktop;
 mod environment;
-mod moment;
-mod remark;
+mod wall_time;
+mod notes;
 mod secrets;
 mod shell;
-mod typed;
+mod typed_input;
 mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 }

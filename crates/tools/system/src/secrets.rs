@@ -5,7 +5,7 @@ use hermes_secrets::is_secret;
 
 /// A value as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct MaskedValue {
     /// The value, or what stands for it.
     pub(crate) text: String,
     /// Whether something stands for it.
@@ -13,12 +13,12 @@ pub(crate) struct Shown {
 }
 
 /// The value of a variable, masked if it looks secret.
-pub(crate) fn shown(name: &str, value: &str) -> Shown {
+pub(crate) fn mask_value(name: &str, value: &str) -> MaskedValue {
     let masked = !value.is_empty() && is_secret(name, value);
     let text = if masked {
         format!("[masked, {} characters]", value.chars().count())
     } else {
         value.to_owned()
     };
-    Shown { text, masked }
+    MaskedValue { text, masked }
 }

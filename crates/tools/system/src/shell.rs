@@ -16,85 +16,85 @@ use hermes_exec::{ProcessExit, StdinSource, Job, JobRegistry, CommandSpec, Stdio
 use hermes_secrets::own_env;
 
 /// With less room than this a report may not even be begun.
-const NEEDED: u64 = 64 * 1024;
+const MIN_FREE_BYTES: u64 = 64 * 1024;
 
 /// What a shell ends with when a command is not found.
-const NOT_FOUND: i32 = 127;
+const EXIT_NOT_FOUND: i32 = 127;
 
 /// A command that is about to run in a session's shell.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedCommand {
     pub(crate) order: CommandSpec,
     /// What is to be taken out of its output.
     pub(crate) frame: Option<ReportExtractor>,
-    pub(crate) after: After,
+    pub(crate) completion: CommandCompletion,
 }
 
 /// How a command is run.
 #[derive(Debug)]
-pub(crate) struct How {
+pub(crate) struct ShellRunOptions {
     pub(crate) directory: PathBuf,
     pub(crate) input: StdinSource,
     pub(crate) output: StdioMode,
 }
 
-impl Prepared {
-    pub(crate) async fn of(
+impl PreparedCommand {
+    pub(crate) async fn prepare(
         command: &str,
-        how: How,
+        how: ShellRunOptions,
         jobs: &JobRegistry,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let around = ShellEnv::for_call(jobs, how.output, cx, own_env).await?;
         match around.host.clone() {
-            None => Self::here(command, around, how, jobs, cx),
-            Some(place) => Ok(Self::elsewhere(command, around, how, &place, |script| {
-                is_secret(script, jobs, cx)
+            None => Self::prepare_local(command, around, how, jobs, cx),
+            Some(place) => Ok(Self::prepare_remote(command, around, how, &place, |script| {
+                is_script_secret(script, jobs, cx)
             })),
         }
     }
 
-    fn here(
+    fn prepare_local(
         command: &str,
         around: ShellEnv,
-        how: How,
+        how: ShellRunOptions,
         jobs: &JobRegistry,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let ShellEnv { base_environment: base, state: before, variables, .. } = around;
-        let report = jobs.scratch(cx.session.id())?.join(format!("{}.state", fresh()));
+        let report = jobs.scratch(cx.session.id())?.join(format!("{}.state", unique_name()));
         let script = state::script(&before, command, &ReportTarget::File(&report));
         let confinement = cx.confinement.as_ref().map(|held| {
             let mut held = (**held).clone();
             held.write.extend(report.parent().map(Path::to_path_buf));
             Arc::new(held)
         });
-        let is_secret = is_secret(&script, jobs, cx);
-        let words = Words { shell: bash(), script, base: &base, is_secret };
-        let order = CommandSpec { confinement, ..words.order(&before, how) };
-        let from = From::File(report);
+        let is_secret = is_script_secret(&script, jobs, cx);
+        let words = ShellInvocation { shell: bash_program(), script, base: &base, is_secret };
+        let order = CommandSpec { confinement, ..words.into_order(&before, how) };
+        let from = ReportSource::File(report);
         let shown = state::shown_at_exit(&before, command);
         let frame = shown.is_some().then(|| ReportExtractor::default().hiding_text(shown));
-        let after = After { command: command.to_owned(), before, base, variables, from };
-        Ok(Self { order, frame, after })
+        let after = CommandCompletion { command: command.to_owned(), before, base, variables, report_source: from };
+        Ok(Self { order, frame, completion: after })
     }
 
     /// The walls of that place hold the command, not those that were made for
     /// programs of this machine.
-    fn elsewhere(
+    fn prepare_remote(
         command: &str,
         around: ShellEnv,
-        how: How,
+        how: ShellRunOptions,
         place: &HostFacts,
         is_secret: impl Fn(&str) -> bool,
     ) -> Self {
         let ShellEnv { base_environment: base, state: before, variables, .. } = around;
-        let nonce = fresh().replace('-', "x");
+        let nonce = unique_name().replace('-', "x");
         // A terminal shows everything.
         let is_framed = !matches!(how.output, StdioMode::Terminal(_));
         let (shell, from) = match place.shell {
-            ShellKind::Bash => ("bash", From::Bash),
-            ShellKind::Posix => ("sh", From::Posix),
+            ShellKind::Bash => ("bash", ReportSource::Bash),
+            ShellKind::Posix => ("sh", ReportSource::Posix),
         };
         let script = match (is_framed, place.shell) {
             (false, _) => command.to_owned(),
@@ -102,17 +102,17 @@ impl Prepared {
             (true, ShellKind::Posix) => state::posix_script(&before, command, &nonce),
         };
         let is_secret = is_secret(&script);
-        let words = Words { shell: shell.into(), script, base: &base, is_secret };
-        let order = words.order(&before, how);
+        let words = ShellInvocation { shell: shell.into(), script, base: &base, is_secret };
+        let order = words.into_order(&before, how);
         let shown = state::shown_at_exit(&before, command);
-        let after = After { command: command.to_owned(), before, base, variables, from };
-        Self { order, frame: is_framed.then(|| ReportExtractor::new(&nonce).hiding_text(shown)), after }
+        let after = CommandCompletion { command: command.to_owned(), before, base, variables, report_source: from };
+        Self { order, frame: is_framed.then(|| ReportExtractor::new(&nonce).hiding_text(shown)), completion: after }
     }
 }
 
 /// Bash, by our own path: the session may have changed its own to anything.
-fn bash() -> OsString {
-    static FOUND: LazyLock<OsString> = LazyLock::new(|| {
+fn bash_program() -> OsString {
+    static BASH_PATH: LazyLock<OsString> = LazyLock::new(|| {
         let path = env::var_os("PATH").unwrap_or_default();
         // Who has started us with a path that leads nowhere has a bash all the same.
         let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
@@ -120,18 +120,18 @@ fn bash() -> OsString {
         let mut found = found.filter(|file| file.is_absolute() && file.is_file());
         found.next().map_or_else(|| "bash".into(), PathBuf::into_os_string)
     });
-    FOUND.clone()
+    BASH_PATH.clone()
 }
 
 /// Whether not everybody may see a script: a secret was put into its command,
 /// or an earlier one has left one in the shell.
-fn is_secret(script: &str, jobs: &JobRegistry, cx: &ToolContext) -> bool {
+fn is_script_secret(script: &str, jobs: &JobRegistry, cx: &ToolContext) -> bool {
     let mut granted = cx.grants.list().into_iter().flatten();
     granted.any(|grant| grant.effect.scope == Scope::SECRET_USE) || jobs.contains_secret(script)
 }
 
 /// What a shell is given.
-struct Words<'a> {
+struct ShellInvocation<'a> {
     shell: OsString,
     script: String,
     base: &'a BTreeMap<OsString, OsString>,
@@ -139,8 +139,8 @@ struct Words<'a> {
     is_secret: bool,
 }
 
-impl Words<'_> {
-    fn order(self, before: &ShellState, how: How) -> CommandSpec {
+impl ShellInvocation<'_> {
+    fn into_order(self, before: &ShellState, how: ShellRunOptions) -> CommandSpec {
         let (arguments, hidden) = match self.is_secret {
             true => state::hidden_arguments(&self.script),
             false => (state::arguments(&self.script), BTreeMap::new()),
@@ -161,7 +161,7 @@ impl Words<'_> {
 
 /// Where the shell has said what it holds.
 #[derive(Debug)]
-enum From {
+enum ReportSource {
     File(PathBuf),
     /// On its output.
     Bash,
@@ -170,33 +170,33 @@ enum From {
 
 /// What is needed when a command has ended.
 #[derive(Debug)]
-pub(crate) struct After {
+pub(crate) struct CommandCompletion {
     command: String,
     before: ShellState,
     base: BTreeMap<OsString, OsString>,
     variables: EnvOverrides,
-    from: From,
+    report_source: ReportSource,
 }
 
 /// What became of the session by a command.
 #[derive(Debug, Default)]
-pub(crate) struct Settled {
+pub(crate) struct SessionUpdate {
     /// Where the next command will be, if that is known from this one.
-    pub(crate) folder: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
     /// What is to be said about it.
     pub(crate) notes: Vec<String>,
 }
 
-impl After {
+impl CommandCompletion {
     /// Takes over what the command has left behind. One that was killed leaves
     /// nothing.
-    pub(crate) fn settle(self, job: &Job, moves: bool, cx: &ToolContext) -> Settled {
-        let (state, lost) = match self.told(job) {
-            Told::State(state) => (Some(*state), None),
-            Told::Nothing => (None, None),
-            Told::Cut(folder) => (None, Some(folder)),
+    pub(crate) fn apply_to_session(self, job: &Job, moves: bool, cx: &ToolContext) -> SessionUpdate {
+        let (state, lost) = match self.reported_state(job) {
+            ReportedState::State(state) => (Some(*state), None),
+            ReportedState::Missing => (None, None),
+            ReportedState::Truncated(folder) => (None, Some(folder)),
         };
-        let mut notes = Vec::from_iter(self.lacks_path(state.as_ref(), job).map(str::to_owned));
+        let mut notes = Vec::from_iter(self.missing_path_note(state.as_ref(), job).map(str::to_owned));
         if let Some(folder) = lost {
             notes.push(format!(
                 "The session is as it was before this command: its folder, variables and the \
@@ -204,32 +204,32 @@ impl After {
                 folder.display()
             ));
         }
-        let Some(mut after) = state else { return Settled { folder: None, notes } };
+        let Some(mut after) = state else { return SessionUpdate { directory: None, notes } };
         if !moves {
             after.set_cwd(self.before.cwd().map(Path::to_path_buf));
         }
-        let is_here = matches!(self.from, From::File(_));
+        let is_here = matches!(self.report_source, ReportSource::File(_));
         let at = after.cwd().unwrap_or_else(|| cx.working_dir.cwd()).to_path_buf();
-        let gone = if moves && is_here { nearest(&at) } else { None };
+        let gone = if moves && is_here { nearest_existing_dir(&at) } else { None };
         let is_adrift = gone.is_some() || moves && after.has_lost_cwd();
         if gone.is_some() {
             after.set_cwd(gone);
         }
         let folder = after.cwd().map(Path::to_path_buf);
         if is_adrift {
-            notes.push(adrift(folder.as_deref().unwrap_or_else(|| cx.working_dir.cwd())));
+            notes.push(removed_cwd_note(folder.as_deref().unwrap_or_else(|| cx.working_dir.cwd())));
         }
         if !after.dropped().is_empty() {
             notes.push(format!(
                 "Not kept for the next command, for its size or its bytes: {}.",
-                some(after.dropped())
+                list_names(after.dropped())
             ));
         }
         // What cannot be kept is as if the command had not done it.
         let kept = cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| {
             kept.apply_variables(&self.variables);
             kept.state.merge(&self.before, &after);
-            kept.text = text(&kept.state);
+            kept.text = state_as_script(&kept.state);
         });
         let moved = match &folder {
             Some(folder) if moves => move_session(folder, cx),
@@ -238,13 +238,13 @@ impl After {
         if let Err(error) = kept.and(moved) {
             notes.push(format!("What it left in its shell could not be kept: {error}."));
         }
-        Settled { folder, notes }
+        SessionUpdate { directory: folder, notes }
     }
 
     /// What to say when a command was not found because there is nowhere to
     /// look for it.
-    fn lacks_path(&self, after: Option<&ShellState>, job: &Job) -> Option<&'static str> {
-        job.ended().filter(|ended| ended.exit == ProcessExit::Code(NOT_FOUND))?;
+    fn missing_path_note(&self, after: Option<&ShellState>, job: &Job) -> Option<&'static str> {
+        job.ended().filter(|ended| ended.exit == ProcessExit::Code(EXIT_NOT_FOUND))?;
         // Bash looks by what it has, whether that is exported or not.
         let path = |state: &ShellState| match state.variable_value("PATH") {
             Some(known) => known.map(<[u8]>::to_vec),
@@ -263,58 +263,58 @@ impl After {
         }
     }
 
-    fn told(&self, job: &Job) -> Told {
+    fn reported_state(&self, job: &Job) -> ReportedState {
         // Such a command was not told to report.
         let foregone = || state::unchanged_state(&self.before, &self.command);
         let read = |dump: &[u8]| state::parse_dump(dump, &self.base);
         let report = || job.report();
-        let state = match &self.from {
-            From::Posix => report().and_then(|it| state::parse_posix_report(&it, &self.before, &self.base)),
-            From::Bash => match report() {
+        let state = match &self.report_source {
+            ReportSource::Posix => report().and_then(|it| state::parse_posix_report(&it, &self.before, &self.base)),
+            ReportSource::Bash => match report() {
                 Some(told) => {
                     state::state_after_cwd_loss(&self.before, &self.command, &told).or_else(|| read(&told))
                 }
                 None => foregone(),
             },
-            From::File(report) => {
+            ReportSource::File(report) => {
                 if let Some(state) = foregone() {
-                    return Told::State(Box::new(state));
+                    return ReportedState::State(Box::new(state));
                 }
                 let dump = std::fs::read(report).unwrap_or_default();
                 let state = read(&dump);
-                let is_cut = state.is_none() && is_cut(job, report, &dump);
+                let is_cut = state.is_none() && is_truncated(job, report, &dump);
                 let _ = std::fs::remove_file(report);
                 if is_cut {
-                    return Told::Cut(report.parent().unwrap_or(report).to_path_buf());
+                    return ReportedState::Truncated(report.parent().unwrap_or(report).to_path_buf());
                 }
                 state
             }
         };
-        state.map_or(Told::Nothing, |state| Told::State(Box::new(state)))
+        state.map_or(ReportedState::Missing, |state| ReportedState::State(Box::new(state)))
     }
 }
 
 /// What a shell has told of itself at its end.
-enum Told {
+enum ReportedState {
     State(Box<ShellState>),
     /// It was killed, or has become another program.
-    Nothing,
+    Missing,
     /// There was no room for it in this folder.
-    Cut(PathBuf),
+    Truncated(PathBuf),
 }
 
 /// Whether a shell that ended by itself had no room for its report.
-fn is_cut(job: &Job, report: &Path, dump: &[u8]) -> bool {
+fn is_truncated(job: &Job, report: &Path, dump: &[u8]) -> bool {
     let ended = job.ended().is_some_and(|ended| matches!(ended.exit, ProcessExit::Code(_)));
     let room = || DiskSpace::for_path(report.parent().unwrap_or(report));
-    ended && (!dump.is_empty() || room().is_ok_and(|room| room.free < NEEDED))
+    ended && (!dump.is_empty() || room().is_ok_and(|room| room.free < MIN_FREE_BYTES))
 }
 
 /// The first few of these names.
-fn some(names: &[String]) -> String {
-    const MOST: usize = 10;
-    let said = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MOST) {
+fn list_names(names: &[String]) -> String {
+    const MAX_NAMES: usize = 10;
+    let said = names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
         0 => said,
         more => format!("{said} and {more} more"),
     }
@@ -322,7 +322,7 @@ fn some(names: &[String]) -> String {
 
 /// The nearest folder above one of this machine that is gone. None if it is
 /// there, or may be.
-fn nearest(folder: &Path) -> Option<PathBuf> {
+fn nearest_existing_dir(folder: &Path) -> Option<PathBuf> {
     let is_gone = |folder: &Path| match std::fs::metadata(folder) {
         Ok(found) => !found.is_dir(),
         Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
@@ -336,30 +336,30 @@ fn nearest(folder: &Path) -> Option<PathBuf> {
 /// An error if the session's folder is no longer there. The command was judged
 /// and meant for that one, so it does not run in another; but the session goes
 /// on from there.
-pub(crate) fn stand(jobs: &JobRegistry, cx: &ToolContext) -> Result<(), ToolError> {
+pub(crate) fn require_cwd(jobs: &JobRegistry, cx: &ToolContext) -> Result<(), ToolError> {
     // One that cannot be read would be taken for the folder of the caller.
     cx.session.cwd()?;
     let at = cx.working_dir.cwd();
     if !jobs.backend().is_local() {
         return Ok(());
     }
-    let Some(above) = nearest(at) else { return Ok(()) };
-    move_to(&above, cx)?;
-    Err(lost(at, &above))
+    let Some(above) = nearest_existing_dir(at) else { return Ok(()) };
+    move_shell_to(&above, cx)?;
+    Err(removed_cwd_error(at, &above))
 }
 
 /// Goes on in the nearest folder above the session's own if a command that ran
 /// beside it has taken that away; where that is.
-pub(crate) fn drift(jobs: &JobRegistry, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
-    let above = nearest(cx.working_dir.cwd()).filter(|_| jobs.backend().is_local());
+pub(crate) fn leave_removed_cwd(jobs: &JobRegistry, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
+    let above = nearest_existing_dir(cx.working_dir.cwd()).filter(|_| jobs.backend().is_local());
     if let Some(above) = &above {
-        move_to(above, cx)?;
+        move_shell_to(above, cx)?;
     }
     Ok(above)
 }
 
 /// What is said of a command that has ended in a folder that is gone.
-pub(crate) fn adrift(folder: &Path) -> String {
+pub(crate) fn removed_cwd_note(folder: &Path) -> String {
     format!(
         "The folder that it ended in is gone; the next command will be in {}.",
         folder.display()
@@ -367,13 +367,13 @@ pub(crate) fn adrift(folder: &Path) -> String {
 }
 
 /// Goes on in the folder above one that could not be entered elsewhere.
-pub(crate) fn retreat(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
+pub(crate) fn retreat_to_parent(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
     let Some(above) = folder.parent() else { return Ok(()) };
-    move_to(above, cx)?;
-    Err(lost(folder, above))
+    move_shell_to(above, cx)?;
+    Err(removed_cwd_error(folder, above))
 }
 
-fn move_to(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
+fn move_shell_to(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
     cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| {
         kept.state.set_cwd(Some(folder.to_path_buf()));
     })?;
@@ -387,7 +387,7 @@ fn move_session(folder: &Path, cx: &ToolContext) -> Result<(), SessionError> {
     cx.session.set_cwd(Some(folder))
 }
 
-fn lost(folder: &Path, above: &Path) -> ToolError {
+fn removed_cwd_error(folder: &Path, above: &Path) -> ToolError {
     let message = format!("The session's folder {} is gone; nothing was run", folder.display());
     ToolError::not_found(message).with_hint(format!(
         "The session is in {} now. Run the command again if it is meant for there.",
@@ -396,7 +396,7 @@ fn lost(folder: &Path, above: &Path) -> ToolError {
 }
 
 /// All that the session's shell knows, as text in front of a command.
-pub(crate) fn text(state: &ShellState) -> String {
+pub(crate) fn state_as_script(state: &ShellState) -> String {
     let exported = state.environment(BTreeMap::new()).into_iter();
     let lines = exported.filter(|(name, _)| name != "PWD").map(|(name, value)| {
         let value = value.to_string_lossy().replace('\'', r"'\''");
@@ -406,20 +406,20 @@ pub(crate) fn text(state: &ShellState) -> String {
 }
 
 /// Forgets all that commands have left behind.
-pub(crate) fn forget(cx: &ToolContext) -> Result<(), ToolError> {
+pub(crate) fn clear_state(cx: &ToolContext) -> Result<(), ToolError> {
     Ok(cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| *kept = ShellSnapshot::default())?)
 }
 
 /// The same, and goes back to where the session has begun; which folder that is.
-pub(crate) fn reset(cx: &ToolContext) -> Result<PathBuf, ToolError> {
-    forget(cx)?;
+pub(crate) fn reset_shell(cx: &ToolContext) -> Result<PathBuf, ToolError> {
+    clear_state(cx)?;
     let beginning = cx.session.initial_cwd()?;
     cx.session.set_cwd(beginning.as_deref())?;
     Ok(beginning.unwrap_or_else(|| cx.working_dir.cwd().to_path_buf()))
 }
 
-fn fresh() -> String {
+fn unique_name() -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{:x}-{:x}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    static NEXT_SEQUENCE: AtomicU64 = AtomicU64::new(0);
+    format!("{:x}-{:x}", std::process::id(), NEXT_SEQUENCE.fetch_add(1, Ordering::Relaxed))
 }

@@ -46,12 +46,12 @@ impl Screen {
     }
 
     /// The desktop as a tool sees it.
-    pub(crate) fn desktop(&self) -> Desktop {
+    pub(crate) fn desktop(&self) -> DesktopEnv {
         self.desktop_with(&env::var("PATH").unwrap())
     }
 
     /// The same, with other programs.
-    pub(crate) fn desktop_with(&self, path: &str) -> Desktop {
+    pub(crate) fn desktop_with(&self, path: &str) -> DesktopEnv {
         // xsel refuses to run without a home.
         let home = Path::new(self.variable("DESKTOP_NOTIFICATIONS")).parent().unwrap();
         let mut desktop = desktop(&[("PATH", path), ("HOME", home.to_str().unwrap())]);
@@ -70,14 +70,14 @@ impl Drop for Screen {
 }
 
 /// A desktop that has just these variables.
-pub(crate) fn desktop(variables: &[(&str, &str)]) -> Desktop {
-    Desktop::of(variables.iter().map(|(name, value)| (name.into(), value.into())))
+pub(crate) fn desktop(variables: &[(&str, &str)]) -> DesktopEnv {
+    DesktopEnv::from_vars(variables.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
 /// Whether the programs are there; says so if not.
 pub(crate) fn all_installed(programs: &[&str]) -> bool {
-    let here = Desktop::default();
-    let missing = programs.iter().find(|program| here.find(program).is_none());
+    let here = DesktopEnv::default();
+    let missing = programs.iter().find(|program| here.find_program(program).is_none());
     if let Some(program) = missing {
         eprintln!("skipped: {program} is not installed");
     }
@@ -87,9 +87,9 @@ pub(crate) fn all_installed(programs: &[&str]) -> bool {
 /// A folder for PATH that has just these programs.
 pub(crate) fn path_of(programs: &[&str]) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let here = Desktop::default();
+    let here = DesktopEnv::default();
     for program in programs {
-        let real = here.find(program).or_else(|| here.find("true")).unwrap();
+        let real = here.find_program(program).or_else(|| here.find_program("true")).unwrap();
         symlink(real, folder.path().join(program)).unwrap();
     }
     folder
@@ -110,20 +110,20 @@ fn programs_are_found_in_absolute_folders_only() {
     fs::create_dir(folder.path().join("tmux")).unwrap();
     let path = format!("relative:.::{}", folder.path().display());
     let desktop = desktop(&[("PATH", &path)]);
-    assert_eq!(desktop.find("xclip"), Some(folder.path().join("xclip")));
-    assert_eq!(desktop.find("xsel"), None);
-    assert_eq!(desktop.find("tmux"), None);
+    assert_eq!(desktop.find_program("xclip"), Some(folder.path().join("xclip")));
+    assert_eq!(desktop.find_program("xsel"), None);
+    assert_eq!(desktop.find_program("tmux"), None);
     let relative = super::tests::desktop(&[("PATH", "src:.")]);
-    assert_eq!(relative.find("lib.rs"), None);
+    assert_eq!(relative.find_program("lib.rs"), None);
 }
 
 #[test]
 fn a_bus_is_there_if_it_is_named_or_at_its_usual_place() {
     let folder = TempDir::new().unwrap();
     let runtime = folder.path().to_str().unwrap();
-    assert!(!desktop(&[("XDG_RUNTIME_DIR", runtime)]).has_bus());
+    assert!(!desktop(&[("XDG_RUNTIME_DIR", runtime)]).has_session_bus());
     fs::write(folder.path().join("bus"), "").unwrap();
-    assert!(desktop(&[("XDG_RUNTIME_DIR", runtime)]).has_bus());
-    assert!(desktop(&[("DBUS_SESSION_BUS_ADDRESS", "unix:path=/x")]).has_bus());
-    assert!(!desktop(&[("DISPLAY", ":7")]).has_bus());
+    assert!(desktop(&[("XDG_RUNTIME_DIR", runtime)]).has_session_bus());
+    assert!(desktop(&[("DBUS_SESSION_BUS_ADDRESS", "unix:path=/x")]).has_session_bus());
+    assert!(!desktop(&[("DISPLAY", ":7")]).has_session_bus());
 }

@@ -9,11 +9,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-pub(crate) use program::{Ended, Program};
+pub(crate) use program::{ProgramResult, DesktopProgram};
 
 /// What programs of the desktop need of the environment. They stay in the
 /// background for long, so they get nothing else: no keys, no tokens.
-const PASSED: &[&str] = &[
+const PASSED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -35,22 +35,22 @@ const PASSED: &[&str] = &[
 
 /// The part of the environment that leads to a desktop.
 #[derive(Debug, Clone)]
-pub(crate) struct Desktop {
+pub(crate) struct DesktopEnv {
     variables: BTreeMap<String, OsString>,
 }
 
-impl Default for Desktop {
+impl Default for DesktopEnv {
     fn default() -> Self {
-        Self::of(env::vars_os())
+        Self::from_vars(env::vars_os())
     }
 }
 
-impl Desktop {
+impl DesktopEnv {
     /// The desktop of an environment.
-    pub(crate) fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+    pub(crate) fn from_vars(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let passed = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok()?;
-            PASSED.contains(&name.as_str()).then_some((name, value))
+            PASSED_VARIABLES.contains(&name.as_str()).then_some((name, value))
         };
         Self { variables: variables.into_iter().filter_map(passed).collect() }
     }
@@ -62,7 +62,7 @@ impl Desktop {
 
     /// Where a program is. Entries of PATH that depend on the working folder
     /// are passed over: the folder may be anybody's.
-    pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
+    pub(crate) fn find_program(&self, program: &str) -> Option<PathBuf> {
         env::split_paths(self.variable("PATH")?)
             .filter(|folder| folder.is_absolute())
             .map(|folder| folder.join(program))
@@ -79,7 +79,7 @@ impl Desktop {
 
     /// Whether a session bus can be reached. One that would have to be started
     /// first does not count: nobody listens on it.
-    pub(crate) fn has_bus(&self) -> bool {
+    pub(crate) fn has_session_bus(&self) -> bool {
         let usual = || Some(Path::new(self.variable("XDG_RUNTIME_DIR")?).join("bus"));
         self.variable("DBUS_SESSION_BUS_ADDRESS").is_some()
             || usual().is_some_and(|socket| socket.exists())

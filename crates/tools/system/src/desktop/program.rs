@@ -18,47 +18,47 @@ use std::time::Duration;
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use tokio::net::UnixStream;
 
-use super::Desktop;
+use super::DesktopEnv;
 
 /// How long a program may take. The owner of a selection may hang.
-const LIMIT: Duration = Duration::from_secs(10);
+const RUN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often its end is looked for: soon at first, then at this pace.
-const PACE: Duration = Duration::from_millis(16);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(16);
 /// How often, a millisecond apart, one looks whether it has died.
-const LAST_LOOKS: u32 = 200;
+const REAP_ATTEMPTS: u32 = 200;
 /// How much is read at a time.
-const PIECE: usize = 64 * 1024;
+const READ_CHUNK_BYTES: usize = 64 * 1024;
 /// The most that is kept of its complaints.
-const COMPLAINTS: usize = 64 * 1024;
+const MAX_STDERR_BYTES: usize = 64 * 1024;
 /// The most of them that is repeated.
-const REPEATED: usize = 300;
+const MAX_QUOTED_CHARS: usize = 300;
 
 /// A program to be run.
 #[derive(Debug)]
-pub(crate) struct Program<'a> {
-    desktop: &'a Desktop,
+pub(crate) struct DesktopProgram<'a> {
+    desktop: &'a DesktopEnv,
     name: &'static str,
     path: PathBuf,
     arguments: Vec<OsString>,
     variables: Vec<(&'static str, &'static str)>,
     input: Option<Vec<u8>>,
-    most: Option<usize>,
+    max_output: Option<usize>,
 }
 
 /// How a program ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ProgramResult {
     pub(crate) name: &'static str,
     pub(crate) success: bool,
     pub(crate) output: Vec<u8>,
     /// What it said on standard error, in one line.
-    pub(crate) complaint: String,
+    pub(crate) stderr_line: String,
 }
 
-impl<'a> Program<'a> {
+impl<'a> DesktopProgram<'a> {
     /// A program that is installed; an error tells that it is not.
-    pub(crate) fn new(desktop: &'a Desktop, name: &'static str) -> Result<Self, ToolError> {
-        let path = desktop.find(name).ok_or_else(|| {
+    pub(crate) fn new(desktop: &'a DesktopEnv, name: &'static str) -> Result<Self, ToolError> {
+        let path = desktop.find_program(name).ok_or_else(|| {
             ToolError::unavailable(format!("{name} is not installed"))
                 .with_hint(format!("Install {name}, and see that it is in PATH."))
         })?;
@@ -69,7 +69,7 @@ impl<'a> Program<'a> {
             arguments: Vec::new(),
             variables: Vec::new(),
             input: None,
-            most: None,
+            max_output: None,
         })
     }
 
@@ -94,14 +94,14 @@ impl<'a> Program<'a> {
     /// Keeps what it writes, up to so many bytes; more is an error. Otherwise
     /// nothing is kept.
     pub(crate) fn output(mut self, most: usize) -> Self {
-        self.most = Some(most);
+        self.max_output = Some(most);
         self
     }
 
     /// Runs it. A call that is cancelled or out of time ends it.
-    pub(crate) async fn run(self, cx: &ToolContext) -> Result<Ended, ToolError> {
+    pub(crate) async fn run(self, cx: &ToolContext) -> Result<ProgramResult, ToolError> {
         let name = self.name;
-        let limit = cx.remaining().map_or(LIMIT, |left| left.min(LIMIT));
+        let limit = cx.remaining().map_or(RUN_TIMEOUT, |left| left.min(RUN_TIMEOUT));
         let failed = move |error: io::Error| {
             ToolError::unavailable(format!("{name} could not be run: {error}"))
         };
@@ -117,7 +117,7 @@ impl<'a> Program<'a> {
         running.outcome(name, status)
     }
 
-    fn start(self) -> io::Result<Running> {
+    fn start(self) -> io::Result<RunningProgram> {
         let mut command = Command::new(&self.path);
         command
             .args(&self.arguments)
@@ -130,7 +130,7 @@ impl<'a> Program<'a> {
             .process_group(0);
         let input = match self.input {
             Some(bytes) => {
-                let (ours, theirs) = pair()?;
+                let (ours, theirs) = stdio_pair()?;
                 command.stdin(theirs);
                 Some((ours, bytes))
             }
@@ -139,27 +139,27 @@ impl<'a> Program<'a> {
                 None
             }
         };
-        let output = match self.most {
+        let output = match self.max_output {
             Some(most) => {
-                let (ours, theirs) = pair()?;
+                let (ours, theirs) = stdio_pair()?;
                 command.stdout(theirs);
-                Sink::of(ours, most)
+                PipeSink::new(ours, most)
             }
             None => {
                 command.stdout(Stdio::null());
-                Sink::default()
+                PipeSink::default()
             }
         };
-        let (ours, theirs) = pair()?;
+        let (ours, theirs) = stdio_pair()?;
         command.stderr(theirs);
         let child = command.spawn()?;
-        Ok(Running { child: Some(child), input, output, complaints: Sink::of(ours, COMPLAINTS) })
+        Ok(RunningProgram { child: Some(child), input, output, stderr: PipeSink::new(ours, MAX_STDERR_BYTES) })
     }
 }
 
 /// Two ends: ours, and one for the program. Unlike a pipe it can be waited for
 /// without a thread.
-fn pair() -> io::Result<(UnixStream, Stdio)> {
+fn stdio_pair() -> io::Result<(UnixStream, Stdio)> {
     let (ours, theirs) = Pipe::pair()?;
     ours.set_nonblocking(true)?;
     Ok((UnixStream::from_std(ours)?, Stdio::from(OwnedFd::from(theirs))))
@@ -167,15 +167,15 @@ fn pair() -> io::Result<(UnixStream, Stdio)> {
 
 /// A program that was started. It is ended and reaped when this goes.
 #[derive(Debug)]
-struct Running {
+struct RunningProgram {
     /// There until this goes.
     child: Option<Child>,
     input: Option<(UnixStream, Vec<u8>)>,
-    output: Sink,
-    complaints: Sink,
+    output: PipeSink,
+    stderr: PipeSink,
 }
 
-impl Running {
+impl RunningProgram {
     /// Feeds it and listens to it until it ends.
     async fn finish(&mut self) -> io::Result<ExitStatus> {
         let input = self.input.take();
@@ -185,38 +185,38 @@ impl Running {
                     feed(stream, &bytes).await;
                 }
             };
-            tokio::join!(feed, self.output.fill(), self.complaints.fill());
+            tokio::join!(feed, self.output.fill(), self.stderr.fill());
             pending::<()>().await;
         };
         tokio::select! {
-            status = end(self.child.as_mut()) => status,
+            status = wait_for_exit(self.child.as_mut()) => status,
             () = talk => Err(io::Error::other("nothing was left to wait for")),
         }
     }
 
-    fn outcome(mut self, name: &'static str, status: ExitStatus) -> Result<Ended, ToolError> {
-        self.output.take_rest();
-        self.complaints.take_rest();
+    fn outcome(mut self, name: &'static str, status: ExitStatus) -> Result<ProgramResult, ToolError> {
+        self.output.drain_ready();
+        self.stderr.drain_ready();
         if self.output.overflowed() {
             return Err(ToolError::limit(format!(
                 "{name} gave more than {} MiB",
-                self.output.most / (1024 * 1024)
+                self.output.max_bytes / (1024 * 1024)
             )));
         }
-        let words = String::from_utf8_lossy(&self.complaints.bytes);
+        let words = String::from_utf8_lossy(&self.stderr.bytes);
         let words: Vec<&str> = words.split_whitespace().collect();
-        let complaint = words.join(" ").chars().take(REPEATED).collect();
+        let complaint = words.join(" ").chars().take(MAX_QUOTED_CHARS).collect();
         let output = std::mem::take(&mut self.output.bytes);
-        Ok(Ended { name, success: status.success(), output, complaint })
+        Ok(ProgramResult { name, success: status.success(), output, stderr_line: complaint })
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         // It does nothing to a process that has been waited for.
         let _ = child.kill();
-        for _ in 0..LAST_LOOKS {
+        for _ in 0..REAP_ATTEMPTS {
             if !matches!(child.try_wait(), Ok(None)) {
                 return;
             }
@@ -227,7 +227,7 @@ impl Drop for Running {
     }
 }
 
-async fn end(child: Option<&mut Child>) -> io::Result<ExitStatus> {
+async fn wait_for_exit(child: Option<&mut Child>) -> io::Result<ExitStatus> {
     let child = child.ok_or(io::ErrorKind::NotFound)?;
     let mut pause = Duration::from_millis(1);
     loop {
@@ -235,7 +235,7 @@ async fn end(child: Option<&mut Child>) -> io::Result<ExitStatus> {
             return Ok(status);
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PACE);
+        pause = (pause * 2).min(MAX_POLL_INTERVAL);
     }
 }
 
@@ -254,51 +254,51 @@ async fn feed(stream: UnixStream, mut bytes: &[u8]) {
 }
 
 /// The same end without the runtime; it still does not block.
-fn standard(stream: &UnixStream) -> io::Result<Pipe> {
+fn to_std_stream(stream: &UnixStream) -> io::Result<Pipe> {
     stream.as_fd().try_clone_to_owned().map(Pipe::from)
 }
 
 /// What a program writes, up to a bound.
 #[derive(Debug, Default)]
-struct Sink {
+struct PipeSink {
     stream: Option<UnixStream>,
     bytes: Vec<u8>,
-    most: usize,
+    max_bytes: usize,
 }
 
-impl Sink {
-    fn of(stream: UnixStream, most: usize) -> Self {
-        Self { stream: Some(stream), bytes: Vec::new(), most }
+impl PipeSink {
+    fn new(stream: UnixStream, most: usize) -> Self {
+        Self { stream: Some(stream), bytes: Vec::new(), max_bytes: most }
     }
 
     /// Takes what comes until nothing more can.
     async fn fill(&mut self) {
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; READ_CHUNK_BYTES];
         while let Some(stream) = &self.stream {
             if stream.readable().await.is_err() {
                 return;
             }
             let read = stream.try_read(&mut piece);
-            self.take(&piece, read);
+            self.accept_chunk(&piece, read);
         }
     }
 
     /// Takes what is there without waiting. The runtime may not have heard of
     /// it yet, so it is not asked.
-    fn take_rest(&mut self) {
-        let Some(Ok(mut stream)) = self.stream.as_ref().map(standard) else { return };
-        let mut piece = vec![0; PIECE];
+    fn drain_ready(&mut self) {
+        let Some(Ok(mut stream)) = self.stream.as_ref().map(to_std_stream) else { return };
+        let mut piece = vec![0; READ_CHUNK_BYTES];
         while self.stream.is_some() {
             let read = stream.read(&mut piece);
             if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
                 return;
             }
-            self.take(&piece, read);
+            self.accept_chunk(&piece, read);
         }
     }
 
     /// A program that wrote too much finds the other end closed.
-    fn take(&mut self, piece: &[u8], read: io::Result<usize>) {
+    fn accept_chunk(&mut self, piece: &[u8], read: io::Result<usize>) {
         use io::ErrorKind::{Interrupted, WouldBlock};
         match read {
             Ok(count) => {
@@ -313,19 +313,19 @@ impl Sink {
     }
 
     fn overflowed(&self) -> bool {
-        self.bytes.len() > self.most
+        self.bytes.len() > self.max_bytes
     }
 }
 
-impl Ended {
+impl ProgramResult {
     /// It again, unless it failed.
-    pub(crate) fn succeeded(self) -> Result<Self, ToolError> {
+    pub(crate) fn require_success(self) -> Result<Self, ToolError> {
         if self.success { Ok(self) } else { Err(self.failure()) }
     }
 
     /// That it failed, in its own words.
     pub(crate) fn failure(&self) -> ToolError {
-        let said = if self.complaint.is_empty() { "it does not say why" } else { &self.complaint };
+        let said = if self.stderr_line.is_empty() { "it does not say why" } else { &self.stderr_line };
         ToolError::unavailable(format!("{} failed: {said}", self.name))
     }
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::super::tests::desktop;
 use super::*;
 
-fn here() -> Desktop {
+fn here() -> DesktopEnv {
     desktop(&[("PATH", &std::env::var("PATH").unwrap()), ("DISPLAY", ":7"), ("TOKEN", "secret")])
 }
 
@@ -17,15 +17,15 @@ fn context() -> ToolContext {
     ToolContext::bare("/")
 }
 
-fn shell<'a>(desktop: &'a Desktop, script: &str) -> Program<'a> {
-    Program::new(desktop, "sh").unwrap().args(["-c", script])
+fn shell<'a>(desktop: &'a DesktopEnv, script: &str) -> DesktopProgram<'a> {
+    DesktopProgram::new(desktop, "sh").unwrap().args(["-c", script])
 }
 
 #[tokio::test]
 async fn bytes_go_in_and_come_out_as_they_are() {
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
     let (desktop, cx) = (here(), context());
-    let cat = Program::new(&desktop, "cat").unwrap().input(bytes.clone()).output(4_000_000);
+    let cat = DesktopProgram::new(&desktop, "cat").unwrap().input(bytes.clone()).output(4_000_000);
     let ended = cat.run(&cx).await.unwrap();
     assert!(ended.success);
     assert!(ended.output == bytes, "{} bytes came out", ended.output.len());
@@ -75,7 +75,7 @@ async fn a_program_that_does_not_end_is_ended() {
 #[tokio::test]
 async fn too_much_is_an_error_and_not_memory() {
     let (desktop, cx) = (here(), context());
-    let endless = Program::new(&desktop, "yes").unwrap().output(1 << 20);
+    let endless = DesktopProgram::new(&desktop, "yes").unwrap().output(1 << 20);
     assert_eq!(endless.run(&cx).await.unwrap_err().kind(), ErrorKind::Limit);
 }
 
@@ -83,11 +83,11 @@ async fn too_much_is_an_error_and_not_memory() {
 async fn a_failure_is_told_in_the_programs_words() {
     let (desktop, cx) = (here(), context());
     let ended = shell(&desktop, "echo no >&2; echo luck >&2; exit 3").run(&cx).await.unwrap();
-    let error = ended.succeeded().unwrap_err();
+    let error = ended.require_success().unwrap_err();
     assert_eq!(error.message(), "sh failed: no luck");
     let silent = shell(&desktop, "exit 1").run(&cx).await.unwrap().failure();
     assert_eq!(silent.message(), "sh failed: it does not say why");
-    let missing = Program::new(&desktop, "no-such-program").unwrap_err();
+    let missing = DesktopProgram::new(&desktop, "no-such-program").unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::Unavailable);
 }
 

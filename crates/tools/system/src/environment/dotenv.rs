@@ -9,11 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// References within defaults within references.
-const DEEPEST: usize = 16;
+const MAX_REFERENCE_DEPTH: usize = 16;
 
 /// What a file says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Loaded {
+pub(crate) struct DotenvVariables {
     pub(crate) variables: BTreeMap<String, String>,
     /// Names that were referred to and are not set anywhere.
     pub(crate) unresolved: BTreeSet<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Loaded {
 
 /// A line that cannot be read. It never shows a value.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct DotenvError {
     pub(crate) line: usize,
     pub(crate) message: String,
 }
@@ -32,30 +32,30 @@ pub(crate) fn parse(
     text: &str,
     known: &dyn Fn(&str) -> Option<String>,
     most: usize,
-) -> Result<Loaded, Problem> {
-    let mut reader = Reader {
+) -> Result<DotenvVariables, DotenvError> {
+    let mut reader = DotenvReader {
         rest: text.strip_prefix('\u{feff}').unwrap_or(text),
         line: 1,
         known,
-        most,
-        loaded: Loaded::default(),
+        max_value_bytes: most,
+        loaded: DotenvVariables::default(),
     };
     while !reader.rest.is_empty() {
         let line = reader.line;
-        reader.entry().map_err(|message| Problem { line, message })?;
+        reader.read_entry().map_err(|message| DotenvError { line, message })?;
     }
     Ok(reader.loaded)
 }
 
-struct Reader<'a> {
+struct DotenvReader<'a> {
     rest: &'a str,
     line: usize,
     known: &'a dyn Fn(&str) -> Option<String>,
-    most: usize,
-    loaded: Loaded,
+    max_value_bytes: usize,
+    loaded: DotenvVariables,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DotenvReader<'a> {
     /// Takes the first so many bytes.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         self.take(end)
     }
 
-    fn entry(&mut self) -> Result<(), String> {
+    fn read_entry(&mut self) -> Result<(), String> {
         let line = self.rest.lines().next().unwrap_or_default().trim();
         if line.is_empty() || line.starts_with('#') {
             self.take_line();
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         let Some((name, _)) = assignment.split_once('=') else {
             // `export NAME` passes on what is set already.
             let words = assignment.split('#').next().unwrap_or_default();
-            if after_export.is_some() && words.split_whitespace().all(super::is_name) {
+            if after_export.is_some() && words.split_whitespace().all(super::is_variable_name) {
                 self.take_line();
                 return Ok(());
             }
@@ -95,21 +95,21 @@ impl<'a> Reader<'a> {
         self.take(start);
         let blanks = self.rest.len() - self.rest.trim_start_matches([' ', '\t']).len();
         self.take(blanks);
-        let value = self.value(&name)?;
+        let value = self.read_value(&name)?;
         self.loaded.variables.insert(name, value);
         Ok(())
     }
 
-    fn value(&mut self, name: &str) -> Result<String, String> {
+    fn read_value(&mut self, name: &str) -> Result<String, String> {
         if !self.rest.starts_with(['"', '\'']) {
             let line = self.take_line();
-            return self.expand(name, without_comment(line), Spelling::Plain, 0);
+            return self.expand(name, without_comment(line), QuoteStyle::Plain, 0);
         }
         let mut value = String::new();
         // What follows a quote without a blank belongs to it, as in a shell.
         while let Some(first) = self.rest.chars().next().filter(|c| !c.is_whitespace() && *c != '#')
         {
-            let piece = self.piece(name, first)?;
+            let piece = self.read_piece(name, first)?;
             value.push_str(&piece);
             self.check_length(name, &value)?;
         }
@@ -121,22 +121,22 @@ impl<'a> Reader<'a> {
     }
 
     /// A part of a value: what is in quotes, or what is between two of them.
-    fn piece(&mut self, name: &str, first: char) -> Result<String, String> {
+    fn read_piece(&mut self, name: &str, first: char) -> Result<String, String> {
         if !matches!(first, '"' | '\'') {
             let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'');
             let end = self.rest.find(ends).unwrap_or(self.rest.len());
             let plain = self.take(end);
-            return self.expand(name, plain, Spelling::Plain, 0);
+            return self.expand(name, plain, QuoteStyle::Plain, 0);
         }
         let body = self.rest.get(1..).unwrap_or_default();
-        let Some(end) = closing(body, first) else {
+        let Some(end) = closing_quote(body, first) else {
             return Err(format!("the quote of {name} is not closed"));
         };
         let inside = body.get(..end).unwrap_or_default();
         self.take(end + 2);
         match first {
             '\'' => Ok(inside.to_owned()),
-            _ => self.expand(name, inside, Spelling::Quoted, 0),
+            _ => self.expand(name, inside, QuoteStyle::Quoted, 0),
         }
     }
 
@@ -145,10 +145,10 @@ impl<'a> Reader<'a> {
         &mut self,
         name: &str,
         text: &str,
-        spelling: Spelling,
+        spelling: QuoteStyle,
         depth: usize,
     ) -> Result<String, String> {
-        if depth > DEEPEST {
+        if depth > MAX_REFERENCE_DEPTH {
             return Err(format!("references in {name} are nested too deep"));
         }
         let mut value = String::new();
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
             rest = if special.starts_with('\\') {
                 unescape(special, spelling, &mut value)
             } else {
-                self.refer(name, special, spelling, depth, &mut value)?
+                self.expand_reference(name, special, spelling, depth, &mut value)?
             };
             self.check_length(name, &value)?;
         }
@@ -169,24 +169,24 @@ impl<'a> Reader<'a> {
     }
 
     fn check_length(&self, name: &str, value: &str) -> Result<(), String> {
-        let most = self.most;
+        let most = self.max_value_bytes;
         if value.len() <= most { Ok(()) } else { Err(format!("{name} has more than {most} bytes")) }
     }
 
     /// The reference at the start of the text; what is left after it.
-    fn refer<'t>(
+    fn expand_reference<'t>(
         &mut self,
         name: &str,
         text: &'t str,
-        spelling: Spelling,
+        spelling: QuoteStyle,
         depth: usize,
         value: &mut String,
     ) -> Result<&'t str, String> {
         let after = text.get(1..).unwrap_or_default();
         let Some(inside) = after.strip_prefix('{') else {
-            let end = after.find(|c: char| !is_word(c)).unwrap_or(after.len());
+            let end = after.find(|c: char| !is_word_char(c)).unwrap_or(after.len());
             let (to, rest) = after.split_at(end);
-            if super::is_name(to) {
+            if super::is_variable_name(to) {
                 value.push_str(&self.look_up(to).unwrap_or_default());
                 return Ok(rest);
             }
@@ -199,9 +199,9 @@ impl<'a> Reader<'a> {
         };
         let (inside, rest) = (inside.get(..end), inside.get(end + 1..));
         let (inside, rest) = (inside.unwrap_or_default(), rest.unwrap_or_default());
-        let to = inside.find(|c: char| !is_word(c)).unwrap_or(inside.len());
+        let to = inside.find(|c: char| !is_word_char(c)).unwrap_or(inside.len());
         let (to, operation) = inside.split_at(to);
-        if !super::is_name(to) {
+        if !super::is_variable_name(to) {
             return Err(format!("a reference in {name} names no variable"));
         }
         let operation_of = |sign: char| {
@@ -246,13 +246,13 @@ impl<'a> Reader<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spelling {
+enum QuoteStyle {
     Plain,
     Quoted,
 }
 
 /// What a backslash makes of the next character; what is left after it.
-fn unescape<'t>(text: &'t str, spelling: Spelling, value: &mut String) -> &'t str {
+fn unescape<'t>(text: &'t str, spelling: QuoteStyle, value: &mut String) -> &'t str {
     let mut letters = text.chars();
     letters.next();
     let Some(next) = letters.next() else {
@@ -261,12 +261,12 @@ fn unescape<'t>(text: &'t str, spelling: Spelling, value: &mut String) -> &'t st
     };
     match (spelling, next) {
         (_, '$') => value.push('$'),
-        (Spelling::Quoted, 'n') => value.push('\n'),
-        (Spelling::Quoted, 'r') => value.push('\r'),
-        (Spelling::Quoted, 't') => value.push('\t'),
-        (Spelling::Quoted, '"' | '\\' | '`') => value.push(next),
+        (QuoteStyle::Quoted, 'n') => value.push('\n'),
+        (QuoteStyle::Quoted, 'r') => value.push('\r'),
+        (QuoteStyle::Quoted, 't') => value.push('\t'),
+        (QuoteStyle::Quoted, '"' | '\\' | '`') => value.push(next),
         // The line goes on.
-        (Spelling::Quoted, '\n') => {}
+        (QuoteStyle::Quoted, '\n') => {}
         _ => value.extend(['\\', next]),
     }
     letters.as_str()
@@ -281,7 +281,7 @@ fn without_comment(line: &str) -> &str {
     line.get(..comment.unwrap_or(line.len())).unwrap_or(line).trim()
 }
 
-fn closing(body: &str, quote: char) -> Option<usize> {
+fn closing_quote(body: &str, quote: char) -> Option<usize> {
     let mut is_escaped = false;
     body.char_indices().find_map(|(at, c)| {
         let ends = c == quote && !is_escaped;
@@ -304,13 +304,13 @@ fn closing_brace(inside: &str) -> Option<usize> {
     })
 }
 
-fn is_word(c: char) -> bool {
+fn is_word_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// Files hold names that no shell knows; whoever loads them says so.
 fn is_key(name: &str) -> bool {
-    let allowed = |c: char| is_word(c) || matches!(c, '-' | '.');
+    let allowed = |c: char| is_word_char(c) || matches!(c, '-' | '.');
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(allowed)
 }
 

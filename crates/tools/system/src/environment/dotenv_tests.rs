@@ -12,7 +12,7 @@ fn known(name: &str) -> Option<String> {
     }
 }
 
-fn read(text: &str) -> Result<Loaded, Problem> {
+fn read(text: &str) -> Result<DotenvVariables, DotenvError> {
     parse(text, &known, 1_000)
 }
 

@@ -15,19 +15,19 @@ use hermes_files::FileAccess;
 use hermes_secrets::own_env;
 use serde::{Deserialize, Serialize};
 
-use crate::afar;
+use crate::remote;
 use crate::blocking::blocking;
-use crate::environment::{self, Entry, Source, Veil, dotenv};
-use crate::secrets::{self, Shown};
+use crate::environment::{self, VariableEntry, VariableSource, VariableMask, dotenv};
+use crate::secrets::{self, MaskedValue};
 use crate::shell;
 
 /// The session document that holds the changes.
-const DOCUMENT: &str = "env";
-const PATH: &str = "PATH";
+const ENV_DOCUMENT: &str = "env";
+const PATH_VARIABLE: &str = "PATH";
 /// The most characters of a value in a list; `get` shows all.
-const PREVIEW: usize = 200;
+const PREVIEW_CHARS: usize = 200;
 /// The largest file that is loaded.
-const MAX_FILE: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 const MASKED_HINT: &str = "Secrets are handed to programs, not shown.";
 const WITHHELD_HINT: &str =
     "hermes has it, programs do not get it. If they need it, set it in the session.";
@@ -39,7 +39,7 @@ pub(crate) struct EnvManager;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// load reads a file of NAME=value lines; diff shows what this session changed.
-    action: Action,
+    action: EnvAction,
     /// For get, set, unset.
     name: Option<String>,
     /// For set; taken as it is.
@@ -52,7 +52,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum EnvAction {
     Get,
     List,
     Set,
@@ -63,11 +63,11 @@ enum Action {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Answer {
+pub(crate) enum EnvAnswer {
     Variable {
         name: String,
         value: String,
-        source: Source,
+        source: VariableSource,
         #[serde(skip_serializing_if = "is_false")]
         masked: bool,
         /// Whether programs do not get it.
@@ -117,7 +117,7 @@ fn is_false(flag: &bool) -> bool {
 
 impl Tool for EnvManager {
     type Args = Args;
-    type Output = Answer;
+    type Output = EnvAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("env_manager", "system")
@@ -165,10 +165,10 @@ impl Tool for EnvManager {
             None => Effect::any(scope),
         };
         match args.action {
-            Action::Get => vec![on_name(Scope::ENV_READ)],
-            Action::List | Action::Diff => vec![Effect::any(Scope::ENV_READ)],
-            Action::Set | Action::Unset => vec![on_name(Scope::ENV_WRITE)],
-            Action::Load => {
+            EnvAction::Get => vec![on_name(Scope::ENV_READ)],
+            EnvAction::List | EnvAction::Diff => vec![Effect::any(Scope::ENV_READ)],
+            EnvAction::Set | EnvAction::Unset => vec![on_name(Scope::ENV_WRITE)],
+            EnvAction::Load => {
                 let file = args
                     .path
                     .as_deref()
@@ -178,58 +178,58 @@ impl Tool for EnvManager {
         }
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<EnvAnswer, ToolError> {
         let jobs = JobRegistry::from_context(cx);
         let around = ShellEnv::for_call(&jobs, StdioMode::Merged, cx, own_env).await?;
-        let view = View::of(around, cx.working_dir.cwd());
+        let view = EnvironmentView::new(around, cx.working_dir.cwd());
         match args.action {
-            Action::Get => get(needed(args.name, "name", "get")?, &view),
-            Action::List => Ok(list(args.filter.as_deref(), &view)),
-            Action::Set => {
-                let name = needed(args.name, "name", "set")?;
-                set(name, &needed(args.value, "value", "set")?, &view, cx)
+            EnvAction::Get => get(require_argument(args.name, "name", "get")?, &view),
+            EnvAction::List => Ok(list(args.filter.as_deref(), &view)),
+            EnvAction::Set => {
+                let name = require_argument(args.name, "name", "set")?;
+                set(name, &require_argument(args.value, "value", "set")?, &view, cx)
             }
-            Action::Unset => unset(needed(args.name, "name", "unset")?, &view, cx),
-            Action::Load => load(&needed(args.path, "path", "load")?, &view, &jobs, cx).await,
-            Action::Diff => Ok(diff(&view)),
+            EnvAction::Unset => unset(require_argument(args.name, "name", "unset")?, &view, cx),
+            EnvAction::Load => load(&require_argument(args.path, "path", "load")?, &view, &jobs, cx).await,
+            EnvAction::Diff => Ok(diff(&view)),
         }
     }
 }
 
-fn needed(value: Option<String>, parameter: &str, action: &str) -> Result<String, ToolError> {
+fn require_argument(value: Option<String>, parameter: &str, action: &str) -> Result<String, ToolError> {
     value.ok_or_else(|| ToolError::invalid(format!("'{parameter}' is needed to {action}")))
 }
 
 /// The environment as the session has it.
-struct View {
-    seen: BTreeMap<String, Entry>,
+struct EnvironmentView {
+    visible: BTreeMap<String, VariableEntry>,
     around: ShellEnv,
-    veil: Veil,
+    mask: VariableMask,
 }
 
-impl View {
-    fn of(around: ShellEnv, cwd: &Path) -> Self {
-        let seen = environment::seen(&around, cwd);
-        let veil = Veil::of(&seen);
-        Self { seen, around, veil }
+impl EnvironmentView {
+    fn new(around: ShellEnv, cwd: &Path) -> Self {
+        let seen = environment::visible_variables(&around, cwd);
+        let veil = VariableMask::new(&seen);
+        Self { visible: seen, around, mask: veil }
     }
 
     /// Whether commands run on this machine.
-    fn is_here(&self) -> bool {
+    fn is_local(&self) -> bool {
         self.around.host.is_none()
     }
 
-    fn shown(&self, name: &str, value: &str) -> Shown {
-        let shown = secrets::shown(name, value);
-        if shown.masked || !self.veil.covers(value) {
+    fn masked_value(&self, name: &str, value: &str) -> MaskedValue {
+        let shown = secrets::mask_value(name, value);
+        if shown.masked || !self.mask.covers(value) {
             return shown;
         }
         let text = format!("[masked, {} characters]", value.chars().count());
-        Shown { text, masked: true }
+        MaskedValue { text, masked: true }
     }
 
     /// Whether there was such a variable before the session changed something.
-    fn was_given(&self, name: &str) -> bool {
+    fn was_inherited(&self, name: &str) -> bool {
         match &self.around.host {
             None => std::env::var_os(name).is_some(),
             Some(place) => place.environment.contains_key(OsStr::new(name)),
@@ -237,28 +237,28 @@ impl View {
     }
 
     /// What a program of the session has under that name.
-    fn of_programs(&self, name: &str) -> Option<String> {
-        let entry = self.seen.get(name).filter(|entry| !entry.withheld)?;
+    fn program_value(&self, name: &str) -> Option<String> {
+        let entry = self.visible.get(name).filter(|entry| !entry.withheld)?;
         Some(entry.value.clone())
     }
 
     /// Whether a program could be started with this search path.
     fn check_path(&self, value: &str) -> Result<(), ToolError> {
         // What lies on the paths of another place is not known here.
-        if !self.is_here() {
+        if !self.is_local() {
             return Ok(());
         }
-        environment::check_path(Some(value), &self.of_programs(PATH).unwrap_or_default())
+        environment::check_path(Some(value), &self.program_value(PATH_VARIABLE).unwrap_or_default())
     }
 
-    fn answer(&self, name: String, entry: &Entry) -> Answer {
-        let shown = self.shown(&name, &entry.value);
+    fn variable_answer(&self, name: String, entry: &VariableEntry) -> EnvAnswer {
+        let shown = self.masked_value(&name, &entry.value);
         let hint = match (entry.withheld, shown.masked) {
             (true, _) => Some(WITHHELD_HINT),
             (false, true) => Some(MASKED_HINT),
             (false, false) => None,
         };
-        Answer::Variable {
+        EnvAnswer::Variable {
             name,
             value: shown.text,
             source: entry.source,
@@ -271,9 +271,9 @@ impl View {
 
 /// What the session's shell knows of these counts no longer: they are what was
 /// said last.
-fn outdo_shell<'a>(
+fn override_shell<'a>(
     names: impl IntoIterator<Item = &'a str>,
-    view: &View,
+    view: &EnvironmentView,
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
     let known: BTreeSet<&str> = view.around.state.variable_names().collect();
@@ -283,23 +283,23 @@ fn outdo_shell<'a>(
     }
     cx.session.update(shell_env::SHELL_DOCUMENT, |kept: &mut ShellSnapshot| {
         names.iter().for_each(|name| kept.state.forget_variable(name));
-        kept.text = shell::text(&kept.state);
+        kept.text = shell::state_as_script(&kept.state);
     })?;
     Ok(())
 }
 
-fn get(name: String, view: &View) -> Result<Answer, ToolError> {
+fn get(name: String, view: &EnvironmentView) -> Result<EnvAnswer, ToolError> {
     environment::check_name(&name)?;
-    if let Some(entry) = view.seen.get(&name) {
-        return Ok(view.answer(name, entry));
+    if let Some(entry) = view.visible.get(&name) {
+        return Ok(view.variable_answer(name, entry));
     }
     let was_unset = view.around.variables.contains_key(&name)
         || view.around.base_environment.contains_key(OsStr::new(&name));
     let state = if was_unset { "was unset in this session" } else { "is not set" };
     let near: Vec<&str> = view
-        .seen
+        .visible
         .keys()
-        .filter(|other| environment::fits(&name, other))
+        .filter(|other| environment::matches_filter(&name, other))
         .take(5)
         .map(String::as_str)
         .collect();
@@ -311,16 +311,16 @@ fn get(name: String, view: &View) -> Result<Answer, ToolError> {
     })
 }
 
-fn list(filter: Option<&str>, view: &View) -> Answer {
+fn list(filter: Option<&str>, view: &EnvironmentView) -> EnvAnswer {
     let (mut variables, mut masked, mut shortened) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut withheld = Vec::new();
-    for (name, entry) in &view.seen {
-        if !filter.is_none_or(|filter| environment::fits(filter, name)) {
+    for (name, entry) in &view.visible {
+        if !filter.is_none_or(|filter| environment::matches_filter(filter, name)) {
             continue;
         }
-        let shown = view.shown(name, &entry.value);
+        let shown = view.masked_value(name, &entry.value);
         let mut text = shown.text;
-        if let Some((end, _)) = text.char_indices().nth(PREVIEW) {
+        if let Some((end, _)) = text.char_indices().nth(PREVIEW_CHARS) {
             text.truncate(end);
             text.push('…');
             shortened.push(name.clone());
@@ -333,38 +333,38 @@ fn list(filter: Option<&str>, view: &View) -> Answer {
         }
         variables.insert(name.clone(), text);
     }
-    Answer::List { count: variables.len(), variables, masked, shortened, withheld }
+    EnvAnswer::List { count: variables.len(), variables, masked, shortened, withheld }
 }
 
-fn set(name: String, value: &str, view: &View, cx: &ToolContext) -> Result<Answer, ToolError> {
+fn set(name: String, value: &str, view: &EnvironmentView, cx: &ToolContext) -> Result<EnvAnswer, ToolError> {
     environment::check_writable(&name)?;
     environment::check_value(&name, value)?;
-    if name == PATH {
+    if name == PATH_VARIABLE {
         view.check_path(value)?;
     }
     cx.session
-        .update(DOCUMENT, |changes: &mut EnvOverrides| environment::set(changes, &name, value))??;
-    outdo_shell([name.as_str()], view, cx)?;
-    let entry = Entry { value: value.to_owned(), source: Source::Session, withheld: false };
-    Ok(view.answer(name, &entry))
+        .update(ENV_DOCUMENT, |changes: &mut EnvOverrides| environment::set(changes, &name, value))??;
+    override_shell([name.as_str()], view, cx)?;
+    let entry = VariableEntry { value: value.to_owned(), source: VariableSource::Session, withheld: false };
+    Ok(view.variable_answer(name, &entry))
 }
 
-fn unset(name: String, view: &View, cx: &ToolContext) -> Result<Answer, ToolError> {
+fn unset(name: String, view: &EnvironmentView, cx: &ToolContext) -> Result<EnvAnswer, ToolError> {
     environment::check_writable(&name)?;
-    let was_set = view.seen.contains_key(&name);
-    cx.session.update(DOCUMENT, |changes: &mut EnvOverrides| {
+    let was_set = view.visible.contains_key(&name);
+    cx.session.update(ENV_DOCUMENT, |changes: &mut EnvOverrides| {
         // Another process of this session may have it even if this one has not.
         changes.insert(name.clone(), None);
     })?;
-    outdo_shell([name.as_str()], view, cx)?;
-    Ok(Answer::Unset { name, was_set })
+    override_shell([name.as_str()], view, cx)?;
+    Ok(EnvAnswer::Unset { name, was_set })
 }
 
-async fn load(path: &str, view: &View, jobs: &JobRegistry, cx: &ToolContext) -> Result<Answer, ToolError> {
+async fn load(path: &str, view: &EnvironmentView, jobs: &JobRegistry, cx: &ToolContext) -> Result<EnvAnswer, ToolError> {
     let resolved = cx.working_dir.resolve(path);
     let text = read(path, &resolved, jobs, cx).await?;
-    let known = |name: &str| view.of_programs(name);
-    let parsed = dotenv::parse(&text, &known, environment::MAX_VALUE).map_err(|problem| {
+    let known = |name: &str| view.program_value(name);
+    let parsed = dotenv::parse(&text, &known, environment::MAX_VALUE_BYTES).map_err(|problem| {
         ToolError::invalid(format!(
             "{} cannot be loaded: line {}: {}",
             resolved.display(),
@@ -376,12 +376,12 @@ async fn load(path: &str, view: &View, jobs: &JobRegistry, cx: &ToolContext) -> 
     let mut skipped = BTreeMap::new();
     let mut wanted = BTreeMap::new();
     for (name, value) in parsed.variables {
-        let refused = match environment::protection(&name) {
+        let refused = match environment::protection_reason(&name) {
             _ if environment::check_name(&name).is_err() => Some("no shell knows such a name"),
-            None if name == PATH && view.check_path(&value).is_err() => {
+            None if name == PATH_VARIABLE && view.check_path(&value).is_err() => {
                 Some("no bash is on it, so no command could be started")
             }
-            None => environment::redirects(&name, &value)
+            None => environment::redirects_programs(&name, &value)
                 .then_some("programs would run or reach something else with it: set it by itself"),
             why => why,
         };
@@ -392,7 +392,7 @@ async fn load(path: &str, view: &View, jobs: &JobRegistry, cx: &ToolContext) -> 
         environment::check_value(&name, &value)?;
         wanted.insert(name, value);
     }
-    cx.session.update(DOCUMENT, |changes: &mut EnvOverrides| {
+    cx.session.update(ENV_DOCUMENT, |changes: &mut EnvOverrides| {
         let mut changed = changes.clone();
         for (name, value) in &wanted {
             environment::set(&mut changed, name, value)?;
@@ -400,24 +400,24 @@ async fn load(path: &str, view: &View, jobs: &JobRegistry, cx: &ToolContext) -> 
         *changes = changed;
         Ok::<(), ToolError>(())
     })??;
-    outdo_shell(wanted.keys().map(String::as_str), view, cx)?;
+    override_shell(wanted.keys().map(String::as_str), view, cx)?;
     let loaded = wanted.into_keys().collect();
     let unresolved = parsed.unresolved.into_iter().collect();
-    Ok(Answer::Loaded { path: resolved.display().to_string(), loaded, skipped, unresolved })
+    Ok(EnvAnswer::Loaded { path: resolved.display().to_string(), loaded, skipped, unresolved })
 }
 
 /// The text of a file, which is where commands run.
 async fn read(name: &str, path: &Path, jobs: &JobRegistry, cx: &ToolContext) -> Result<String, ToolError> {
     let bytes = if jobs.backend().is_local() {
         let (call, name, path) = (cx.clone(), name.to_owned(), path.to_owned());
-        blocking(cx, move || read_here(&name, &path, &call)).await??
+        blocking(cx, move || read_local(&name, &path, &call)).await??
     } else {
-        let most = usize::try_from(MAX_FILE + 1).unwrap_or(usize::MAX);
-        afar::read(jobs, path, most, cx).await?
+        let most = usize::try_from(MAX_FILE_BYTES + 1).unwrap_or(usize::MAX);
+        remote::read(jobs, path, most, cx).await?
     };
-    if bytes.len() as u64 > MAX_FILE {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(ToolError::limit(format!(
-            "{} is larger than {MAX_FILE} bytes",
+            "{} is larger than {MAX_FILE_BYTES} bytes",
             path.display()
         )));
     }
@@ -425,37 +425,37 @@ async fn read(name: &str, path: &Path, jobs: &JobRegistry, cx: &ToolContext) -> 
         .map_err(|_| ToolError::invalid(format!("{} is not UTF-8 text", path.display())))
 }
 
-fn read_here(name: &str, path: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
+fn read_local(name: &str, path: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
     let files = FileAccess::new(cx);
     files.check_trailing_slash(name, path)?;
     let mut bytes = Vec::new();
     files
         .open(path)?
-        .take(MAX_FILE + 1)
+        .take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| ToolError::io(format_args!("Cannot read {}", path.display()), &error))?;
     Ok(bytes)
 }
 
-fn diff(view: &View) -> Answer {
+fn diff(view: &EnvironmentView) -> EnvAnswer {
     let (mut set, mut unset, mut masked) = (BTreeMap::new(), Vec::new(), Vec::new());
-    for name in environment::changed(&view.around) {
-        let Some(value) = view.of_programs(&name) else {
+    for name in environment::changed_names(&view.around) {
+        let Some(value) = view.program_value(&name) else {
             // What the shell keeps to itself, and what nobody had set, was never in
             // an environment.
             let is_there = view.around.base_environment.contains_key(OsStr::new(&name));
-            if is_there || view.was_given(&name) {
+            if is_there || view.was_inherited(&name) {
                 unset.push(name);
             }
             continue;
         };
-        let shown = view.shown(&name, &value);
+        let shown = view.masked_value(&name, &value);
         if shown.masked {
             masked.push(name.clone());
         }
         set.insert(name, shown.text);
     }
-    Answer::Diff { set, unset, masked }
+    EnvAnswer::Diff { set, unset, masked }
 }
 
 #[cfg(test)]

@@ -11,19 +11,19 @@ use hermes_core::{
 use hermes_files::FileAccess;
 use serde::{Deserialize, Serialize};
 
-use crate::afar;
+use crate::remote;
 use crate::blocking::blocking;
-use crate::desktop::{Desktop, Program};
+use crate::desktop::{DesktopEnv, DesktopProgram};
 
-const APPLICATION: &str = "hermes";
-const LONGEST_TITLE: usize = 200;
-const LONGEST_MESSAGE: usize = 4_000;
-const ANSWER: usize = 64 * 1024;
+const APPLICATION_NAME: &str = "hermes";
+const MAX_TITLE_CHARS: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 4_000;
+const MAX_REPLY_BYTES: usize = 64 * 1024;
 /// How names of images end.
-const IMAGES: [&str; 8] = ["png", "svg", "jpg", "jpeg", "gif", "ico", "webp", "xpm"];
+const IMAGE_EXTENSIONS: [&str; 8] = ["png", "svg", "jpg", "jpeg", "gif", "ico", "webp", "xpm"];
 
 /// Its arguments are title, message and the name of a sound, each as it is.
-const SCRIPT: &str = "on run argv
+const NOTIFY_APPLESCRIPT: &str = "on run argv
   if (item 3 of argv) is \"\" then
     display notification (item 2 of argv) with title (item 1 of argv)
   else
@@ -34,14 +34,14 @@ end run
 
 #[derive(Debug)]
 pub(crate) struct Notification {
-    desktop: Desktop,
+    desktop: DesktopEnv,
     /// Whether standard error is a terminal, which has a bell.
     has_bell: bool,
 }
 
 impl Default for Notification {
     fn default() -> Self {
-        Self { desktop: Desktop::default(), has_bell: io::stderr().is_terminal() }
+        Self { desktop: DesktopEnv::default(), has_bell: io::stderr().is_terminal() }
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[schemars(length(max = 200))]
     title: Option<String>,
     /// critical stays until it is dismissed.
-    urgency: Option<Urgency>,
+    urgency: Option<NotificationUrgency>,
     /// Name of a theme's icon (dialog-warning), or path of an image.
     icon: Option<String>,
     /// Seconds on the screen; 0 stays. Default: the desktop decides.
@@ -65,15 +65,15 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Urgency {
+enum NotificationUrgency {
     Low,
     Normal,
     Critical,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Answer {
-    delivered_by: Deliverer,
+pub(crate) struct NotificationAnswer {
+    delivered_by: NotificationChannel,
     /// Why it was no better one.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -84,7 +84,7 @@ pub(crate) struct Answer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Deliverer {
+enum NotificationChannel {
     NotifySend,
     Osascript,
     Bell,
@@ -92,7 +92,7 @@ enum Deliverer {
 
 impl Tool for Notification {
     type Args = Args;
-    type Output = Answer;
+    type Output = NotificationAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("notification", "system")
@@ -130,72 +130,72 @@ impl Tool for Notification {
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let icon = args.icon_path(at).map(|path| Effect::path(Scope::FILE_READ, path));
-        [showing()].into_iter().chain(icon).collect()
+        [show_effect()].into_iter().chain(icon).collect()
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        cx.check_grant(&showing().scope, &showing().resource)?;
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<NotificationAnswer, ToolError> {
+        cx.check_grant(&show_effect().scope, &show_effect().resource)?;
         args.check()?;
         let icon = args.find_icon(cx).await?;
-        let shown = match Way::of(&self.desktop) {
-            Ok(Way::NotifySend) => self.notify_send(&args, icon, cx).await,
-            Ok(Way::Osascript) => self.osascript(&args, cx).await,
+        let shown = match DesktopNotifier::detect(&self.desktop) {
+            Ok(DesktopNotifier::NotifySend) => self.notify_send(&args, icon, cx).await,
+            Ok(DesktopNotifier::Osascript) => self.osascript(&args, cx).await,
             Err(missing) => Err(ToolError::unavailable(missing.reason).with_hint(missing.fix)),
         };
         let error = match shown {
             Err(error) if error.kind() != ErrorKind::Cancelled => error,
             done => return done,
         };
-        if !(self.has_bell && ring()) {
+        if !(self.has_bell && ring_bell()) {
             return Err(error);
         }
         let reason = format!("{}; the bell rang, the text was not shown", error.message());
-        Ok(Answer {
-            delivered_by: Deliverer::Bell,
+        Ok(NotificationAnswer {
+            delivered_by: NotificationChannel::Bell,
             reason: Some(reason),
-            ignored: args.beyond_text().collect(),
+            ignored: args.requested_extras().collect(),
         })
     }
 
     async fn check(&self) -> Availability {
-        match Way::of(&self.desktop) {
+        match DesktopNotifier::detect(&self.desktop) {
             Err(missing) if !self.has_bell => Availability::missing(missing.reason, missing.fix),
             _ => Availability::Ready,
         }
     }
 }
 
-fn showing() -> Effect {
+fn show_effect() -> Effect {
     Effect { scope: Scope::NOTIFICATION_SHOW, resource: Resource::Name("desktop".to_owned()) }
 }
 
 /// How the desktop is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum DesktopNotifier {
     NotifySend,
     Osascript,
 }
 
 /// Why it cannot be told, and what would help.
 #[derive(Debug)]
-struct Missing {
+struct NotifierUnavailable {
     reason: &'static str,
     fix: &'static str,
 }
 
-impl Way {
-    fn of(desktop: &Desktop) -> Result<Self, Missing> {
-        if cfg!(target_os = "macos") && desktop.find("osascript").is_some() {
+impl DesktopNotifier {
+    fn detect(desktop: &DesktopEnv) -> Result<Self, NotifierUnavailable> {
+        if cfg!(target_os = "macos") && desktop.find_program("osascript").is_some() {
             return Ok(Self::Osascript);
         }
-        if !desktop.has_bus() {
-            return Err(Missing {
+        if !desktop.has_session_bus() {
+            return Err(NotifierUnavailable {
                 reason: "There is no desktop session: DBUS_SESSION_BUS_ADDRESS is not set",
                 fix: "Start hermes in a desktop session, or in a terminal for its bell.",
             });
         }
-        if desktop.find("notify-send").is_none() {
-            return Err(Missing {
+        if desktop.find_program("notify-send").is_none() {
+            return Err(NotifierUnavailable {
                 reason: "notify-send is not installed",
                 fix: "Install it (Debian: libnotify-bin; Fedora and Arch: libnotify).",
             });
@@ -207,9 +207,9 @@ impl Way {
 impl Args {
     fn check(&self) -> Result<(), ToolError> {
         let parts = [
-            ("message", Some(&self.message), LONGEST_MESSAGE),
-            ("title", self.title.as_ref(), LONGEST_TITLE),
-            ("icon", self.icon.as_ref(), LONGEST_MESSAGE),
+            ("message", Some(&self.message), MAX_MESSAGE_CHARS),
+            ("title", self.title.as_ref(), MAX_TITLE_CHARS),
+            ("icon", self.icon.as_ref(), MAX_MESSAGE_CHARS),
         ];
         for (name, text, longest) in parts {
             let Some(text) = text else { continue };
@@ -230,7 +230,7 @@ impl Args {
     }
 
     fn title(&self) -> &str {
-        self.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(APPLICATION)
+        self.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(APPLICATION_NAME)
     }
 
     /// An icon with a slash is a file, and so is one that ends like an image;
@@ -238,7 +238,7 @@ impl Args {
     fn icon_path(&self, at: &WorkingDir) -> Option<PathBuf> {
         let is_image = |icon: &str| {
             let end = Path::new(icon).extension().and_then(OsStr::to_str).unwrap_or_default();
-            IMAGES.iter().any(|image| end.eq_ignore_ascii_case(image))
+            IMAGE_EXTENSIONS.iter().any(|image| end.eq_ignore_ascii_case(image))
         };
         let icon = self.icon.as_deref().filter(|icon| icon.contains('/') || is_image(icon))?;
         Some(at.resolve(icon))
@@ -249,7 +249,7 @@ impl Args {
         let Some(path) = self.icon_path(&cx.working_dir) else {
             return Ok(self.icon.as_deref().filter(|icon| !icon.is_empty()).map(PathBuf::from));
         };
-        if let Some(jobs) = afar::jobs(cx) {
+        if let Some(jobs) = remote::remote_jobs(cx) {
             let place = jobs.backend().name().to_owned();
             return Err(ToolError::invalid(format!(
                 "The icon would be a file of {place}, and the desktop is not there"
@@ -266,7 +266,7 @@ impl Args {
     }
 
     /// What was asked for beside the text.
-    fn beyond_text(&self) -> impl Iterator<Item = &'static str> {
+    fn requested_extras(&self) -> impl Iterator<Item = &'static str> {
         let asked = [
             ("urgency", self.urgency.is_some()),
             ("icon", self.icon.is_some()),
@@ -282,14 +282,14 @@ impl Notification {
         args: &Args,
         icon: Option<PathBuf>,
         cx: &ToolContext,
-    ) -> Result<Answer, ToolError> {
-        let program = Program::new(&self.desktop, "notify-send")?;
-        let mut program = program.args([format!("--app-name={APPLICATION}")]);
+    ) -> Result<NotificationAnswer, ToolError> {
+        let program = DesktopProgram::new(&self.desktop, "notify-send")?;
+        let mut program = program.args([format!("--app-name={APPLICATION_NAME}")]);
         if let Some(urgency) = args.urgency {
             let level = match urgency {
-                Urgency::Low => "low",
-                Urgency::Normal => "normal",
-                Urgency::Critical => "critical",
+                NotificationUrgency::Low => "low",
+                NotificationUrgency::Normal => "normal",
+                NotificationUrgency::Critical => "critical",
             };
             program = program.args([format!("--urgency={level}")]);
         }
@@ -302,12 +302,12 @@ impl Notification {
         }
         let body = self.body(&args.message, cx).await?;
         let ended = program.args(["--", args.title(), &body]).run(cx).await?;
-        ended.succeeded().map_err(|error| {
+        ended.require_success().map_err(|error| {
             error.with_hint(
                 "Check that a notification daemon runs (the desktop's own, dunst, mako).",
             )
         })?;
-        Ok(Answer { delivered_by: Deliverer::NotifySend, reason: None, ignored: Vec::new() })
+        Ok(NotificationAnswer { delivered_by: NotificationChannel::NotifySend, reason: None, ignored: Vec::new() })
     }
 
     /// The message so that it comes out as it is: `notify-send` reads
@@ -322,12 +322,12 @@ impl Notification {
 
     /// Asks the desktop. One that cannot be asked does, like most.
     async fn reads_markup(&self, cx: &ToolContext) -> Result<bool, ToolError> {
-        let Ok(program) = Program::new(&self.desktop, "dbus-send") else { return Ok(true) };
+        let Ok(program) = DesktopProgram::new(&self.desktop, "dbus-send") else { return Ok(true) };
         let asked = program
             .args(["--session", "--print-reply", "--dest=org.freedesktop.Notifications"])
             .args(["/org/freedesktop/Notifications"])
             .args(["org.freedesktop.Notifications.GetCapabilities"])
-            .output(ANSWER)
+            .output(MAX_REPLY_BYTES)
             .run(cx)
             .await;
         match asked {
@@ -339,23 +339,23 @@ impl Notification {
         }
     }
 
-    async fn osascript(&self, args: &Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        let sound = if args.urgency == Some(Urgency::Critical) { "Basso" } else { "" };
-        let ended = Program::new(&self.desktop, "osascript")?
+    async fn osascript(&self, args: &Args, cx: &ToolContext) -> Result<NotificationAnswer, ToolError> {
+        let sound = if args.urgency == Some(NotificationUrgency::Critical) { "Basso" } else { "" };
+        let ended = DesktopProgram::new(&self.desktop, "osascript")?
             .args(["-", args.title(), &args.message, sound])
-            .input(SCRIPT.as_bytes().to_vec())
+            .input(NOTIFY_APPLESCRIPT.as_bytes().to_vec())
             .run(cx)
             .await?;
-        ended.succeeded().map_err(|error| {
+        ended.require_success().map_err(|error| {
             error.with_hint("Allow notifications of Script Editor in the system's settings.")
         })?;
-        let ignored = args.beyond_text().filter(|name| *name != "urgency").collect();
-        Ok(Answer { delivered_by: Deliverer::Osascript, reason: None, ignored })
+        let ignored = args.requested_extras().filter(|name| *name != "urgency").collect();
+        Ok(NotificationAnswer { delivered_by: NotificationChannel::Osascript, reason: None, ignored })
     }
 }
 
 /// Whether it rang.
-fn ring() -> bool {
+fn ring_bell() -> bool {
     let mut terminal = io::stderr().lock();
     terminal.write_all(b"\x07").and_then(|()| terminal.flush()).is_ok()
 }

@@ -20,7 +20,7 @@ async fn call(tool: Notification, cwd: &TempDir, arguments: Value) -> Result<Val
     Ok(serde_json::from_str(output.content()).unwrap())
 }
 
-fn silent(desktop: Desktop) -> Notification {
+fn silent(desktop: DesktopEnv) -> Notification {
     Notification { desktop, has_bell: false }
 }
 

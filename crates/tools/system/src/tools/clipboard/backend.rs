@@ -4,20 +4,20 @@ use hermes_core::{ToolContext, ToolError};
 use serde::Serialize;
 
 use super::png;
-use super::{Format, Selection};
-use crate::desktop::{Desktop, Ended, Program};
+use super::{ClipboardFormat, ClipboardSelection};
+use crate::desktop::{DesktopEnv, ProgramResult, DesktopProgram};
 
 /// The most that is taken from a clipboard.
-pub(super) const MOST: usize = 64 * 1024 * 1024;
+pub(super) const MAX_CLIPBOARD_BYTES: usize = 64 * 1024 * 1024;
 
 /// The most that xsel hands out in one piece. It often dies over the pieces of
 /// a larger text, which is lost then, without a word.
-const MOST_OF_XSEL: usize = 4_000;
+const MAX_XSEL_BYTES: usize = 4_000;
 
 /// The program that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Backend {
+pub(super) enum ClipboardBackend {
     WlClipboard,
     Xclip,
     Xsel,
@@ -27,33 +27,33 @@ pub(super) enum Backend {
 
 /// A way to a clipboard, and why it is not a better one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Way {
-    pub(super) backend: Backend,
+pub(super) struct BackendChoice {
+    pub(super) backend: ClipboardBackend,
     pub(super) drawback: Option<String>,
 }
 
 /// Why there is no clipboard, and what would make one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Missing {
+pub(super) struct ClipboardUnavailable {
     pub(super) reason: String,
     pub(super) fix: String,
 }
 
-impl Way {
+impl BackendChoice {
     /// The best way that this desktop has.
-    pub(super) fn of(desktop: &Desktop) -> Result<Self, Missing> {
+    pub(super) fn detect(desktop: &DesktopEnv) -> Result<Self, ClipboardUnavailable> {
         let straight = |backend| Ok(Self { backend, drawback: None });
-        let has = |program| desktop.find(program).is_some();
+        let has = |program| desktop.find_program(program).is_some();
         let (mut reasons, mut fixes) = (Vec::new(), Vec::new());
         if cfg!(target_os = "macos") && has("pbcopy") && has("pbpaste") {
-            return straight(Backend::Pasteboard);
+            return straight(ClipboardBackend::Pasteboard);
         }
         if let Some(socket) = desktop.wayland_socket() {
             if !socket.exists() {
                 reasons.push(format!("there is no Wayland display at {}", socket.display()));
                 fixes.push("set WAYLAND_DISPLAY and XDG_RUNTIME_DIR as the desktop has them");
             } else if has("wl-copy") && has("wl-paste") {
-                return straight(Backend::WlClipboard);
+                return straight(ClipboardBackend::WlClipboard);
             } else {
                 reasons.push("wl-copy and wl-paste are not installed".to_owned());
                 fixes.push("install wl-clipboard");
@@ -61,10 +61,10 @@ impl Way {
         }
         if desktop.variable("DISPLAY").is_some() {
             if has("xclip") {
-                return straight(Backend::Xclip);
+                return straight(ClipboardBackend::Xclip);
             }
             if has("xsel") {
-                return straight(Backend::Xsel);
+                return straight(ClipboardBackend::Xsel);
             }
             reasons.push("neither xclip nor xsel is installed".to_owned());
             fixes.push("install xclip");
@@ -75,41 +75,41 @@ impl Way {
         }
         let reason = reasons.join("; ");
         if desktop.variable("TMUX").is_some() && has("tmux") {
-            return Ok(Self { backend: Backend::Tmux, drawback: Some(reason) });
+            return Ok(Self { backend: ClipboardBackend::Tmux, drawback: Some(reason) });
         }
-        Err(Missing { reason: sentence(&reason), fix: format!("{}.", sentence(&fixes.join("; "))) })
+        Err(ClipboardUnavailable { reason: capitalize(&reason), fix: format!("{}.", capitalize(&fixes.join("; "))) })
     }
 }
 
 /// The text with a capital letter.
-fn sentence(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// One selection, reached in one way.
 #[derive(Debug)]
-pub(super) struct Board<'a> {
-    pub(super) desktop: &'a Desktop,
-    pub(super) backend: Backend,
-    pub(super) selection: Selection,
+pub(super) struct ClipboardHandle<'a> {
+    pub(super) desktop: &'a DesktopEnv,
+    pub(super) backend: ClipboardBackend,
+    pub(super) selection: ClipboardSelection,
     pub(super) cx: &'a ToolContext,
 }
 
-impl<'a> Board<'a> {
+impl<'a> ClipboardHandle<'a> {
     /// An error if the way does not lead to that.
-    pub(super) fn can(&self, format: Format) -> Result<(), ToolError> {
+    pub(super) fn check_format(&self, format: ClipboardFormat) -> Result<(), ToolError> {
         let name = match self.backend {
-            Backend::Pasteboard => "macOS",
-            Backend::Tmux => "tmux",
-            Backend::Xsel => "xsel",
-            Backend::WlClipboard | Backend::Xclip => return Ok(()),
+            ClipboardBackend::Pasteboard => "macOS",
+            ClipboardBackend::Tmux => "tmux",
+            ClipboardBackend::Xsel => "xsel",
+            ClipboardBackend::WlClipboard | ClipboardBackend::Xclip => return Ok(()),
         };
-        if self.selection == Selection::Primary && self.backend != Backend::Xsel {
+        if self.selection == ClipboardSelection::Primary && self.backend != ClipboardBackend::Xsel {
             return Err(ToolError::invalid(format!("{name} has no primary selection"))
                 .with_hint("Leave 'selection' out."));
         }
-        if format == Format::Image && self.backend != Backend::Pasteboard {
+        if format == ClipboardFormat::Image && self.backend != ClipboardBackend::Pasteboard {
             return Err(ToolError::unavailable(format!("{name} carries text only, no images"))
                 .with_hint("Images need wl-clipboard or xclip, and a display."));
         }
@@ -120,149 +120,149 @@ impl<'a> Board<'a> {
     /// cannot be asked.
     pub(super) async fn types(&self) -> Result<Option<Vec<String>>, ToolError> {
         let asked = match self.backend {
-            Backend::WlClipboard => self.wl("wl-paste")?.args(["--list-types"]),
-            Backend::Xclip => self.xclip()?.args(["-o", "-t", "TARGETS"]),
-            Backend::Xsel | Backend::Pasteboard | Backend::Tmux => return Ok(None),
+            ClipboardBackend::WlClipboard => self.wl_program("wl-paste")?.args(["--list-types"]),
+            ClipboardBackend::Xclip => self.xclip_program()?.args(["-o", "-t", "TARGETS"]),
+            ClipboardBackend::Xsel | ClipboardBackend::Pasteboard | ClipboardBackend::Tmux => return Ok(None),
         };
-        let ended = asked.output(MOST).run(self.cx).await?;
-        if !ended.success && says(&ended, &["not available", "Nothing is copied", "No selection"]) {
+        let ended = asked.output(MAX_CLIPBOARD_BYTES).run(self.cx).await?;
+        if !ended.success && stderr_contains(&ended, &["not available", "Nothing is copied", "No selection"]) {
             return Ok(Some(Vec::new()));
         }
-        let list = self.lives(ended)?.output;
+        let list = self.check_success(ended)?.output;
         Ok(Some(String::from_utf8_lossy(&list).lines().map(str::to_owned).collect()))
     }
 
     /// What is there, of that type where types are known.
-    pub(super) async fn read(&self, format: Format, of: &str) -> Result<Vec<u8>, ToolError> {
+    pub(super) async fn read(&self, format: ClipboardFormat, of: &str) -> Result<Vec<u8>, ToolError> {
         let program = match self.backend {
-            Backend::WlClipboard => {
-                self.wl("wl-paste")?.args(["--no-newline", "--type"]).args([of])
+            ClipboardBackend::WlClipboard => {
+                self.wl_program("wl-paste")?.args(["--no-newline", "--type"]).args([of])
             }
-            Backend::Xclip => self.xclip()?.args(["-o", "-t"]).args([of]),
-            Backend::Xsel => self.xsel()?.args(["--output"]),
-            Backend::Pasteboard if format == Format::Image => {
+            ClipboardBackend::Xclip => self.xclip_program()?.args(["-o", "-t"]).args([of]),
+            ClipboardBackend::Xsel => self.xsel_program()?.args(["--output"]),
+            ClipboardBackend::Pasteboard if format == ClipboardFormat::Image => {
                 let script = "the clipboard as «class PNGf»";
-                let ended = self.osascript(script)?.output(MOST).run(self.cx).await?;
-                return png::from_apple(&ended.output).ok_or_else(|| {
+                let ended = self.osascript_program(script)?.output(MAX_CLIPBOARD_BYTES).run(self.cx).await?;
+                return png::from_applescript(&ended.output).ok_or_else(|| {
                     ToolError::not_found("The clipboard holds no image")
                         .with_hint("Ask the user to copy one, or read it as text.")
                 });
             }
-            Backend::Pasteboard => self.utf8("pbpaste")?,
-            Backend::Tmux => Program::new(self.desktop, "tmux")?.args(["save-buffer", "-"]),
+            ClipboardBackend::Pasteboard => self.pasteboard_program("pbpaste")?,
+            ClipboardBackend::Tmux => DesktopProgram::new(self.desktop, "tmux")?.args(["save-buffer", "-"]),
         };
-        let ended = program.output(MOST).run(self.cx).await?;
-        if !ended.success && says(&ended, &["no buffers"]) {
+        let ended = program.output(MAX_CLIPBOARD_BYTES).run(self.cx).await?;
+        if !ended.success && stderr_contains(&ended, &["no buffers"]) {
             return Ok(Vec::new());
         }
-        Ok(self.lives(ended)?.output)
+        Ok(self.check_success(ended)?.output)
     }
 
     /// Puts it there.
-    pub(super) async fn write(&self, format: Format, bytes: Vec<u8>) -> Result<(), ToolError> {
+    pub(super) async fn write(&self, format: ClipboardFormat, bytes: Vec<u8>) -> Result<(), ToolError> {
         let program = match (self.backend, format) {
-            (Backend::WlClipboard, Format::Text) => {
-                self.wl("wl-copy")?.args(["--type", "text/plain;charset=utf-8"])
+            (ClipboardBackend::WlClipboard, ClipboardFormat::Text) => {
+                self.wl_program("wl-copy")?.args(["--type", "text/plain;charset=utf-8"])
             }
-            (Backend::WlClipboard, Format::Image) => {
-                self.wl("wl-copy")?.args(["--type", png::TYPE])
+            (ClipboardBackend::WlClipboard, ClipboardFormat::Image) => {
+                self.wl_program("wl-copy")?.args(["--type", png::MEDIA_TYPE])
             }
-            (Backend::Xclip, Format::Text) => self.xclip()?.args(["-i"]),
-            (Backend::Xclip, Format::Image) => self.xclip()?.args(["-i", "-t", png::TYPE]),
-            (Backend::Xsel, _) if bytes.len() > MOST_OF_XSEL => {
-                let message = format!("xsel carries no more than {MOST_OF_XSEL} bytes reliably");
+            (ClipboardBackend::Xclip, ClipboardFormat::Text) => self.xclip_program()?.args(["-i"]),
+            (ClipboardBackend::Xclip, ClipboardFormat::Image) => self.xclip_program()?.args(["-i", "-t", png::MEDIA_TYPE]),
+            (ClipboardBackend::Xsel, _) if bytes.len() > MAX_XSEL_BYTES => {
+                let message = format!("xsel carries no more than {MAX_XSEL_BYTES} bytes reliably");
                 return Err(ToolError::limit(message).with_hint("Install xclip, or copy less."));
             }
-            (Backend::Xsel, _) => self.xsel()?.args(["--input"]),
-            (Backend::Pasteboard, Format::Text) => self.utf8("pbcopy")?,
-            (Backend::Pasteboard, Format::Image) => {
-                self.osascript(&format!("set the clipboard to {}", png::to_apple(&bytes)))?
+            (ClipboardBackend::Xsel, _) => self.xsel_program()?.args(["--input"]),
+            (ClipboardBackend::Pasteboard, ClipboardFormat::Text) => self.pasteboard_program("pbcopy")?,
+            (ClipboardBackend::Pasteboard, ClipboardFormat::Image) => {
+                self.osascript_program(&format!("set the clipboard to {}", png::to_applescript(&bytes)))?
             }
-            (Backend::Tmux, _) => return self.load(bytes).await,
+            (ClipboardBackend::Tmux, _) => return self.load_tmux_buffer(bytes).await,
         };
         // The script of `osascript` is its input already.
-        let is_script = (self.backend, format) == (Backend::Pasteboard, Format::Image);
+        let is_script = (self.backend, format) == (ClipboardBackend::Pasteboard, ClipboardFormat::Image);
         let program = if is_script { program } else { program.input(bytes) };
-        self.lives(program.run(self.cx).await?).map(drop)
+        self.check_success(program.run(self.cx).await?).map(drop)
     }
 
     /// Takes away what is there.
     pub(super) async fn clear(&self) -> Result<(), ToolError> {
         let program = match self.backend {
-            Backend::WlClipboard => self.wl("wl-copy")?.args(["--clear"]),
-            Backend::Xclip => self.xclip()?.args(["-i"]).input(Vec::new()),
-            Backend::Xsel => self.xsel()?.args(["--clear"]),
-            Backend::Pasteboard => self.utf8("pbcopy")?,
-            Backend::Tmux => Program::new(self.desktop, "tmux")?.args(["delete-buffer"]),
+            ClipboardBackend::WlClipboard => self.wl_program("wl-copy")?.args(["--clear"]),
+            ClipboardBackend::Xclip => self.xclip_program()?.args(["-i"]).input(Vec::new()),
+            ClipboardBackend::Xsel => self.xsel_program()?.args(["--clear"]),
+            ClipboardBackend::Pasteboard => self.pasteboard_program("pbcopy")?,
+            ClipboardBackend::Tmux => DesktopProgram::new(self.desktop, "tmux")?.args(["delete-buffer"]),
         };
         let ended = program.run(self.cx).await?;
-        if !ended.success && says(&ended, &["no buffer"]) {
+        if !ended.success && stderr_contains(&ended, &["no buffer"]) {
             return Ok(());
         }
-        self.lives(ended).map(drop)
+        self.check_success(ended).map(drop)
     }
 
     /// tmux passes it on to the clipboard of its terminal, if it is new enough
     /// to know how.
-    async fn load(&self, bytes: Vec<u8>) -> Result<(), ToolError> {
+    async fn load_tmux_buffer(&self, bytes: Vec<u8>) -> Result<(), ToolError> {
         let tmux = |flags: &[&'static str]| {
-            let program = Program::new(self.desktop, "tmux")?.args(["load-buffer"]);
+            let program = DesktopProgram::new(self.desktop, "tmux")?.args(["load-buffer"]);
             Ok::<_, ToolError>(program.args(flags.iter().copied()).args(["-"]))
         };
         let ended = tmux(&["-w"])?.input(bytes.clone()).run(self.cx).await?;
-        if !ended.success && says(&ended, &["unknown flag", "usage:", "unknown option"]) {
-            return self.lives(tmux(&[])?.input(bytes).run(self.cx).await?).map(drop);
+        if !ended.success && stderr_contains(&ended, &["unknown flag", "usage:", "unknown option"]) {
+            return self.check_success(tmux(&[])?.input(bytes).run(self.cx).await?).map(drop);
         }
-        self.lives(ended).map(drop)
+        self.check_success(ended).map(drop)
     }
 
     /// An error with the next step if the program failed.
-    fn lives(&self, ended: Ended) -> Result<Ended, ToolError> {
-        ended.succeeded().map_err(|error| {
+    fn check_success(&self, ended: ProgramResult) -> Result<ProgramResult, ToolError> {
+        ended.require_success().map_err(|error| {
             error.with_hint(match self.backend {
-                Backend::WlClipboard => "Check WAYLAND_DISPLAY and XDG_RUNTIME_DIR.",
-                Backend::Xclip | Backend::Xsel => "Check DISPLAY and XAUTHORITY.",
-                Backend::Pasteboard => "Run hermes in the session of the user who is logged in.",
-                Backend::Tmux => "Check that the tmux server of TMUX still runs.",
+                ClipboardBackend::WlClipboard => "Check WAYLAND_DISPLAY and XDG_RUNTIME_DIR.",
+                ClipboardBackend::Xclip | ClipboardBackend::Xsel => "Check DISPLAY and XAUTHORITY.",
+                ClipboardBackend::Pasteboard => "Run hermes in the session of the user who is logged in.",
+                ClipboardBackend::Tmux => "Check that the tmux server of TMUX still runs.",
             })
         })
     }
 
-    fn wl(&self, name: &'static str) -> Result<Program<'a>, ToolError> {
-        let program = Program::new(self.desktop, name)?;
-        let primary = (self.selection == Selection::Primary).then_some("--primary");
+    fn wl_program(&self, name: &'static str) -> Result<DesktopProgram<'a>, ToolError> {
+        let program = DesktopProgram::new(self.desktop, name)?;
+        let primary = (self.selection == ClipboardSelection::Primary).then_some("--primary");
         Ok(program.args(primary))
     }
 
-    fn xclip(&self) -> Result<Program<'a>, ToolError> {
+    fn xclip_program(&self) -> Result<DesktopProgram<'a>, ToolError> {
         let selection = match self.selection {
-            Selection::Clipboard => "clipboard",
-            Selection::Primary => "primary",
+            ClipboardSelection::Clipboard => "clipboard",
+            ClipboardSelection::Primary => "primary",
         };
-        Ok(Program::new(self.desktop, "xclip")?.args(["-selection", selection]))
+        Ok(DesktopProgram::new(self.desktop, "xclip")?.args(["-selection", selection]))
     }
 
-    fn xsel(&self) -> Result<Program<'a>, ToolError> {
+    fn xsel_program(&self) -> Result<DesktopProgram<'a>, ToolError> {
         let selection = match self.selection {
-            Selection::Clipboard => "--clipboard",
-            Selection::Primary => "--primary",
+            ClipboardSelection::Clipboard => "--clipboard",
+            ClipboardSelection::Primary => "--primary",
         };
-        Ok(Program::new(self.desktop, "xsel")?.args([selection]))
+        Ok(DesktopProgram::new(self.desktop, "xsel")?.args([selection]))
     }
 
     /// `pbcopy` and `pbpaste` go by the locale, which may be none.
-    fn utf8(&self, name: &'static str) -> Result<Program<'a>, ToolError> {
-        Ok(Program::new(self.desktop, name)?.env("LC_ALL", "en_US.UTF-8"))
+    fn pasteboard_program(&self, name: &'static str) -> Result<DesktopProgram<'a>, ToolError> {
+        Ok(DesktopProgram::new(self.desktop, name)?.env("LC_ALL", "en_US.UTF-8"))
     }
 
-    fn osascript(&self, script: &str) -> Result<Program<'a>, ToolError> {
-        let program = Program::new(self.desktop, "osascript")?;
+    fn osascript_program(&self, script: &str) -> Result<DesktopProgram<'a>, ToolError> {
+        let program = DesktopProgram::new(self.desktop, "osascript")?;
         Ok(program.args(["-"]).input(script.as_bytes().to_vec()))
     }
 }
 
-fn says(ended: &Ended, phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| ended.complaint.contains(phrase))
+fn stderr_contains(ended: &ProgramResult, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| ended.stderr_line.contains(phrase))
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use super::*;
 use crate::desktop::tests::{desktop, path_of};
 
 /// The way on a desktop with these programs and variables.
-fn way(programs: &[&str], variables: &[(&str, &str)]) -> Result<Way, Missing> {
+fn way(programs: &[&str], variables: &[(&str, &str)]) -> Result<BackendChoice, ClipboardUnavailable> {
     let folder = path_of(programs);
     let mut all = vec![("PATH", folder.path().to_str().unwrap())];
     all.extend(variables);
-    Way::of(&desktop(&all))
+    BackendChoice::detect(&desktop(&all))
 }
 
 #[cfg(not(target_os = "macos"))]
@@ -26,14 +26,14 @@ fn the_best_way_that_is_there_is_taken() {
     let all = ["wl-copy", "wl-paste", "xclip", "xsel", "tmux"];
     let backend = |programs: &[&str], variables: &[_]| way(programs, variables).unwrap().backend;
 
-    assert_eq!(backend(&all, &[wayland, place, x, tmux]), Backend::WlClipboard);
-    assert_eq!(backend(&all[2..], &[wayland, place, x, tmux]), Backend::Xclip);
-    assert_eq!(backend(&all, &[wayland, x]), Backend::Xclip);
-    assert_eq!(backend(&["xsel"], &[x, tmux]), Backend::Xsel);
-    assert_eq!(backend(&all, &[tmux]), Backend::Tmux);
+    assert_eq!(backend(&all, &[wayland, place, x, tmux]), ClipboardBackend::WlClipboard);
+    assert_eq!(backend(&all[2..], &[wayland, place, x, tmux]), ClipboardBackend::Xclip);
+    assert_eq!(backend(&all, &[wayland, x]), ClipboardBackend::Xclip);
+    assert_eq!(backend(&["xsel"], &[x, tmux]), ClipboardBackend::Xsel);
+    assert_eq!(backend(&all, &[tmux]), ClipboardBackend::Tmux);
 
     let fallback = way(&["tmux"], &[x, tmux]).unwrap();
-    assert_eq!(fallback.backend, Backend::Tmux);
+    assert_eq!(fallback.backend, ClipboardBackend::Tmux);
     assert_eq!(fallback.drawback.unwrap(), "neither xclip nor xsel is installed");
 }
 

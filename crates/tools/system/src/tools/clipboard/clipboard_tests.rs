@@ -14,12 +14,12 @@ use crate::desktop::tests::{Screen, all_installed, desktop, path_of};
 
 struct Place {
     folder: TempDir,
-    desktop: Desktop,
+    desktop: DesktopEnv,
     cx: ToolContext,
 }
 
 impl Place {
-    fn on(desktop: Desktop) -> Self {
+    fn on(desktop: DesktopEnv) -> Self {
         let folder = TempDir::new().unwrap();
         let cx = ToolContext::bare(folder.path());
         Self { folder, desktop, cx }
@@ -321,7 +321,7 @@ fn the_files_are_effects_too() {
 #[tokio::test]
 #[ignore = "needs WAYLAND_DISPLAY, and overwrites its clipboard"]
 async fn wl_clipboard_carries_text_and_images() {
-    let place = Place::on(Desktop::default());
+    let place = Place::on(DesktopEnv::default());
     place.call(json!({"action": "clear"})).await.unwrap();
     carries_text(&place, "wl-clipboard", 100_000).await;
     let mark = json!({"action": "write", "selection": "primary", "text": "marked"});
@@ -348,7 +348,7 @@ async fn a_file_is_read_where_commands_run() {
     let jobs = hermes_exec::JobRegistry::new(backend, own.path().join("jobs"));
     let mut cx = ToolContext::bare(own.path());
     cx.ports = Arc::new(hermes_core::Ports::new().with(Arc::new(jobs)));
-    let source = order::Source::File("/behind/note.txt".into());
-    let (bytes, _) = source.bytes(Format::Text, &cx).await.unwrap();
+    let source = request::ClipboardInput::File("/behind/note.txt".into());
+    let (bytes, _) = source.bytes(ClipboardFormat::Text, &cx).await.unwrap();
     assert_eq!(bytes, b"from there");
 }

@@ -4,63 +4,63 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 
-use super::backend::{Backend, Board};
-use super::{Done, Format, Size, png};
+use super::backend::{ClipboardBackend, ClipboardHandle};
+use super::{ClipboardResult, ClipboardFormat, ImageSize, png};
 
 /// Types of text, the best first.
-const TEXTS: &[&str] = &["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
+const TEXT_TYPES: &[&str] = &["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
 /// What password managers offer beside a password.
-const SECRET: &str = "x-kde-passwordManagerHint";
+const PASSWORD_HINT_TYPE: &str = "x-kde-passwordManagerHint";
 /// How often one looks whether the new content has arrived.
-const LOOKS: u32 = 8;
-const LOOK: Duration = Duration::from_secs(1);
+const ARRIVAL_CHECKS: u32 = 8;
+const ARRIVAL_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Text as it was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ClipboardText {
     pub(super) bytes: Vec<u8>,
-    is_latin: bool,
+    is_latin1: bool,
 }
 
 /// The text, nothing if the clipboard is empty.
-pub(super) async fn read_text(board: &Board<'_>) -> Result<Found, ToolError> {
+pub(super) async fn read_text(board: &ClipboardHandle<'_>) -> Result<ClipboardText, ToolError> {
     let Some(types) = board.types().await? else {
-        let bytes = board.read(Format::Text, "").await?;
-        return Ok(Found { bytes, is_latin: false });
+        let bytes = board.read(ClipboardFormat::Text, "").await?;
+        return Ok(ClipboardText { bytes, is_latin1: false });
     };
     if types.is_empty() {
-        return Ok(Found { bytes: Vec::new(), is_latin: false });
+        return Ok(ClipboardText { bytes: Vec::new(), is_latin1: false });
     }
-    keep_secret(&types)?;
-    let best = TEXTS.iter().find(|text| types.iter().any(|offered| offered == *text)).copied();
+    refuse_secret(&types)?;
+    let best = TEXT_TYPES.iter().find(|text| types.iter().any(|offered| offered == *text)).copied();
     let other = || types.iter().map(String::as_str).find(|offered| offered.starts_with("text/"));
     let Some(of) = best.or_else(other) else {
         return Err(ToolError::not_found(format!(
             "The clipboard holds no text, but {}",
-            listed(&types)
+            media_type_list(&types)
         ))
         .with_hint("An image is read with format image and the path of a PNG file."));
     };
-    Ok(Found { bytes: board.read(Format::Text, of).await?, is_latin: of == "STRING" })
+    Ok(ClipboardText { bytes: board.read(ClipboardFormat::Text, of).await?, is_latin1: of == "STRING" })
 }
 
 /// The image, and its size.
-pub(super) async fn read_image(board: &Board<'_>) -> Result<(Vec<u8>, Size), ToolError> {
+pub(super) async fn read_image(board: &ClipboardHandle<'_>) -> Result<(Vec<u8>, ImageSize), ToolError> {
     if let Some(types) = board.types().await? {
-        keep_secret(&types)?;
+        refuse_secret(&types)?;
         if types.is_empty() {
             return Err(ToolError::not_found("The clipboard is empty")
                 .with_hint("Ask the user to copy the image."));
         }
-        if !types.iter().any(|offered| offered == png::TYPE) {
+        if !types.iter().any(|offered| offered == png::MEDIA_TYPE) {
             return Err(ToolError::not_found(format!(
                 "The clipboard holds no PNG image, but {}",
-                listed(&types)
+                media_type_list(&types)
             ))
             .with_hint("Read it as text, or ask the user to copy the image again."));
         }
     }
-    let bytes = board.read(Format::Image, png::TYPE).await?;
+    let bytes = board.read(ClipboardFormat::Image, png::MEDIA_TYPE).await?;
     let size = image_size(&bytes).ok_or_else(|| {
         ToolError::not_found("What the clipboard calls a PNG image is none")
             .with_hint("Ask the user to copy the image again.")
@@ -69,12 +69,12 @@ pub(super) async fn read_image(board: &Board<'_>) -> Result<(Vec<u8>, Size), Too
 }
 
 /// The size of an image, if it is one.
-pub(super) fn image_size(bytes: &[u8]) -> Option<Size> {
-    png::size(bytes).map(|(width, height)| Size { width, height })
+pub(super) fn image_size(bytes: &[u8]) -> Option<ImageSize> {
+    png::size(bytes).map(|(width, height)| ImageSize { width, height })
 }
 
-fn keep_secret(types: &[String]) -> Result<(), ToolError> {
-    if types.iter().any(|offered| offered == SECRET) {
+fn refuse_secret(types: &[String]) -> Result<(), ToolError> {
+    if types.iter().any(|offered| offered == PASSWORD_HINT_TYPE) {
         return Err(ToolError::denied("A password manager put a secret into the clipboard")
             .with_hint("It is not shown. Ask the user to copy something else."));
     }
@@ -82,7 +82,7 @@ fn keep_secret(types: &[String]) -> Result<(), ToolError> {
 }
 
 /// The media types among what is offered; the rest is about the exchange.
-fn listed(types: &[String]) -> String {
+fn media_type_list(types: &[String]) -> String {
     let media: Vec<&str> = types.iter().map(String::as_str).filter(|t| t.contains('/')).collect();
     let list = if media.is_empty() { types.join(", ") } else { media.join(", ") };
     list.chars().take(200).collect()
@@ -90,11 +90,11 @@ fn listed(types: &[String]) -> String {
 
 /// Puts it there; nothing clears it.
 pub(super) async fn write(
-    board: &Board<'_>,
-    format: Format,
+    board: &ClipboardHandle<'_>,
+    format: ClipboardFormat,
     bytes: Vec<u8>,
 ) -> Result<(), ToolError> {
-    let is_x = matches!(board.backend, Backend::Xclip | Backend::Xsel);
+    let is_x = matches!(board.backend, ClipboardBackend::Xclip | ClipboardBackend::Xsel);
     let expected = is_x.then(|| bytes.clone());
     if bytes.is_empty() {
         board.clear().await?;
@@ -102,17 +102,17 @@ pub(super) async fn write(
         board.write(format, bytes).await?;
     }
     match expected {
-        Some(expected) => arrive(board, format, &expected).await,
+        Some(expected) => wait_for_arrival(board, format, &expected).await,
         None => Ok(()),
     }
 }
 
 /// Under X the program returns before the server knows of the new owner.
-async fn arrive(board: &Board<'_>, format: Format, expected: &[u8]) -> Result<(), ToolError> {
-    let of = if format == Format::Image { png::TYPE } else { "UTF8_STRING" };
+async fn wait_for_arrival(board: &ClipboardHandle<'_>, format: ClipboardFormat, expected: &[u8]) -> Result<(), ToolError> {
+    let of = if format == ClipboardFormat::Image { png::MEDIA_TYPE } else { "UTF8_STRING" };
     let mut pause = Duration::from_millis(5);
-    for _ in 0..LOOKS {
-        match tokio::time::timeout(LOOK, board.read(format, of)).await {
+    for _ in 0..ARRIVAL_CHECKS {
+        match tokio::time::timeout(ARRIVAL_CHECK_TIMEOUT, board.read(format, of)).await {
             Ok(Ok(found)) if found == expected => return Ok(()),
             // Nobody owns it yet, or the one before was asked and went away
             // without an answer.
@@ -129,10 +129,10 @@ async fn arrive(board: &Board<'_>, format: Format, expected: &[u8]) -> Result<()
 }
 
 /// A page of a text, counted in characters.
-pub(super) fn page(found: &Found, offset: usize, limit: usize) -> Done {
+pub(super) fn page(found: &ClipboardText, offset: usize, limit: usize) -> ClipboardResult {
     let (text, damaged) = match std::str::from_utf8(&found.bytes) {
         Ok(text) => (text.into(), false),
-        Err(_) if found.is_latin => {
+        Err(_) if found.is_latin1 => {
             (found.bytes.iter().copied().map(char::from).collect::<String>().into(), false)
         }
         Err(_) => (String::from_utf8_lossy(&found.bytes), true),
@@ -141,7 +141,7 @@ pub(super) fn page(found: &Found, offset: usize, limit: usize) -> Done {
     let shown: String = text.chars().skip(offset).take(limit).collect();
     let end = offset.saturating_add(limit);
     let next_offset = (end < characters).then_some(end);
-    Done::Text { text: shown, characters, next_offset, damaged }
+    ClipboardResult::Text { text: shown, characters, next_offset, damaged }
 }
 
 #[cfg(test)]

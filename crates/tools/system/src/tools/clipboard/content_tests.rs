@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn shown(bytes: &[u8], is_latin: bool, offset: usize, limit: usize) -> serde_json::Value {
-    let found = Found { bytes: bytes.to_vec(), is_latin };
+    let found = ClipboardText { bytes: bytes.to_vec(), is_latin1: is_latin };
     serde_json::to_value(page(&found, offset, limit)).unwrap()
 }
 

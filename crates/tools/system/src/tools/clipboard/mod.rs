@@ -2,7 +2,7 @@
 
 mod backend;
 mod content;
-mod order;
+mod request;
 mod png;
 
 use std::path::PathBuf;
@@ -14,34 +14,34 @@ use hermes_core::{
 use hermes_files::{FileAccess, WriteOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::afar;
+use crate::remote;
 use crate::blocking::blocking;
-use crate::desktop::Desktop;
-use backend::{Backend, Board, Way};
-use order::Order;
+use crate::desktop::DesktopEnv;
+use backend::{ClipboardBackend, ClipboardHandle, BackendChoice};
+use request::ClipboardRequest;
 
 /// How many characters a reading gives unless it is told.
-const PAGE: usize = 20_000;
+const DEFAULT_PAGE_CHARS: usize = 20_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Clipboard {
-    desktop: Desktop,
+    desktop: DesktopEnv,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// What to do.
-    action: Action,
+    action: ClipboardAction,
     /// For write; kept to the byte.
     text: Option<String>,
     /// A file instead: read saves to it, write copies from it. Images need one.
     path: Option<String>,
     /// Default: image if path ends in .png, else text. Images are PNG.
-    format: Option<Format>,
+    format: Option<ClipboardFormat>,
     /// primary is what was last marked with the mouse (X11, Wayland).
     #[serde(default)]
-    selection: Selection,
+    selection: ClipboardSelection,
     /// For read: the first character to give.
     #[serde(default)]
     offset: usize,
@@ -52,12 +52,12 @@ pub(crate) struct Args {
 }
 
 fn default_limit() -> usize {
-    PAGE
+    DEFAULT_PAGE_CHARS
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum ClipboardAction {
     Read,
     Write,
     Clear,
@@ -65,24 +65,24 @@ enum Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+enum ClipboardFormat {
     Text,
     Image,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Selection {
+enum ClipboardSelection {
     #[default]
     Clipboard,
     Primary,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct ClipboardAnswer {
     #[serde(flatten)]
-    done: Done,
-    backend: Backend,
+    done: ClipboardResult,
+    backend: ClipboardBackend,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     /// The files that it speaks of are on this machine.
@@ -92,7 +92,7 @@ pub(crate) struct Answer {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Done {
+enum ClipboardResult {
     Text {
         text: String,
         /// Of the whole text.
@@ -106,16 +106,16 @@ enum Done {
     },
     Saved {
         path: PathBuf,
-        format: Format,
+        format: ClipboardFormat,
         bytes: usize,
         #[serde(flatten)]
-        size: Option<Size>,
+        size: Option<ImageSize>,
     },
     Written {
-        format: Format,
+        format: ClipboardFormat,
         bytes_written: usize,
         #[serde(flatten)]
-        size: Option<Size>,
+        size: Option<ImageSize>,
     },
     Cleared {
         cleared: bool,
@@ -124,7 +124,7 @@ enum Done {
 
 /// Of an image, in pixels.
 #[derive(Debug, Serialize)]
-struct Size {
+struct ImageSize {
     width: u32,
     height: u32,
 }
@@ -135,7 +135,7 @@ fn is_false(flag: &bool) -> bool {
 
 impl Tool for Clipboard {
     type Args = Args;
-    type Output = Answer;
+    type Output = ClipboardAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("clipboard", "system")
@@ -170,62 +170,62 @@ impl Tool for Clipboard {
         let path = args.path.as_deref().filter(|path| !path.is_empty());
         let file = path.and_then(|path| {
             let scope = match args.action {
-                Action::Read => Scope::FILE_WRITE,
-                Action::Write => Scope::FILE_READ,
-                Action::Clear => return None,
+                ClipboardAction::Read => Scope::FILE_WRITE,
+                ClipboardAction::Write => Scope::FILE_READ,
+                ClipboardAction::Clear => return None,
             };
             Some(Effect::path(scope, at.resolve(path)))
         });
-        [touching(args.action)].into_iter().chain(file).collect()
+        [clipboard_effect(args.action)].into_iter().chain(file).collect()
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        let effect = touching(args.action);
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<ClipboardAnswer, ToolError> {
+        let effect = clipboard_effect(args.action);
         cx.check_grant(&effect.scope, &effect.resource)?;
-        let order = Order::of(&args, cx)?;
-        let way = Way::of(&self.desktop).map_err(|missing| {
+        let order = ClipboardRequest::from_args(&args, cx)?;
+        let way = BackendChoice::detect(&self.desktop).map_err(|missing| {
             ToolError::unavailable(format!("There is no clipboard here. {}", missing.reason))
                 .with_hint(missing.fix)
         })?;
         let board =
-            Board { desktop: &self.desktop, backend: way.backend, selection: args.selection, cx };
+            ClipboardHandle { desktop: &self.desktop, backend: way.backend, selection: args.selection, cx };
         let done = match order {
-            Order::Show => {
-                board.can(Format::Text)?;
+            ClipboardRequest::Show => {
+                board.check_format(ClipboardFormat::Text)?;
                 content::page(&content::read_text(&board).await?, args.offset, args.limit)
             }
-            Order::Save(format, path) => {
-                board.can(format)?;
-                save(&board, format, path).await?
+            ClipboardRequest::Save(format, path) => {
+                board.check_format(format)?;
+                save_to_file(&board, format, path).await?
             }
-            Order::Put(format, source) => {
-                board.can(format)?;
+            ClipboardRequest::Write(format, source) => {
+                board.check_format(format)?;
                 let (bytes, size) = source.bytes(format, cx).await?;
                 let bytes_written = bytes.len();
                 content::write(&board, format, bytes).await?;
-                Done::Written { format, bytes_written, size }
+                ClipboardResult::Written { format, bytes_written, size }
             }
-            Order::Clear => {
-                board.can(Format::Text)?;
-                content::write(&board, Format::Text, Vec::new()).await?;
-                Done::Cleared { cleared: true }
+            ClipboardRequest::Clear => {
+                board.check_format(ClipboardFormat::Text)?;
+                content::write(&board, ClipboardFormat::Text, Vec::new()).await?;
+                ClipboardResult::Cleared { cleared: true }
             }
         };
         let note = note(&way, &done);
-        Ok(Answer { done, backend: way.backend, note, is_here: afar::jobs(cx).is_none() })
+        Ok(ClipboardAnswer { done, backend: way.backend, note, is_here: remote::remote_jobs(cx).is_none() })
     }
 
     async fn check(&self) -> Availability {
-        match Way::of(&self.desktop) {
+        match BackendChoice::detect(&self.desktop) {
             Ok(_) => Availability::Ready,
             Err(missing) => Availability::missing(missing.reason, missing.fix),
         }
     }
 
-    fn attachments(output: &Answer) -> Vec<Attachment> {
+    fn attachments(output: &ClipboardAnswer) -> Vec<Attachment> {
         match &output.done {
-            Done::Saved { format: Format::Image, path, .. } if output.is_here => {
-                vec![Attachment { media_type: png::TYPE.to_owned(), path: path.clone() }]
+            ClipboardResult::Saved { format: ClipboardFormat::Image, path, .. } if output.is_here => {
+                vec![Attachment { media_type: png::MEDIA_TYPE.to_owned(), path: path.clone() }]
             }
             _ => Vec::new(),
         }
@@ -234,47 +234,47 @@ impl Tool for Clipboard {
 
 /// The effect on the desktop. Reading and writing are of one family, so that a
 /// batch reads what it wrote before.
-fn touching(action: Action) -> Effect {
+fn clipboard_effect(action: ClipboardAction) -> Effect {
     let scope = match action {
-        Action::Read => Scope::CLIPBOARD_READ,
-        Action::Write | Action::Clear => Scope::CLIPBOARD_WRITE,
+        ClipboardAction::Read => Scope::CLIPBOARD_READ,
+        ClipboardAction::Write | ClipboardAction::Clear => Scope::CLIPBOARD_WRITE,
     };
     Effect { scope, resource: Resource::Name("clipboard".to_owned()) }
 }
 
-async fn save(board: &Board<'_>, format: Format, path: PathBuf) -> Result<Done, ToolError> {
+async fn save_to_file(board: &ClipboardHandle<'_>, format: ClipboardFormat, path: PathBuf) -> Result<ClipboardResult, ToolError> {
     let (bytes, size) = match format {
-        Format::Text => (content::read_text(board).await?.bytes, None),
-        Format::Image => {
+        ClipboardFormat::Text => (content::read_text(board).await?.bytes, None),
+        ClipboardFormat::Image => {
             let (bytes, size) = content::read_image(board).await?;
             (bytes, Some(size))
         }
     };
     let (own, at, count) = (board.cx.clone(), path.clone(), bytes.len());
-    match afar::jobs(board.cx) {
-        Some(jobs) => afar::write(&jobs, &path, bytes, board.cx).await?,
+    match remote::remote_jobs(board.cx) {
+        Some(jobs) => remote::write(&jobs, &path, bytes, board.cx).await?,
         None => {
             let mode = WriteOptions { make_parents: true, ..WriteOptions::default() };
             blocking(board.cx, move || FileAccess::new(&own).write(&at, &bytes, mode)).await??;
         }
     }
-    Ok(Done::Saved { path, format, bytes: count, size })
+    Ok(ClipboardResult::Saved { path, format, bytes: count, size })
 }
 
 /// What the user should know of the way that was taken.
-fn note(way: &Way, done: &Done) -> Option<String> {
+fn note(way: &BackendChoice, done: &ClipboardResult) -> Option<String> {
     match (way.backend, done) {
-        (Backend::Tmux, done) => {
+        (ClipboardBackend::Tmux, done) => {
             let what = match done {
-                Done::Text { .. } | Done::Saved { .. } => "This is tmux's newest buffer",
-                Done::Written { .. } => {
+                ClipboardResult::Text { .. } | ClipboardResult::Saved { .. } => "This is tmux's newest buffer",
+                ClipboardResult::Written { .. } => {
                     "It is in tmux's buffer, and in the terminal's clipboard only if that allows it"
                 }
-                Done::Cleared { .. } => "tmux's newest buffer is gone; the one before it is next",
+                ClipboardResult::Cleared { .. } => "tmux's newest buffer is gone; the one before it is next",
             };
             Some(format!("{what}: {}", way.drawback.as_deref().unwrap_or("there is no display")))
         }
-        (Backend::Xclip | Backend::Xsel | Backend::WlClipboard, Done::Written { .. }) => {
+        (ClipboardBackend::Xclip | ClipboardBackend::Xsel | ClipboardBackend::WlClipboard, ClipboardResult::Written { .. }) => {
             Some("Its program stays in the background until something else is copied".to_owned())
         }
         _ => None,

@@ -13,27 +13,27 @@ use hermes_exec::{KILL_GRACE, JobRegistry, JobHandle, ListeningPort, WaitLimits,
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::typed;
+use crate::typed_input;
 
-pub(super) mod left;
+pub(super) mod leftovers;
 mod report;
 
-use report::{Line, Output};
+use report::{ProcessRow, Output};
 
 /// The longest that settings can ask for; the tool keeps to its own limits.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 /// Bytes of new output in an answer.
-const SHOWN: usize = 20_000;
+const MAX_OUTPUT_BYTES: usize = 20_000;
 /// Lines of a page.
-const PAGE: usize = 200;
+const PAGE_LINES: usize = 200;
 /// After something was typed, so long is waited for what comes of it ...
-const ECHO: Duration = Duration::from_secs(10);
+const ECHO_TIMEOUT: Duration = Duration::from_secs(10);
 /// ... as long as there is something; one that asks is known by then.
-const HUSH: Duration = Duration::from_millis(600);
+const IDLE_THRESHOLD: Duration = Duration::from_millis(600);
 /// How long it may take to find out whether a process asks for something.
-const LOOK: Duration = Duration::from_secs(3);
+const PROMPT_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a process may take to read what it is sent.
-const SENDING: Duration = Duration::from_secs(2);
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct Process {
@@ -43,7 +43,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Whether what is typed can reach nobody any more.
-    fn is_over(&self, args: &Args) -> bool {
+    fn has_ended(&self, args: &Args) -> bool {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         let over = jobs.zip(args.session_id.as_deref()).map(|(jobs, id)| jobs.has_ended(id));
         over.unwrap_or(false)
@@ -52,7 +52,7 @@ impl Process {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Action {
+pub(crate) enum ProcessAction {
     List,
     /// What is new.
     Poll,
@@ -78,7 +78,7 @@ pub(crate) enum Action {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    action: Action,
+    action: ProcessAction,
     /// Which one; all but list need it.
     session_id: Option<String>,
     /// For write and submit.
@@ -126,7 +126,7 @@ impl Tool for Process {
             .parameter_alias("process_id", "session_id")
             .parameter_alias("input", "data")
             .parameter_alias("text", "data")
-            .timeout(LONGEST)
+            .timeout(MAX_TIMEOUT)
             .keyword("background")
             .keyword("job")
             .keyword("server")
@@ -144,13 +144,13 @@ impl Tool for Process {
     fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
         let mut effects = vec![Effect { scope: Scope::PROCESS_MANAGE, resource }];
-        if args.action == Action::Publish {
+        if args.action == ProcessAction::Publish {
             let host = format!("127.0.0.1:{}", args.port.unwrap_or_default());
             effects.push(Effect { scope: Scope::NETWORK_SEND, resource: Resource::Host(host) });
         }
         // Nobody has to be asked about what will not be run.
-        if !self.is_over(args) {
-            effects.extend(command(args));
+        if !self.has_ended(args) {
+            effects.extend(typed_command_effect(args));
         }
         effects
     }
@@ -161,12 +161,12 @@ impl Tool for Process {
         }
         let jobs = JobRegistry::from_context(cx);
         *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&jobs);
-        if args.action == Action::List {
-            let mut lines = lines(&jobs.session_jobs(cx.session.id())).await;
-            let left = left::here(&jobs, cx).await;
-            lines.extend(left.iter().map(Line::left_over));
+        if args.action == ProcessAction::List {
+            let mut lines = process_rows(&jobs.session_jobs(cx.session.id())).await;
+            let left = leftovers::session_leftovers(&jobs, cx).await;
+            lines.extend(left.iter().map(ProcessRow::from_leftover));
             let mut output = Output::list(lines);
-            output.ports = ports(&jobs, cx);
+            output.ports = listening_ports(&jobs, cx);
             for (entry, place) in left.iter().filter_map(|it| Some((it, it.elsewhere.as_ref()?))) {
                 output.add_note(&format!(
                     "{} was left in {place} by an earlier hermes that did not end well; whether it \
@@ -176,7 +176,7 @@ impl Tool for Process {
             }
             return Ok(output);
         }
-        if args.action == Action::Publish {
+        if args.action == ProcessAction::Publish {
             return publish(args.port, &jobs, cx);
         }
         let Some(id) = args.session_id.as_deref() else {
@@ -185,13 +185,13 @@ impl Tool for Process {
         };
         match jobs.get(cx.session.id(), id) {
             Some(listed) => answer(&args, &listed, cx).await,
-            None => left::answer(&args, id, &jobs, cx).await,
+            None => leftovers::answer(&args, id, &jobs, cx).await,
         }
     }
 }
 
 /// What the session's processes listen on.
-fn ports(jobs: &JobRegistry, cx: &ToolContext) -> Vec<ListeningPort> {
+fn listening_ports(jobs: &JobRegistry, cx: &ToolContext) -> Vec<ListeningPort> {
     let Some(networks) = jobs.backend().networks() else { return Vec::new() };
     match networks.get(cx.session.id()) {
         Some(network) => network.listening(),
@@ -224,11 +224,11 @@ fn publish(port: Option<u16>, jobs: &JobRegistry, cx: &ToolContext) -> Result<Ou
 
 /// What is typed into a shell is a command. What earlier ones have left there
 /// is not known, so it is taken by itself.
-fn command(args: &Args) -> Option<Effect> {
-    args.session_id.as_deref().filter(|id| typed::is_shell(id))?;
+fn typed_command_effect(args: &Args) -> Option<Effect> {
+    args.session_id.as_deref().filter(|id| typed_input::is_shell(id))?;
     let text = match args.action {
-        Action::Write | Action::Submit => args.data.clone()?,
-        Action::Keys => typed::keys(args.keys.as_deref().or(args.data.as_deref())?),
+        ProcessAction::Write | ProcessAction::Submit => args.data.clone()?,
+        ProcessAction::Keys => typed_input::typed_text(args.keys.as_deref().or(args.data.as_deref())?),
         _ => return None,
     };
     if text.trim().is_empty() {
@@ -240,70 +240,70 @@ fn command(args: &Args) -> Option<Effect> {
 }
 
 /// Those of a session, with what they do at this moment.
-async fn lines(jobs: &[Arc<JobHandle>]) -> Vec<Line> {
+async fn process_rows(jobs: &[Arc<JobHandle>]) -> Vec<ProcessRow> {
     // Elsewhere each of them is a trip.
     let asked: Vec<_> = jobs
         .iter()
         .map(|listed| {
             let listed = Arc::clone(listed);
-            tokio::spawn(async move { is_asking(&listed).await })
+            tokio::spawn(async move { is_awaiting_input(&listed).await })
         })
         .collect();
     let mut lines = Vec::new();
     for (listed, is_asking) in jobs.iter().zip(asked) {
         let is_asking = is_asking.await.unwrap_or(false);
-        lines.push(Line::of(listed, is_asking));
+        lines.push(ProcessRow::from_job(listed, is_asking));
     }
     lines
 }
 
 /// Whether it waits for somebody to type. A place that does not say so soon is
 /// not waited for.
-async fn is_asking(listed: &JobHandle) -> bool {
-    tokio::time::timeout(LOOK, listed.job.is_awaiting_input()).await.unwrap_or(false)
+async fn is_awaiting_input(listed: &JobHandle) -> bool {
+    tokio::time::timeout(PROMPT_CHECK_TIMEOUT, listed.job.is_awaiting_input()).await.unwrap_or(false)
 }
 
 async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Output, ToolError> {
-    let is_look = matches!(args.action, Action::Log | Action::Poll);
-    let is_asking = is_look && is_asking(listed).await;
+    let is_look = matches!(args.action, ProcessAction::Log | ProcessAction::Poll);
+    let is_asking = is_look && is_awaiting_input(listed).await;
     let mut output = match args.action {
-        Action::Log => log(args, listed),
-        Action::Wait => wait(args, listed, cx).await,
-        Action::Kill => {
+        ProcessAction::Log => log_page(args, listed),
+        ProcessAction::Wait => wait(args, listed, cx).await,
+        ProcessAction::Kill => {
             // One that has just ended by itself was not killed.
             let was_running = listed.job.ended_now().await.is_none_or(|ended| ended.has_descendants);
             if was_running {
                 listed.mark_killed();
             }
             listed.job.terminate(KILL_GRACE).await;
-            let mut output = news(listed);
+            let mut output = new_output(listed);
             output.status = if was_running { "killed" } else { "already_exited" };
             output
         }
-        Action::Write | Action::Submit | Action::Keys => {
-            let is_read = type_in(args, listed, cx).await?;
-            let mut output = settle(args, listed, cx).await;
+        ProcessAction::Write | ProcessAction::Submit | ProcessAction::Keys => {
+            let is_read = send_input(args, listed, cx).await?;
+            let mut output = wait_for_reaction(args, listed, cx).await;
             if !is_read {
                 output.add_note("It has not read all of that yet; it gets the rest when it does.");
             }
             output
         }
-        Action::Close => {
+        ProcessAction::Close => {
             let job = Arc::clone(&listed.job);
             let closing = tokio::spawn(async move { job.close_input().await });
-            let is_closed = cx.run_until_cancelled(tokio::time::timeout(SENDING, closing)).await?.is_ok();
+            let is_closed = cx.run_until_cancelled(tokio::time::timeout(SEND_TIMEOUT, closing)).await?.is_ok();
             // Most programs end with their input.
-            let mut output = settle(args, listed, cx).await;
+            let mut output = wait_for_reaction(args, listed, cx).await;
             if !is_closed {
                 output.add_note("Its input is closed when it has read what it was sent.");
             }
             output
         }
-        Action::Resize => {
+        ProcessAction::Resize => {
             resize(args, listed)?;
-            settle(args, listed, cx).await
+            wait_for_reaction(args, listed, cx).await
         }
-        Action::List | Action::Poll | Action::Publish => news(listed),
+        ProcessAction::List | ProcessAction::Poll | ProcessAction::Publish => new_output(listed),
     };
     if listed.job.ended().is_some() {
         listed.acknowledge_end();
@@ -313,7 +313,7 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
     if listed.end_reason() == Some("inactivity") {
         output.add_note("It was ended because it wrote nothing for too long.");
     }
-    output.add_place(&listed.job);
+    output.add_place_notes(&listed.job);
     Ok(output)
 }
 
@@ -327,9 +327,9 @@ fn resize(args: &Args, listed: &JobHandle) -> Result<(), ToolError> {
     listed.job.resize(size).map_err(|error| ToolError::io("The process's terminal", &error))
 }
 
-fn news(listed: &JobHandle) -> Output {
-    let news = listed.new_output(SHOWN);
-    let mut output = Output::of(listed);
+fn new_output(listed: &JobHandle) -> Output {
+    let news = listed.new_output(MAX_OUTPUT_BYTES);
+    let mut output = Output::for_job(listed);
     if listed.job.screen().is_none() {
         output.output = Some(news.text);
     }
@@ -339,9 +339,9 @@ fn news(listed: &JobHandle) -> Output {
     output
 }
 
-fn log(args: &Args, listed: &JobHandle) -> Output {
-    let count = args.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(PAGE));
-    let count = count.clamp(1, 10 * PAGE);
+fn log_page(args: &Args, listed: &JobHandle) -> Output {
+    let count = args.limit.map_or(PAGE_LINES, |limit| usize::try_from(limit).unwrap_or(PAGE_LINES));
+    let count = count.clamp(1, 10 * PAGE_LINES);
     let log = listed.job.log();
     let total = log.lines();
     let first = match args.offset {
@@ -352,7 +352,7 @@ fn log(args: &Args, listed: &JobHandle) -> Output {
     let told = log.len();
     drop(log);
     let last = first + lines.len() as u64;
-    let mut output = Output::of(listed);
+    let mut output = Output::for_job(listed);
     output.total_lines = Some(total);
     output.showing = (!lines.is_empty()).then(|| format!("lines {first}-{}", last - 1));
     output.output = Some(lines.join("\n"));
@@ -363,25 +363,25 @@ fn log(args: &Args, listed: &JobHandle) -> Output {
 }
 
 /// How long the end of a process is waited for.
-fn patience(args: &Args, cx: &ToolContext) -> Duration {
+fn wait_limit(args: &Args, cx: &ToolContext) -> Duration {
     let times = cx.ports.get::<CommandTimeouts>().map(|times| *times).unwrap_or_default();
     args.timeout.map_or(times.default_timeout, Duration::from_secs).min(times.max_timeout)
 }
 
 async fn wait(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
-    let limit = patience(args, cx);
+    let limit = wait_limit(args, cx);
     let until = Some(Instant::now() + limit);
     let pause = listed.job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel }).await;
-    let mut output = news(listed);
+    let mut output = new_output(listed);
     if pause == WaitOutcome::Deadline {
         output.status = "timeout";
         let limit = limit.as_secs();
         output.add_note(&format!("It still runs after {limit} s; wait again, or kill it."));
     }
-    tell(pause, output)
+    with_pause_note(pause, output)
 }
 
-fn tell(pause: WaitOutcome, mut output: Output) -> Output {
+fn with_pause_note(pause: WaitOutcome, mut output: Output) -> Output {
     match pause {
         WaitOutcome::AwaitingInput => output.status = "awaiting_input",
         WaitOutcome::LiveScreen => output.add_note(
@@ -394,9 +394,9 @@ fn tell(pause: WaitOutcome, mut output: Output) -> Output {
 }
 
 /// Types something; whether the process has taken all of it.
-async fn type_in(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<bool, ToolError> {
+async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<bool, ToolError> {
     let bytes = match args.action {
-        Action::Keys => {
+        ProcessAction::Keys => {
             let keys = args.keys.as_deref().or(args.data.as_deref());
             let keys = keys.ok_or_else(|| ToolError::invalid("Which keys? keys is missing"))?;
             let modes = listed.job.screen().map(|screen| screen.modes()).unwrap_or_default();
@@ -406,7 +406,7 @@ async fn type_in(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<bo
             let data = args.data.as_deref();
             let data = data.ok_or_else(|| ToolError::invalid("What to type? data is missing"))?;
             let mut bytes = data.as_bytes().to_vec();
-            if action == Action::Submit {
+            if action == ProcessAction::Submit {
                 bytes.push(if listed.job.screen().is_some() { b'\r' } else { b'\n' });
             }
             bytes
@@ -423,7 +423,7 @@ async fn type_in(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<bo
     let job = Arc::clone(&listed.job);
     // It goes on when nobody waits for it: half a text would be worse.
     let sending = tokio::spawn(async move { job.write(&bytes).await });
-    match cx.run_until_cancelled(tokio::time::timeout(SENDING, sending)).await? {
+    match cx.run_until_cancelled(tokio::time::timeout(SEND_TIMEOUT, sending)).await? {
         Ok(Ok(sent)) => {
             // It may close its input, or its terminal, and go on.
             sent.map(|()| true).map_err(|error| {
@@ -438,9 +438,9 @@ async fn type_in(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<bo
 
 /// Waits for what comes of it: an end, another question, or nothing more for
 /// now.
-async fn settle(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
-    let silence = args.timeout.is_none().then_some(HUSH);
-    let until = Some(Instant::now() + args.timeout.map_or(ECHO, Duration::from_secs));
+async fn wait_for_reaction(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
+    let silence = args.timeout.is_none().then_some(IDLE_THRESHOLD);
+    let until = Some(Instant::now() + args.timeout.map_or(ECHO_TIMEOUT, Duration::from_secs));
     let pause = listed.job.wait(&WaitLimits { deadline: until, idle_timeout: silence, cancel: &cx.cancel }).await;
-    tell(pause, news(listed))
+    with_pause_note(pause, new_output(listed))
 }

@@ -7,14 +7,14 @@ use hermes_exec::{ProcessExit, Job, JobHandle, ListeningPort};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::remark;
+use crate::notes;
 
 /// Characters of a command in a list.
-const COMMAND: usize = 200;
+const MAX_COMMAND_CHARS: usize = 200;
 
 /// A job in a list.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Line {
+pub(super) struct ProcessRow {
     session_id: String,
     command: String,
     cwd: String,
@@ -37,31 +37,31 @@ pub(super) struct Line {
     output_file: Option<String>,
 }
 
-impl Line {
-    pub(super) fn of(listed: &JobHandle, is_asking: bool) -> Self {
+impl ProcessRow {
+    pub(super) fn from_job(listed: &JobHandle, is_asking: bool) -> Self {
         let job = &listed.job;
         let runs = job.ended().is_none();
         Self {
             session_id: job.id.clone(),
-            command: shortened(&job.command),
+            command: shorten_command(&job.command),
             cwd: listed.directory.display().to_string(),
             pid: job.pid,
             status: if runs && is_asking { "awaiting_input" } else { status(listed) },
             uptime_seconds: job.age().as_secs(),
-            exit_code: code(job),
+            exit_code: exit_code(job),
             output_bytes: Some(job.log().len()),
-            started_at: stamp(job.started_at),
+            started_at: format_time(job.started_at),
             detached: listed.detached,
             left_over: false,
             output_file: None,
         }
     }
 
-    pub(super) fn left_over(entry: &JobRecord) -> Self {
+    pub(super) fn from_leftover(entry: &JobRecord) -> Self {
         let started = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.at);
         Self {
             session_id: entry.id.clone(),
-            command: shortened(&entry.command),
+            command: shorten_command(&entry.command),
             cwd: entry.cwd.display().to_string(),
             pid: Some(entry.pid).filter(|_| entry.elsewhere.is_none()),
             // Nobody here sees what runs elsewhere.
@@ -69,7 +69,7 @@ impl Line {
             uptime_seconds: started.elapsed().unwrap_or_default().as_secs(),
             exit_code: None,
             output_bytes: None,
-            started_at: stamp(started),
+            started_at: format_time(started),
             detached: entry.detached,
             left_over: true,
             output_file: entry.output.as_ref().map(|file| file.display().to_string()),
@@ -77,8 +77,8 @@ impl Line {
     }
 }
 
-fn shortened(command: &str) -> String {
-    match command.char_indices().nth(COMMAND) {
+fn shorten_command(command: &str) -> String {
+    match command.char_indices().nth(MAX_COMMAND_CHARS) {
         Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
         None => command.to_owned(),
     }
@@ -88,7 +88,7 @@ fn shortened(command: &str) -> String {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
-    processes: Option<Vec<Line>>,
+    processes: Option<Vec<ProcessRow>>,
     /// What the session's processes listen on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) ports: Vec<ListeningPort>,
@@ -119,11 +119,11 @@ pub(crate) struct Output {
 impl Output {
     /// Says something besides.
     pub(super) fn add_note(&mut self, text: &str) {
-        remark::join(self.note.get_or_insert_default(), text);
+        notes::append_sentence(self.note.get_or_insert_default(), text);
     }
 
     /// Says what has become of the place that it runs in.
-    pub(super) fn add_place(&mut self, job: &Job) {
+    pub(super) fn add_place_notes(&mut self, job: &Job) {
         for remark in job.remarks() {
             self.add_note(&remark);
         }
@@ -135,21 +135,21 @@ impl Output {
     }
 
     /// A process of which no more is known.
-    pub(super) fn named(id: &str, status: &'static str) -> Self {
+    pub(super) fn for_id(id: &str, status: &'static str) -> Self {
         Self { session_id: Some(id.to_owned()), status, ..Self::default() }
     }
 
-    pub(super) fn list(lines: Vec<Line>) -> Self {
+    pub(super) fn list(lines: Vec<ProcessRow>) -> Self {
         Self { processes: Some(lines), ..Self::default() }
     }
 
-    pub(super) fn of(listed: &JobHandle) -> Self {
+    pub(super) fn for_job(listed: &JobHandle) -> Self {
         let job = &listed.job;
         Self {
             session_id: Some(job.id.clone()),
             status: status(listed),
             screen: job.screen().map(|screen| screen.text()),
-            exit_code: code(job),
+            exit_code: exit_code(job),
             uptime_seconds: Some(job.age().as_secs()),
             ..Self::default()
         }
@@ -157,7 +157,7 @@ impl Output {
 }
 
 /// What it ended with, if that is known.
-fn code(job: &Job) -> Option<i32> {
+fn exit_code(job: &Job) -> Option<i32> {
     job.ended().filter(|_| job.exit_error().is_none()).map(|ended| ended.exit.code())
 }
 
@@ -173,6 +173,6 @@ fn status(listed: &JobHandle) -> &'static str {
     }
 }
 
-fn stamp(at: SystemTime) -> String {
+fn format_time(at: SystemTime) -> String {
     jiff::Timestamp::try_from(at).map(|at| format!("{at:.0}")).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use hermes_exec::{JobRegistry, file_transfer};
 use hermes_files::FileAccess;
 use serde::Deserialize;
 
-use super::{Cause, Event};
+use super::{WakeCause, WakeEvent};
 use crate::blocking::blocking;
 
 /// What is waited for.
@@ -28,15 +28,15 @@ pub(super) struct FileWatch {
     name: String,
     path: PathBuf,
     wanted: FileState,
-    began: Option<Stamp>,
+    initial: Option<WatchedStamp>,
     is_there: bool,
     /// Where the file is, if that is not this machine.
-    elsewhere: Option<Arc<JobRegistry>>,
+    remote_jobs: Option<Arc<JobRegistry>>,
 }
 
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp {
+struct WatchedStamp {
     modified: Option<SystemTime>,
     bytes: u64,
 }
@@ -48,23 +48,23 @@ impl FileWatch {
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let path = cx.working_dir.resolve(name);
-        let elsewhere = crate::afar::jobs(cx);
+        let elsewhere = crate::remote::remote_jobs(cx);
         let mut watch =
-            Self { name: name.to_owned(), path, wanted, began: None, is_there: false, elsewhere };
-        watch.began = watch.stamp(cx).await?;
-        watch.is_there = watch.began.is_some();
+            Self { name: name.to_owned(), path, wanted, initial: None, is_there: false, remote_jobs: elsewhere };
+        watch.initial = watch.read_stamp(cx).await?;
+        watch.is_there = watch.initial.is_some();
         Ok(watch)
     }
 
     /// Whether each look is a trip to another place.
-    pub(super) fn is_far(&self) -> bool {
-        self.elsewhere.is_some()
+    pub(super) fn is_remote(&self) -> bool {
+        self.remote_jobs.is_some()
     }
 
-    pub(super) async fn look(&mut self, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
-        let now = self.stamp(cx).await?;
+    pub(super) async fn poll(&mut self, cx: &ToolContext) -> Result<Option<WakeEvent>, ToolError> {
+        let now = self.read_stamp(cx).await?;
         self.is_there = now.is_some();
-        let happened = match (self.wanted, &self.began, &now) {
+        let happened = match (self.wanted, &self.initial, &now) {
             (FileState::Exists, Some(_), Some(_)) => "is there",
             (FileState::Exists | FileState::Changed, None, Some(_)) => "appeared",
             (FileState::Gone, None, None) => "is not there",
@@ -72,10 +72,10 @@ impl FileWatch {
             (FileState::Changed, Some(before), Some(after)) if before != after => "changed",
             _ => return Ok(None),
         };
-        Ok(Some(Event::new(Cause::File, format!("{} {happened}", self.name))))
+        Ok(Some(WakeEvent::new(WakeCause::File, format!("{} {happened}", self.name))))
     }
 
-    pub(super) fn standing(&self) -> String {
+    pub(super) fn status_text(&self) -> String {
         let state = match (self.wanted, self.is_there) {
             (_, false) => "is missing",
             (FileState::Changed, true) => "is unchanged",
@@ -84,30 +84,30 @@ impl FileWatch {
         format!("{} {state}", self.name)
     }
 
-    async fn stamp(&self, cx: &ToolContext) -> Result<Option<Stamp>, ToolError> {
-        match &self.elsewhere {
-            None => stamp_here(&self.path, cx).await,
+    async fn read_stamp(&self, cx: &ToolContext) -> Result<Option<WatchedStamp>, ToolError> {
+        match &self.remote_jobs {
+            None => local_stamp(&self.path, cx).await,
             Some(jobs) => {
                 let effect = Effect::path(Scope::FILE_READ, &*self.path);
                 cx.check_grant(&effect.scope, &effect.resource)?;
                 let found = cx.run_until_cancelled(file_transfer::metadata(jobs.backend(), &self.path)).await??;
                 Ok(found.map(|facts| {
                     let since = Duration::from_secs(facts.modified.unsigned_abs());
-                    Stamp { modified: SystemTime::UNIX_EPOCH.checked_add(since), bytes: facts.size }
+                    WatchedStamp { modified: SystemTime::UNIX_EPOCH.checked_add(since), bytes: facts.size }
                 }))
             }
         }
     }
 }
 
-async fn stamp_here(path: &Path, cx: &ToolContext) -> Result<Option<Stamp>, ToolError> {
+async fn local_stamp(path: &Path, cx: &ToolContext) -> Result<Option<WatchedStamp>, ToolError> {
     let (owned, own) = (path.to_owned(), cx.clone());
     let found = blocking(cx, move || {
         let files = FileAccess::new(&own);
         if files.exists(&owned)? { files.metadata(&owned).map(Some) } else { Ok(None) }
     });
     match found.await? {
-        Ok(found) => Ok(found.map(|f| Stamp { modified: f.modified, bytes: f.len })),
+        Ok(found) => Ok(found.map(|f| WatchedStamp { modified: f.modified, bytes: f.len })),
         // It went away between the two looks.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -1,7 +1,7 @@
 //! Waiting: for a while, until a time, or until a file, a process or a port is
 //! ready.
 
-mod end;
+mod deadline;
 mod file;
 mod port;
 mod process;
@@ -15,19 +15,19 @@ use hermes_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use end::{End, TICK, TIMEOUT};
+use deadline::{SleepDeadline, PROGRESS_INTERVAL, CALL_TIMEOUT};
 use file::{FileState, FileWatch};
-use port::{Address, PortWatch};
-use process::{ProcessWatch, Target};
+use port::{PortAddress, PortWatch};
+use process::{ProcessWatch, ProcessTarget};
 
-use crate::afar;
+use crate::remote;
 
 /// How often a condition is looked at.
-const POLL: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The same where each look is a trip to another place.
-const TRIP: Duration = Duration::from_secs(1);
+const REMOTE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-const OF_HERE: &str = "Ports and pids are those of the machine of hermes; commands run elsewhere. Look \
+const LOCAL_ONLY_NOTE: &str = "Ports and pids are those of the machine of hermes; commands run elsewhere. Look \
                        at theirs with a command.";
 
 #[derive(Debug, Default)]
@@ -55,9 +55,9 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Awake {
+pub(crate) struct SleepAnswer {
     slept_seconds: f64,
-    woke: Cause,
+    woke: WakeCause,
     /// What happened; if nothing did, how things stand.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Awake {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Cause {
+enum WakeCause {
     Elapsed,
     File,
     Process,
@@ -84,22 +84,22 @@ enum Cause {
 
 /// What a condition has to tell.
 #[derive(Debug)]
-struct Event {
-    woke: Cause,
+struct WakeEvent {
+    woke: WakeCause,
     reason: String,
     exit_code: Option<i32>,
     line: Option<String>,
 }
 
-impl Event {
-    fn new(woke: Cause, reason: String) -> Self {
+impl WakeEvent {
+    fn new(woke: WakeCause, reason: String) -> Self {
         Self { woke, reason, exit_code: None, line: None }
     }
 }
 
 impl Tool for Sleep {
     type Args = Args;
-    type Output = Awake;
+    type Output = SleepAnswer;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("sleep", "system")
@@ -121,7 +121,7 @@ impl Tool for Sleep {
             .parameter_alias("pattern", "until_output")
             .parameter_alias("port", "until_port")
             .read_only()
-            .timeout(TIMEOUT)
+            .timeout(CALL_TIMEOUT)
             .keyword("delay")
             .keyword("pause")
             .keyword("poll")
@@ -148,62 +148,62 @@ impl Tool for Sleep {
     }
 
     fn output_schema() -> Option<Value> {
-        Some(answer_schema::<Awake>())
+        Some(answer_schema::<SleepAnswer>())
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let file = args.until_file.as_deref();
         let file = file.map(|path| Effect::path(Scope::FILE_READ, at.resolve(path)));
-        let target = args.until_process.as_deref().and_then(|text| Target::parse(text).ok());
-        let address = args.until_port.as_deref().and_then(|text| Address::parse(text).ok());
+        let target = args.until_process.as_deref().and_then(|text| ProcessTarget::parse(text).ok());
+        let address = args.until_port.as_deref().and_then(|text| PortAddress::parse(text).ok());
         let others = [target.map(|target| target.effect()), address.map(|port| port.effect())];
         file.into_iter().chain(others.into_iter().flatten()).collect()
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Awake, ToolError> {
-        let mut conditions = Conditions::of(&args, cx).await?;
-        let end = End::of(args.seconds, args.until.as_deref(), !conditions.are_none(), cx)?;
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<SleepAnswer, ToolError> {
+        let mut conditions = WakeConditions::from_args(&args, cx).await?;
+        let end = SleepDeadline::from_args(args.seconds, args.until.as_deref(), !conditions.is_empty(), cx)?;
         let mut awake = wait(&mut conditions, &end, cx).await?;
-        awake.note = (conditions.are_of_here() && afar::jobs(cx).is_some()).then_some(OF_HERE);
+        awake.note = (conditions.uses_local_machine() && remote::remote_jobs(cx).is_some()).then_some(LOCAL_ONLY_NOTE);
         Ok(awake)
     }
 }
 
 async fn wait(
-    conditions: &mut Conditions,
-    end: &End,
+    conditions: &mut WakeConditions,
+    end: &SleepDeadline,
     cx: &ToolContext,
-) -> Result<Awake, ToolError> {
-    let pace = conditions.pace();
+) -> Result<SleepAnswer, ToolError> {
+    let pace = conditions.poll_interval();
     let mut reported: Option<Instant> = None;
     loop {
-        let left = end.left();
-        if let Some(event) = conditions.look(left, cx).await? {
-            return Ok(end.awake(event));
+        let left = end.remaining();
+        if let Some(event) = conditions.poll(left, cx).await? {
+            return Ok(end.wake_answer(event));
         }
         if left.is_zero() {
-            return Ok(end.elapsed(conditions.standing()));
+            return Ok(end.elapsed_answer(conditions.status_text()));
         }
-        if reported.is_none_or(|at| at.elapsed() >= TICK) {
+        if reported.is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL) {
             reported = Some(Instant::now());
-            end.report(left, conditions.standing().as_deref(), cx);
+            end.report(left, conditions.status_text().as_deref(), cx);
         }
         if let Some(event) = conditions.pause(left.min(pace), cx).await? {
-            return Ok(end.awake(event));
+            return Ok(end.wake_answer(event));
         }
     }
 }
 
 /// All that may end the wait early.
 #[derive(Debug)]
-struct Conditions {
+struct WakeConditions {
     file: Option<FileWatch>,
     process: Option<ProcessWatch>,
     port: Option<PortWatch>,
 }
 
-impl Conditions {
-    async fn of(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
+impl WakeConditions {
+    async fn from_args(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
         if args.until_output.is_some() && args.until_process.is_none() {
             return Err(ToolError::invalid("Whose output? 'until_process' is missing")
                 .with_hint("Give the session_id that terminal answered with."));
@@ -227,46 +227,46 @@ impl Conditions {
         Ok(Self { file, process, port })
     }
 
-    fn are_none(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.file.is_none() && self.process.is_none() && self.port.is_none()
     }
 
     /// How often they are looked at.
-    fn pace(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         match &self.file {
-            _ if self.are_none() => TICK,
-            Some(file) if file.is_far() => TRIP,
-            _ => POLL,
+            _ if self.is_empty() => PROGRESS_INTERVAL,
+            Some(file) if file.is_remote() => REMOTE_POLL_INTERVAL,
+            _ => POLL_INTERVAL,
         }
     }
 
     /// Whether one of them is about this machine, wherever commands run.
-    fn are_of_here(&self) -> bool {
+    fn uses_local_machine(&self) -> bool {
         self.port.is_some() || matches!(self.process, Some(ProcessWatch::Pid(..)))
     }
 
     /// Text that was written comes before the end of who wrote it, and what
     /// was hoped for before what went wrong.
-    async fn look(&mut self, left: Duration, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
+    async fn poll(&mut self, left: Duration, cx: &ToolContext) -> Result<Option<WakeEvent>, ToolError> {
         if let Some(file) = &mut self.file
-            && let Some(event) = file.look(cx).await?
+            && let Some(event) = file.poll(cx).await?
         {
             return Ok(Some(event));
         }
         if let Some(port) = &mut self.port
-            && let Some(event) = port.look(left, cx).await?
+            && let Some(event) = port.poll(left, cx).await?
         {
             return Ok(Some(event));
         }
         match &mut self.process {
-            Some(process) => process.look(cx).await,
+            Some(process) => process.poll(cx).await,
             None => Ok(None),
         }
     }
 
     /// Lets some time pass. A command that is asked for nothing but its end
     /// tells of it at once, and also that it waits for somebody to type.
-    async fn pause(&self, time: Duration, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
+    async fn pause(&self, time: Duration, cx: &ToolContext) -> Result<Option<WakeEvent>, ToolError> {
         match &self.process {
             Some(process) if self.file.is_none() && self.port.is_none() => {
                 process.pause(time, cx).await
@@ -276,11 +276,11 @@ impl Conditions {
     }
 
     /// How things stand, as long as nothing has happened.
-    fn standing(&self) -> Option<String> {
+    fn status_text(&self) -> Option<String> {
         let all = [
-            self.file.as_ref().map(FileWatch::standing),
-            self.process.as_ref().map(ProcessWatch::standing),
-            self.port.as_ref().map(PortWatch::standing),
+            self.file.as_ref().map(FileWatch::status_text),
+            self.process.as_ref().map(ProcessWatch::status_text),
+            self.port.as_ref().map(PortWatch::status_text),
         ];
         let all: Vec<String> = all.into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))

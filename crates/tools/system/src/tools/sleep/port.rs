@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 use hermes_core::{Effect, Resource, Scope, ToolContext, ToolError};
 use tokio::net::TcpStream;
 
-use super::{Cause, Event};
+use super::{WakeCause, WakeEvent};
 
 /// How long one try may take.
-const TRY: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Between two tries at another machine.
-const APART: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Endings of names that only a local network knows.
-const LOCAL_ENDINGS: &[&str] = &[".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp"];
+const LOCAL_SUFFIXES: &[&str] = &[".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp"];
 
 /// A host and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
+pub(super) struct PortAddress {
     host: String,
     port: u16,
 }
 
-impl Address {
+impl PortAddress {
     /// Reads `8080`, `:8080`, `host:8080`, `[::1]:8080`, and what is written
     /// like a URL.
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
@@ -74,7 +74,7 @@ impl Address {
     /// A port of this machine is something about the machine; any other is
     /// something about the network.
     pub(super) fn effect(&self) -> Effect {
-        if self.own().is_empty() {
+        if self.local_addresses().is_empty() {
             Effect { scope: Scope::NETWORK_FETCH, resource: Resource::Host(self.text()) }
         } else {
             Effect::name(Scope::SYSTEM_READ, self.text())
@@ -90,7 +90,7 @@ impl Address {
     }
 
     /// Where it is on this machine, if it is. No name is looked up for it.
-    fn own(&self) -> Vec<IpAddr> {
+    fn local_addresses(&self) -> Vec<IpAddr> {
         let both = || vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         match self.host.parse::<IpAddr>() {
             Ok(address) if address.is_unspecified() => both(),
@@ -103,8 +103,8 @@ impl Address {
 
 #[derive(Debug)]
 pub(super) struct PortWatch {
-    address: Address,
-    own: Vec<IpAddr>,
+    address: PortAddress,
+    local_addresses: Vec<IpAddr>,
     tried: Option<Instant>,
     /// Why it did not work the last time.
     failure: String,
@@ -112,33 +112,33 @@ pub(super) struct PortWatch {
 
 impl PortWatch {
     pub(super) fn start(text: &str, cx: &ToolContext) -> Result<Self, ToolError> {
-        let address = Address::parse(text)?;
+        let address = PortAddress::parse(text)?;
         let effect = address.effect();
         cx.check_grant(&effect.scope, &effect.resource)?;
-        let own = address.own();
-        Ok(Self { address, own, tried: None, failure: "not tried yet".to_owned() })
+        let own = address.local_addresses();
+        Ok(Self { address, local_addresses: own, tried: None, failure: "not tried yet".to_owned() })
     }
 
-    pub(super) async fn look(
+    pub(super) async fn poll(
         &mut self,
         left: Duration,
         cx: &ToolContext,
-    ) -> Result<Option<Event>, ToolError> {
-        let is_early = self.tried.is_some_and(|at| at.elapsed() < APART);
-        if self.own.is_empty() && is_early && !left.is_zero() {
+    ) -> Result<Option<WakeEvent>, ToolError> {
+        let is_early = self.tried.is_some_and(|at| at.elapsed() < RETRY_INTERVAL);
+        if self.local_addresses.is_empty() && is_early && !left.is_zero() {
             return Ok(None);
         }
         self.tried = Some(Instant::now());
         // The last try is made when no time is left.
-        let most = left.clamp(Duration::from_millis(100), TRY);
+        let most = left.clamp(Duration::from_millis(100), CONNECT_TIMEOUT);
         let tried = cx.run_until_cancelled(tokio::time::timeout(most, self.connect())).await?;
         match tried {
             Ok(outcome) => match outcome? {
                 Ok(()) => {
                     let reason = format!("{} accepts connections", self.address.text());
-                    return Ok(Some(Event::new(Cause::Port, reason)));
+                    return Ok(Some(WakeEvent::new(WakeCause::Port, reason)));
                 }
-                Err(error) => self.failure = plain(&error),
+                Err(error) => self.failure = describe_error(&error),
             },
             Err(_) => "no answer".clone_into(&mut self.failure),
         }
@@ -148,8 +148,8 @@ impl PortWatch {
     /// The outer error is one that no further try will mend.
     async fn connect(&self) -> Result<io::Result<()>, ToolError> {
         let port = self.address.port;
-        let places: Vec<SocketAddr> = if !self.own.is_empty() {
-            self.own.iter().map(|address| SocketAddr::new(*address, port)).collect()
+        let places: Vec<SocketAddr> = if !self.local_addresses.is_empty() {
+            self.local_addresses.iter().map(|address| SocketAddr::new(*address, port)).collect()
         } else if let Ok(address) = self.address.host.parse::<IpAddr>() {
             vec![SocketAddr::new(address, port)]
         } else {
@@ -158,10 +158,10 @@ impl PortWatch {
                 Err(error) => return Ok(Err(error)),
             }
         };
-        let is_name = self.own.is_empty() && self.address.host.parse::<IpAddr>().is_err();
+        let is_name = self.local_addresses.is_empty() && self.address.host.parse::<IpAddr>().is_err();
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for place in places {
-            if is_name && !is_expected(&self.address.host, place.ip()) {
+            if is_name && !is_allowed_target(&self.address.host, place.ip()) {
                 return Err(ToolError::denied(format!(
                     "{} leads to {}, which is no public address",
                     self.address.host,
@@ -177,12 +177,12 @@ impl PortWatch {
         Ok(Err(last))
     }
 
-    pub(super) fn standing(&self) -> String {
+    pub(super) fn status_text(&self) -> String {
         format!("{}: {}", self.address.text(), self.failure)
     }
 }
 
-fn plain(error: &io::Error) -> String {
+fn describe_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         io::ErrorKind::HostUnreachable => "host unreachable".to_owned(),
@@ -194,13 +194,13 @@ fn plain(error: &io::Error) -> String {
 /// Whether a name may lead there. Permission was given for the name, so one
 /// that looks public must not lead into this machine or network, and none to
 /// the place where clouds hand out credentials.
-fn is_expected(name: &str, address: IpAddr) -> bool {
+fn is_allowed_target(name: &str, address: IpAddr) -> bool {
     let address = match address {
-        IpAddr::V6(v6) => inner(v6).map_or(address, IpAddr::V4),
+        IpAddr::V6(v6) => embedded_ipv4(v6).map_or(address, IpAddr::V4),
         IpAddr::V4(_) => address,
     };
     let name = name.trim_end_matches('.');
-    let is_local_name = !name.contains('.') || LOCAL_ENDINGS.iter().any(|end| name.ends_with(end));
+    let is_local_name = !name.contains('.') || LOCAL_SUFFIXES.iter().any(|end| name.ends_with(end));
     match address {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();
@@ -217,7 +217,7 @@ fn is_expected(name: &str, address: IpAddr) -> bool {
 }
 
 /// The IPv4 address that stands in another: mapped, 6to4, NAT64.
-fn inner(address: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {

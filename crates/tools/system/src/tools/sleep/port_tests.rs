@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_public_name_may_not_lead_home() {
-    let fits = |name: &str, address: &str| is_expected(name, address.parse().unwrap());
+    let fits = |name: &str, address: &str| is_allowed_target(name, address.parse().unwrap());
     for address in ["93.184.215.14", "2606:2800:21f:cb07::1", "64:ff9b::5db8:d70e"] {
         assert!(fits("example.com", address), "{address}");
     }
@@ -41,11 +41,11 @@ fn addresses_are_read() {
         ("my_db-1:5432", "my_db-1", 5432),
         ("https://[2606:4700::1]/", "2606:4700::1", 443),
     ] {
-        assert_eq!(Address::parse(text).unwrap(), Address { host: host.to_owned(), port });
+        assert_eq!(PortAddress::parse(text).unwrap(), PortAddress { host: host.to_owned(), port });
     }
     for text in
         ["", "x", "a b:1", "user@host:22", "host:", "host:-1", "[x]:1", "[::1]", "::1:x", "a/b:1"]
     {
-        assert!(Address::parse(text).is_err(), "{text}");
+        assert!(PortAddress::parse(text).is_err(), "{text}");
     }
 }

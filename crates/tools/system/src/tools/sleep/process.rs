@@ -8,21 +8,21 @@ use hermes_core::{Effect, Scope, ToolContext, ToolError};
 use hermes_exec::watch::{WatchNotice, WatchSettings, PatternWatch};
 use hermes_exec::{JobExit, ProcessExit, JobRegistry, JobHandle, WaitLimits, WaitOutcome, tree};
 
-use super::{Cause, Event};
+use super::{WakeCause, WakeEvent};
 use crate::blocking::blocking;
-use crate::tools::process::left;
+use crate::tools::process::leftovers;
 
 /// How much of the output is looked through at a time.
-const PIECE: usize = 256 * 1024;
+const READ_CHUNK_BYTES: usize = 256 * 1024;
 
 /// Which process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum ProcessTarget {
     Job(String),
     Pid(u32),
 }
 
-impl Target {
+impl ProcessTarget {
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
         let text = text.trim();
         if text.is_empty() {
@@ -64,7 +64,7 @@ pub(super) struct OutputWatch {
     watch: Option<PatternWatch>,
     offset: u64,
     /// How much was there when the wait began.
-    early: u64,
+    initial_bytes: u64,
 }
 
 impl ProcessWatch {
@@ -73,26 +73,26 @@ impl ProcessWatch {
         output: Option<&str>,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let target = Target::parse(text)?;
+        let target = ProcessTarget::parse(text)?;
         let effect = target.effect();
         cx.check_grant(&effect.scope, &effect.resource)?;
         let id = match target {
-            Target::Job(id) => id,
-            Target::Pid(_) if output.is_some() => {
+            ProcessTarget::Job(id) => id,
+            ProcessTarget::Pid(_) if output.is_some() => {
                 return Err(ToolError::invalid(
                     "Only the output of commands that terminal started is known",
                 )
                 .with_hint("Give their session_id, or wait for a file that the process writes."));
             }
-            Target::Pid(pid) if pid == std::process::id() => {
+            ProcessTarget::Pid(pid) if pid == std::process::id() => {
                 return Err(ToolError::invalid(format!("{pid} is hermes itself"))
                     .with_hint("Give the pid of another process."));
             }
-            Target::Pid(pid) => return Ok(Self::Pid(pid, tree::start_time(pid))),
+            ProcessTarget::Pid(pid) => return Ok(Self::Pid(pid, tree::start_time(pid))),
         };
         let jobs = JobRegistry::from_context(cx);
         let Some(listed) = jobs.get(cx.session.id(), &id) else {
-            let left = left::here(&jobs, cx).await;
+            let left = leftovers::session_leftovers(&jobs, cx).await;
             if let Some(entry) = left.iter().find(|it| it.id == id && output.is_none()) {
                 return Ok(Self::Pid(entry.pid, Some(entry.started)));
             }
@@ -111,27 +111,27 @@ impl ProcessWatch {
         Ok(Self::Job { listed, output })
     }
 
-    pub(super) async fn look(&mut self, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
+    pub(super) async fn poll(&mut self, cx: &ToolContext) -> Result<Option<WakeEvent>, ToolError> {
         match self {
             Self::Pid(pid, None) => {
                 let reason = format!("There is no process {pid}; it has ended, or never was");
-                Ok(Some(Event::new(Cause::Process, reason)))
+                Ok(Some(WakeEvent::new(WakeCause::Process, reason)))
             }
             Self::Pid(pid, Some(started)) => {
                 let is_alive = tree::is_alive(*pid, *started);
-                let ended = || Event::new(Cause::Process, format!("process {pid} has ended"));
+                let ended = || WakeEvent::new(WakeCause::Process, format!("process {pid} has ended"));
                 Ok((!is_alive).then(ended))
             }
             Self::Job { listed, output } => {
                 // Whoever has ended has written all that he will.
                 let ended = listed.job.ended();
                 if let Some(output) = output
-                    && let Some(event) = output.look(listed, cx).await?
+                    && let Some(event) = output.poll(listed, cx).await?
                 {
                     return Ok(Some(event));
                 }
                 let text = output.as_ref().map(|output| output.text.as_str());
-                Ok(ended.map(|ended| over(&listed.job.id, ended, text)))
+                Ok(ended.map(|ended| ended_event(&listed.job.id, ended, text)))
             }
         }
     }
@@ -141,7 +141,7 @@ impl ProcessWatch {
         &self,
         time: Duration,
         cx: &ToolContext,
-    ) -> Result<Option<Event>, ToolError> {
+    ) -> Result<Option<WakeEvent>, ToolError> {
         let Self::Job { listed, output: None } = self else {
             return cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None);
         };
@@ -153,7 +153,7 @@ impl ProcessWatch {
                 let reason = format!(
                     "{id} waits for somebody to type; answer it with process action=submit"
                 );
-                Ok(Some(Event::new(Cause::Question, reason)))
+                Ok(Some(WakeEvent::new(WakeCause::Question, reason)))
             }
             // It may still come to its end.
             WaitOutcome::LiveScreen => cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None),
@@ -161,7 +161,7 @@ impl ProcessWatch {
         }
     }
 
-    pub(super) fn standing(&self) -> String {
+    pub(super) fn status_text(&self) -> String {
         match self {
             Self::Pid(pid, _) => format!("process {pid} still runs"),
             Self::Job { listed, output: None } => format!("{} still runs", listed.job.id),
@@ -172,7 +172,7 @@ impl ProcessWatch {
     }
 }
 
-fn over(id: &str, ended: JobExit, text: Option<&str>) -> Event {
+fn ended_event(id: &str, ended: JobExit, text: Option<&str>) -> WakeEvent {
     let mut reason = match ended.exit {
         ProcessExit::Signal(_) => format!("{id} was killed"),
         _ => format!("{id} ended with exit code {}", ended.exit.code()),
@@ -183,7 +183,7 @@ fn over(id: &str, ended: JobExit, text: Option<&str>) -> Event {
     if ended.has_descendants {
         reason.push_str("; something that it started still runs");
     }
-    Event { exit_code: Some(ended.exit.code()), ..Event::new(Cause::Process, reason) }
+    WakeEvent { exit_code: Some(ended.exit.code()), ..WakeEvent::new(WakeCause::Process, reason) }
 }
 
 impl OutputWatch {
@@ -193,20 +193,20 @@ impl OutputWatch {
                 .with_hint("Give a part of the line to wait for; it is no pattern."));
         }
         let watch = PatternWatch::new(&[text.to_owned()], WatchSettings::default());
-        Ok(Self { text: text.to_owned(), watch: Some(watch), offset: 0, early })
+        Ok(Self { text: text.to_owned(), watch: Some(watch), offset: 0, initial_bytes: early })
     }
 
-    async fn look(
+    async fn poll(
         &mut self,
         listed: &Arc<JobHandle>,
         cx: &ToolContext,
-    ) -> Result<Option<Event>, ToolError> {
+    ) -> Result<Option<WakeEvent>, ToolError> {
         let Some(mut watch) = self.watch.take() else { return Ok(None) };
         let (job, own, mut offset) = (Arc::clone(listed), cx.clone(), self.offset);
         let read = blocking(cx, move || {
             let mut found = None;
             while found.is_none() && own.check_cancelled().is_ok() {
-                let piece = job.job.log().read_from(offset, PIECE);
+                let piece = job.job.log().read_from(offset, READ_CHUNK_BYTES);
                 if piece.bytes.is_empty() {
                     break;
                 }
@@ -219,9 +219,9 @@ impl OutputWatch {
         self.watch = Some(watch);
         let before = std::mem::replace(&mut self.offset, offset);
         let Some(WatchNotice::PatternHit(hit)) = found else { return Ok(None) };
-        let when = if before < self.early { "had already written it" } else { "wrote it" };
-        let event = Event::new(Cause::Output, format!("{} {when}", listed.job.id));
+        let when = if before < self.initial_bytes { "had already written it" } else { "wrote it" };
+        let event = WakeEvent::new(WakeCause::Output, format!("{} {when}", listed.job.id));
         let exit_code = listed.job.ended().map(|ended| ended.exit.code());
-        Ok(Some(Event { line: hit.lines.into_iter().next(), exit_code, ..event }))
+        Ok(Some(WakeEvent { line: hit.lines.into_iter().next(), exit_code, ..event }))
     }
 }

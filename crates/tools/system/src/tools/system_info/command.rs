@@ -6,14 +6,14 @@ use std::ffi::OsString;
 use hermes_secrets::{is_secret_name, is_secret_value};
 
 /// The most characters of one.
-const SHOWN: usize = 160;
+const MAX_COMMAND_CHARS: usize = 160;
 /// The most characters of an argument, and arguments, that are looked at.
-const LOOKED: usize = 2_000;
-const ARGUMENTS: usize = 200;
-const HIDDEN: &str = "[hidden]";
+const MAX_ARGUMENT_CHARS: usize = 2_000;
+const MAX_ARGUMENTS: usize = 200;
+const HIDDEN_MARK: &str = "[hidden]";
 
 /// Options of one letter that have a password, and of which programs.
-const LETTERS: &[(&str, &[&str])] = &[
+const PASSWORD_OPTIONS: &[(&str, &[&str])] = &[
     ("-p", &["sshpass", "mysql", "mysqldump", "mysqladmin", "mariadb", "docker", "podman"]),
     ("-u", &["curl", "wget", "http", "https"]),
     ("-a", &["redis-cli"]),
@@ -22,14 +22,14 @@ const LETTERS: &[(&str, &[&str])] = &[
 ];
 
 /// The command line, what looks secret hidden.
-pub(super) fn shown(arguments: &[OsString]) -> Option<String> {
-    let mut reader = Reader::default();
-    for argument in arguments.iter().take(ARGUMENTS) {
-        let text: String = argument.to_string_lossy().chars().take(LOOKED).collect();
-        reader.take(&text);
+pub(super) fn redacted_command(arguments: &[OsString]) -> Option<String> {
+    let mut reader = CommandRedactor::default();
+    for argument in arguments.iter().take(MAX_ARGUMENTS) {
+        let text: String = argument.to_string_lossy().chars().take(MAX_ARGUMENT_CHARS).collect();
+        reader.push_argument(&text);
     }
     let line = reader.words.join(" ");
-    let line = match line.char_indices().nth(SHOWN) {
+    let line = match line.char_indices().nth(MAX_COMMAND_CHARS) {
         Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
         None => line,
     };
@@ -37,15 +37,15 @@ pub(super) fn shown(arguments: &[OsString]) -> Option<String> {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct CommandRedactor {
     words: Vec<String>,
     program: String,
-    next: Next,
+    next: NextWord,
 }
 
 /// What is to be done with the next word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Next {
+enum NextWord {
     #[default]
     Plain,
     Hidden,
@@ -55,41 +55,41 @@ enum Next {
     Rest,
 }
 
-impl Reader {
+impl CommandRedactor {
     /// An argument may be a whole script, so its words are looked at.
-    fn take(&mut self, argument: &str) {
-        if self.next == Next::Hidden || argument.contains("-----BEGIN ") {
-            self.next = Next::Plain;
-            self.words.push(HIDDEN.to_owned());
+    fn push_argument(&mut self, argument: &str) {
+        if self.next == NextWord::Hidden || argument.contains("-----BEGIN ") {
+            self.next = NextWord::Plain;
+            self.words.push(HIDDEN_MARK.to_owned());
             return;
         }
-        self.next = Next::Plain;
+        self.next = NextWord::Plain;
         for word in argument.split_whitespace() {
             match self.next {
-                Next::Plain => self.judge(word),
-                Next::Hidden => self.hide("", word),
-                Next::Until(quote) if word.contains(quote) => self.next = Next::Plain,
-                Next::Until(_) | Next::Rest => {}
+                NextWord::Plain => self.push_word(word),
+                NextWord::Hidden => self.hide("", word),
+                NextWord::Until(quote) if word.contains(quote) => self.next = NextWord::Plain,
+                NextWord::Until(_) | NextWord::Rest => {}
             }
         }
-        if self.next != Next::Hidden {
-            self.next = Next::Plain;
+        if self.next != NextWord::Hidden {
+            self.next = NextWord::Plain;
         }
     }
 
     /// Hides a value, also one of several words.
     fn hide(&mut self, before: &str, value: &str) {
-        self.words.push(format!("{before}{HIDDEN}"));
+        self.words.push(format!("{before}{HIDDEN_MARK}"));
         let value = value.trim_start_matches('$');
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
         let open = quote.filter(|quote| value.matches(*quote).count() == 1);
-        self.next = open.map_or(Next::Plain, Next::Until);
+        self.next = open.map_or(NextWord::Plain, NextWord::Until);
     }
 
-    fn judge(&mut self, word: &str) {
+    fn push_word(&mut self, word: &str) {
         let bare = word.trim_matches(['"', '\'', '(', ')', ';', ',']);
         let name = bare.rsplit('/').next().unwrap_or(bare);
-        let is_known = || LETTERS.iter().any(|(_, programs)| programs.contains(&name));
+        let is_known = || PASSWORD_OPTIONS.iter().any(|(_, programs)| programs.contains(&name));
         if self.words.is_empty() || is_known() {
             name.clone_into(&mut self.program);
         }
@@ -98,29 +98,29 @@ impl Reader {
         }
         // A header, such as `Authorization: Bearer x`.
         if let Some(name) = bare.strip_suffix(':').filter(|name| is_secret_name(name)) {
-            self.words.push(format!("{name}: {HIDDEN}"));
+            self.words.push(format!("{name}: {HIDDEN_MARK}"));
             let quote = word.chars().next().filter(|c| matches!(c, '"' | '\''));
-            self.next = quote.map_or(Next::Rest, Next::Until);
+            self.next = quote.map_or(NextWord::Rest, NextWord::Until);
             return;
         }
         if let Some(at) = word.find(['=', ':'])
             && let Some((name, value)) = word.split_at_checked(at + 1)
             && !value.is_empty()
             && !value.starts_with("//")
-            && is_secret_name(plain(name))
+            && is_secret_name(option_name(name))
         {
             return self.hide(name, value);
         }
-        let letter = LETTERS.iter().find(|(letter, programs)| {
+        let letter = PASSWORD_OPTIONS.iter().find(|(letter, programs)| {
             word.starts_with(letter) && programs.contains(&self.program.as_str())
         });
         match letter {
             Some((letter, _)) if word.len() > letter.len() => {
                 return self.hide(letter, word.get(letter.len()..).unwrap_or_default());
             }
-            Some(_) => self.next = Next::Hidden,
-            None if word.starts_with('-') && is_secret_name(plain(word)) => {
-                self.next = Next::Hidden;
+            Some(_) => self.next = NextWord::Hidden,
+            None if word.starts_with('-') && is_secret_name(option_name(word)) => {
+                self.next = NextWord::Hidden;
             }
             None => {}
         }
@@ -129,7 +129,7 @@ impl Reader {
 }
 
 /// The name in `--db-password=`.
-fn plain(text: &str) -> &str {
+fn option_name(text: &str) -> &str {
     text.trim_matches(['-', '"', '\'', '/', '=', ':'])
 }
 

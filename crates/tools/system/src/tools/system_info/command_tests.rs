@@ -6,7 +6,7 @@ use super::*;
 
 fn line(arguments: &[&str]) -> String {
     let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-    shown(&arguments).unwrap_or_default()
+    redacted_command(&arguments).unwrap_or_default()
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_rest_is_shown() {
     ] {
         assert_eq!(line(arguments), arguments.join(" "));
     }
-    assert_eq!(shown(&[]), None);
+    assert_eq!(redacted_command(&[]), None);
     let long = line(&["x".repeat(5_000).as_str(), "b"]);
     assert_eq!(long.chars().count(), 161);
 }

@@ -7,14 +7,14 @@ use std::path::Path;
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use serde::Serialize;
 
-use crate::desktop::{Desktop, Program};
+use crate::desktop::{DesktopEnv, DesktopProgram};
 
-const PROGRAM: &str = "nvidia-smi";
-const ASKED: &str = "name,driver_version,memory.total,memory.used,utilization.gpu,temperature.gpu";
-const MOST: usize = 64 * 1024;
+const NVIDIA_PROGRAM: &str = "nvidia-smi";
+const QUERIED_FIELDS: &str = "name,driver_version,memory.total,memory.used,utilization.gpu,temperature.gpu";
+const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct Gpu {
+pub(super) struct GpuReport {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<String>,
@@ -30,19 +30,19 @@ pub(super) struct Gpu {
 
 /// Those that are found, and why some may be missing.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) gpus: Vec<Gpu>,
+pub(super) struct GpuSurvey {
+    pub(super) gpus: Vec<GpuReport>,
     pub(super) note: Option<String>,
 }
 
 /// `root` is `/` but in tests.
-pub(super) async fn find(
+pub(super) async fn find_gpus(
     root: &Path,
-    desktop: &Desktop,
+    desktop: &DesktopEnv,
     cx: &ToolContext,
-) -> Result<Found, ToolError> {
-    let mut found = Found { gpus: of_drivers(root), note: None };
-    match of_nvidia(desktop, cx).await {
+) -> Result<GpuSurvey, ToolError> {
+    let mut found = GpuSurvey { gpus: driver_gpus(root), note: None };
+    match nvidia_gpus(desktop, cx).await {
         Ok(gpus) => found.gpus.splice(0..0, gpus).for_each(drop),
         Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
         Err(error) => found.note = Some(format!("gpu: {}", error.message())),
@@ -58,35 +58,35 @@ pub(super) async fn find(
 }
 
 /// None if the program is not installed.
-async fn of_nvidia(desktop: &Desktop, cx: &ToolContext) -> Result<Vec<Gpu>, ToolError> {
-    if desktop.find(PROGRAM).is_none() {
+async fn nvidia_gpus(desktop: &DesktopEnv, cx: &ToolContext) -> Result<Vec<GpuReport>, ToolError> {
+    if desktop.find_program(NVIDIA_PROGRAM).is_none() {
         return Ok(Vec::new());
     }
-    let ended = Program::new(desktop, PROGRAM)?
-        .args([format!("--query-gpu={ASKED}")])
+    let ended = DesktopProgram::new(desktop, NVIDIA_PROGRAM)?
+        .args([format!("--query-gpu={QUERIED_FIELDS}")])
         .args(["--format=csv,noheader,nounits"])
-        .output(MOST)
+        .output(MAX_OUTPUT_BYTES)
         .run(cx)
         .await?;
     // It complains on its output.
-    if !ended.success && ended.complaint.is_empty() {
+    if !ended.success && ended.stderr_line.is_empty() {
         let said = String::from_utf8_lossy(&ended.output);
         let said: String = said.split_whitespace().collect::<Vec<_>>().join(" ");
         let said: String = said.chars().take(300).collect();
-        return Err(ToolError::unavailable(format!("{PROGRAM} failed: {said}")));
+        return Err(ToolError::unavailable(format!("{NVIDIA_PROGRAM} failed: {said}")));
     }
-    let ended = ended.succeeded()?;
-    Ok(String::from_utf8_lossy(&ended.output).lines().filter_map(row).collect())
+    let ended = ended.require_success()?;
+    Ok(String::from_utf8_lossy(&ended.output).lines().filter_map(parse_row).collect())
 }
 
 /// A line of the program's table; what a card does not tell is in brackets.
-fn row(line: &str) -> Option<Gpu> {
+fn parse_row(line: &str) -> Option<GpuReport> {
     // A name may have a comma, the rest has none.
     let mut fields: Vec<&str> = line.rsplitn(6, ',').map(str::trim).collect();
     fields.reverse();
     let [name, driver, total, used, usage, celsius] = fields.try_into().ok()?;
     let bytes = |text: &str| text.parse::<u64>().ok().map(|mib| mib.saturating_mul(1 << 20));
-    Some(Gpu {
+    Some(GpuReport {
         name: name.to_owned(),
         driver: Some(driver).filter(|text| !text.starts_with('[')).map(str::to_owned),
         memory_total: bytes(total),
@@ -97,7 +97,7 @@ fn row(line: &str) -> Option<Gpu> {
 }
 
 /// Cards that are not NVIDIA's. What a driver does not tell is left out.
-fn of_drivers(root: &Path) -> Vec<Gpu> {
+fn driver_gpus(root: &Path) -> Vec<GpuReport> {
     let folder = root.join("sys/class/drm");
     let mut cards: Vec<String> = fs::read_dir(&folder)
         .into_iter()
@@ -124,7 +124,7 @@ fn of_drivers(root: &Path) -> Vec<Gpu> {
         let model = text("product_name").or_else(|| text("device")).unwrap_or_default();
         let driver = fs::read_link(device.join("driver")).ok();
         let driver = driver.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
-        Some(Gpu {
+        Some(GpuReport {
             name: format!("{vendor} {model}").trim().to_owned(),
             driver,
             memory_total: number("mem_info_vram_total"),

@@ -12,16 +12,16 @@ use crate::desktop::tests::desktop;
 /// A stand-in for the program that says what a real one would.
 fn program(script: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let path = folder.path().join(PROGRAM);
+    let path = folder.path().join(NVIDIA_PROGRAM);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     folder
 }
 
-async fn found(root: &Path, programs: &TempDir) -> Found {
+async fn found(root: &Path, programs: &TempDir) -> GpuSurvey {
     let path = format!("{}:/usr/bin:/bin", programs.path().display());
     let cx = ToolContext::bare(root);
-    find(root, &desktop(&[("PATH", &path)]), &cx).await.unwrap()
+    find_gpus(root, &desktop(&[("PATH", &path)]), &cx).await.unwrap()
 }
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn cards_of_nvidia_come_from_their_program() {
         echo 'Tesla, [N/A], 100, [N/A], [Not Supported], 50'";
     let found = found(machine(&[]).path(), &program(script)).await;
     assert!(found.note.is_none());
-    let first = Gpu {
+    let first = GpuReport {
         name: "NVIDIA A100, 80GB".to_owned(),
         driver: Some("535.1".to_owned()),
         memory_total: Some(81_920 << 20),
@@ -39,11 +39,11 @@ async fn cards_of_nvidia_come_from_their_program() {
         usage_percent: Some(37.0),
         celsius: Some(41.0),
     };
-    let second = Gpu {
+    let second = GpuReport {
         name: "Tesla".to_owned(),
         memory_total: Some(100 << 20),
         celsius: Some(50.0),
-        ..Gpu::default()
+        ..GpuReport::default()
     };
     assert_eq!(found.gpus, [first, second]);
 }
@@ -64,7 +64,7 @@ async fn a_program_that_hangs_does_not_hold_up_the_report() {
     let path = format!("{}:/usr/bin:/bin", programs.path().display());
     let mut cx = ToolContext::bare(root.path());
     cx.deadline = Some(Instant::now() + Duration::from_millis(200));
-    let found = find(root.path(), &desktop(&[("PATH", &path)]), &cx).await.unwrap();
+    let found = find_gpus(root.path(), &desktop(&[("PATH", &path)]), &cx).await.unwrap();
     assert!(found.note.unwrap().contains("did not end"));
 }
 
@@ -81,7 +81,7 @@ async fn other_cards_come_from_their_driver() {
     ]);
     symlink("../../drivers/amdgpu", root.path().join("sys/class/drm/card1/device/driver")).unwrap();
     let found = found(root.path(), &TempDir::new().unwrap()).await;
-    let expected = Gpu {
+    let expected = GpuReport {
         name: "AMD Instinct MI300X".to_owned(),
         driver: Some("amdgpu".to_owned()),
         memory_total: Some(1_000),

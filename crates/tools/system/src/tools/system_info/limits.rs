@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 /// Files that name no limit hold a number near the largest one.
-const BOUNDLESS: u64 = 1 << 60;
+const UNLIMITED_THRESHOLD: u64 = 1 << 60;
 /// Groups within groups that are looked at.
-const DEEPEST: usize = 32;
+const MAX_CGROUP_DEPTH: usize = 32;
 
 /// The tightest limits that hold; of what has none nothing is said.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct Limits {
+pub(super) struct CgroupLimits {
     /// Which make: v1 or v2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cgroup: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) memory: Option<Bound>,
+    pub(super) memory: Option<LimitUsage>,
     /// Swap, where it is counted apart.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) swap: Option<Bound>,
+    pub(super) swap: Option<LimitUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) pids: Option<Bound>,
+    pub(super) pids: Option<LimitUsage>,
     /// Processors' worth of time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cpus: Option<f64>,
@@ -33,12 +33,12 @@ pub(super) struct Limits {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Bound {
+pub(super) struct LimitUsage {
     pub(super) limit: u64,
     pub(super) used: u64,
 }
 
-impl Limits {
+impl CgroupLimits {
     /// Those of this process; `root` is `/` but in tests.
     pub(super) fn read(root: &Path) -> Self {
         let Ok(membership) = fs::read_to_string(root.join("proc/self/cgroup")) else {
@@ -47,7 +47,7 @@ impl Limits {
         let mounted = root.join("sys/fs/cgroup");
         if mounted.join("cgroup.controllers").is_file() {
             let path = membership.lines().find_map(|line| line.strip_prefix("0::"));
-            return Self::second(&Group::at(&mounted, path.unwrap_or("/")));
+            return Self::from_v2(&CgroupPath::locate(&mounted, path.unwrap_or("/")));
         }
         let group = |controller: &str| {
             let (names, path) = membership.lines().find_map(|line| {
@@ -56,95 +56,95 @@ impl Limits {
             })?;
             let folder = [controller, names].map(|name| mounted.join(name));
             let folder = folder.into_iter().find(|folder| folder.is_dir())?;
-            Some(Group::at(&folder, path))
+            Some(CgroupPath::locate(&folder, path))
         };
-        Self::first(group)
+        Self::from_v1(group)
     }
 
     /// Whether there is less than the machine has.
-    pub(super) fn bound_anything(&self) -> bool {
+    pub(super) fn is_limited(&self) -> bool {
         self.memory.is_some() || self.pids.is_some() || self.cpus.is_some()
     }
 
-    fn second(group: &Group) -> Self {
+    fn from_v2(group: &CgroupPath) -> Self {
         Self {
             cgroup: Some("v2"),
-            memory: group.bound("memory.max", "memory.current"),
-            swap: group.bound("memory.swap.max", "memory.swap.current"),
-            pids: group.bound("pids.max", "pids.current"),
-            cpus: group.least(|folder| {
-                let text = text(&folder.join("cpu.max"))?;
+            memory: group.tightest_bound("memory.max", "memory.current"),
+            swap: group.tightest_bound("memory.swap.max", "memory.swap.current"),
+            pids: group.tightest_bound("pids.max", "pids.current"),
+            cpus: group.minimum(|folder| {
+                let text = read_trimmed(&folder.join("cpu.max"))?;
                 let (quota, period) = text.split_once(' ')?;
-                share(quota, period)
+                cpu_share(quota, period)
             }),
-            cpuset: group.text("cpuset.cpus.effective"),
+            cpuset: group.first_text("cpuset.cpus.effective"),
         }
     }
 
-    fn first(group: impl Fn(&str) -> Option<Group>) -> Self {
+    fn from_v1(group: impl Fn(&str) -> Option<CgroupPath>) -> Self {
         let memory = group("memory");
         let (cpu, cpuset, pids) = (group("cpu"), group("cpuset"), group("pids"));
         let is_there = [&memory, &cpu, &cpuset, &pids].iter().any(|group| group.is_some());
         Self {
             cgroup: is_there.then_some("v1"),
             memory: memory
-                .and_then(|group| group.bound("memory.limit_in_bytes", "memory.usage_in_bytes")),
+                .and_then(|group| group.tightest_bound("memory.limit_in_bytes", "memory.usage_in_bytes")),
             // It is counted together with memory there.
             swap: None,
-            pids: pids.and_then(|group| group.bound("pids.max", "pids.current")),
+            pids: pids.and_then(|group| group.tightest_bound("pids.max", "pids.current")),
             cpus: cpu.and_then(|group| {
-                group.least(|folder| {
-                    let quota = text(&folder.join("cpu.cfs_quota_us"))?;
-                    share(&quota, &text(&folder.join("cpu.cfs_period_us"))?)
+                group.minimum(|folder| {
+                    let quota = read_trimmed(&folder.join("cpu.cfs_quota_us"))?;
+                    cpu_share(&quota, &read_trimmed(&folder.join("cpu.cfs_period_us"))?)
                 })
             }),
-            cpuset: cpuset.and_then(|group| group.text("cpuset.cpus")),
+            cpuset: cpuset.and_then(|group| group.first_text("cpuset.cpus")),
         }
     }
 }
 
 /// A group and those around it, the innermost first.
 #[derive(Debug)]
-struct Group(Vec<PathBuf>);
+struct CgroupPath(Vec<PathBuf>);
 
-impl Group {
+impl CgroupPath {
     /// In a container the path may be one of the machine around it; then its
     /// own group is what is mounted.
-    fn at(mounted: &Path, path: &str) -> Self {
+    fn locate(mounted: &Path, path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let inner: PathBuf = parts.iter().collect();
         let is_foreign = parts.contains(&"..") || !mounted.join(&inner).is_dir();
-        let depth = if is_foreign { 0 } else { parts.len().min(DEEPEST) };
+        let depth = if is_foreign { 0 } else { parts.len().min(MAX_CGROUP_DEPTH) };
         let folders = (0..=depth)
             .rev()
             .map(|depth| mounted.join(parts.iter().take(depth).collect::<PathBuf>()));
         Self(folders.collect())
     }
 
-    fn bound(&self, limit: &str, used: &str) -> Option<Bound> {
+    fn tightest_bound(&self, limit: &str, used: &str) -> Option<LimitUsage> {
         let bounds = self.0.iter().filter_map(|folder| {
-            let limit: u64 = text(&folder.join(limit))?.parse().ok()?;
-            let used = text(&folder.join(used))?.parse().unwrap_or_default();
-            (limit < BOUNDLESS).then_some(Bound { limit, used })
+            let limit: u64 = read_trimmed(&folder.join(limit))?.parse().ok()?;
+            let used = read_trimmed(&folder.join(used))?.parse().unwrap_or_default();
+            (limit < UNLIMITED_THRESHOLD).then_some(LimitUsage { limit, used })
         });
         bounds.min_by_key(|bound| bound.limit)
     }
 
-    fn least(&self, read: impl Fn(&Path) -> Option<f64>) -> Option<f64> {
+    fn minimum(&self, read: impl Fn(&Path) -> Option<f64>) -> Option<f64> {
         self.0.iter().filter_map(|folder| read(folder)).min_by(f64::total_cmp)
     }
 
-    fn text(&self, name: &str) -> Option<String> {
-        self.0.iter().find_map(|folder| text(&folder.join(name))).filter(|text| !text.is_empty())
+    fn first_text(&self, name: &str) -> Option<String> {
+        self.0.iter().find_map(|folder| read_trimmed(&folder.join(name))).filter(|text| !text.is_empty())
     }
 }
 
-fn text(path: &Path) -> Option<String> {
+fn read_trimmed(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
 /// None if there is no quota, which is written as `max` or a negative number.
-fn share(quota: &str, period: &str) -> Option<f64> {
+fn cpu_share(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     let has_limit = quota > 0.0 && period > 0.0;
     has_limit.then(|| (quota / period * 100.0).round() / 100.0)

@@ -32,15 +32,15 @@ fn the_second_make_within_other_groups() {
         ("sys/fs/cgroup/user/app/pids.current", "3\n"),
         ("sys/fs/cgroup/user/app/cpuset.cpus.effective", "0-1\n"),
     ]);
-    let expected = Limits {
+    let expected = CgroupLimits {
         cgroup: Some("v2"),
-        memory: Some(Bound { limit: 1 << 30, used: 500 }),
-        swap: Some(Bound { limit: 0, used: 0 }),
-        pids: Some(Bound { limit: 64, used: 3 }),
+        memory: Some(LimitUsage { limit: 1 << 30, used: 500 }),
+        swap: Some(LimitUsage { limit: 0, used: 0 }),
+        pids: Some(LimitUsage { limit: 64, used: 3 }),
         cpus: Some(1.5),
         cpuset: Some("0-1".to_owned()),
     };
-    assert_eq!(Limits::read(root.path()), expected);
+    assert_eq!(CgroupLimits::read(root.path()), expected);
 }
 
 #[test]
@@ -57,13 +57,13 @@ fn the_first_make_has_a_tree_for_each_controller() {
         ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
         ("sys/fs/cgroup/pids/pids.max", "max\n"),
     ]);
-    let expected = Limits {
+    let expected = CgroupLimits {
         cgroup: Some("v1"),
-        memory: Some(Bound { limit: 1_000, used: 10 }),
+        memory: Some(LimitUsage { limit: 1_000, used: 10 }),
         cpus: Some(0.5),
-        ..Limits::default()
+        ..CgroupLimits::default()
     };
-    assert_eq!(Limits::read(root.path()), expected);
+    assert_eq!(CgroupLimits::read(root.path()), expected);
 }
 
 #[test]
@@ -75,17 +75,17 @@ fn in_a_container_the_path_may_be_one_of_outside() {
             ("sys/fs/cgroup/memory.max", "4096\n"),
             ("sys/fs/cgroup/memory.current", "12\n"),
         ]);
-        let limits = Limits::read(root.path());
-        assert_eq!(limits.memory, Some(Bound { limit: 4_096, used: 12 }), "{path}");
+        let limits = CgroupLimits::read(root.path());
+        assert_eq!(limits.memory, Some(LimitUsage { limit: 4_096, used: 12 }), "{path}");
     }
 }
 
 #[test]
 fn nothing_is_made_up() {
-    assert_eq!(Limits::read(machine(&[]).path()), Limits::default());
+    assert_eq!(CgroupLimits::read(machine(&[]).path()), CgroupLimits::default());
     let odd = machine(&[
         ("proc/self/cgroup", "nonsense\n:::\n1:memory\n"),
         ("sys/fs/cgroup/memory/memory.limit_in_bytes", "lots\n"),
     ]);
-    assert_eq!(Limits::read(odd.path()), Limits::default());
+    assert_eq!(CgroupLimits::read(odd.path()), CgroupLimits::default());
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 /// The most sensors in a report.
-const MOST: usize = 64;
+const MAX_SENSORS: usize = 64;
 
 /// What makers of virtual machines write into their firmware.
-const FIRMWARE: &[(&str, &str)] = &[
+const FIRMWARE_VENDORS: &[(&str, &str)] = &[
     ("kvm", "kvm"),
     ("openstack", "kvm"),
     ("amazon ec2", "amazon"),
@@ -32,7 +32,7 @@ const FIRMWARE: &[(&str, &str)] = &[
 ];
 
 /// Words in the path of the first process's group.
-const GROUPS: &[(&str, &str)] = &[
+const CGROUP_RUNTIMES: &[(&str, &str)] = &[
     ("kubepods", "kubernetes"),
     ("libpod", "podman"),
     ("docker", "docker"),
@@ -56,19 +56,19 @@ pub(super) struct Virtualization {
 impl Virtualization {
     /// `root` is `/` but in tests.
     pub(super) fn read(root: &Path) -> Option<Self> {
-        let wsl = wsl(root);
-        let vm = if wsl.is_some() { None } else { vm(root) };
-        let found = Self { vm, container: container(root), wsl };
+        let wsl = detect_wsl(root);
+        let vm = if wsl.is_some() { None } else { detect_vm(root) };
+        let found = Self { vm, container: detect_container(root), wsl };
         (found != Self::default()).then_some(found)
     }
 }
 
-fn text(path: PathBuf) -> Option<String> {
+fn read_trimmed(path: PathBuf) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-fn wsl(root: &Path) -> Option<u8> {
-    let release = text(root.join("proc/sys/kernel/osrelease"))?.to_lowercase();
+fn detect_wsl(root: &Path) -> Option<u8> {
+    let release = read_trimmed(root.join("proc/sys/kernel/osrelease"))?.to_lowercase();
     match (release.contains("microsoft"), release.contains("wsl2")) {
         (true, true) => Some(2),
         (true, false) => Some(if release.starts_with("4.4.") { 1 } else { 2 }),
@@ -76,40 +76,40 @@ fn wsl(root: &Path) -> Option<u8> {
     }
 }
 
-fn vm(root: &Path) -> Option<String> {
+fn detect_vm(root: &Path) -> Option<String> {
     let firmware = root.join("sys/class/dmi/id");
     let parts = ["product_name", "sys_vendor", "board_vendor", "bios_vendor"];
-    for part in parts.iter().filter_map(|part| text(firmware.join(part))) {
+    for part in parts.iter().filter_map(|part| read_trimmed(firmware.join(part))) {
         let part = part.to_lowercase();
         // A laptop of that maker is none.
         let is_laptop = part == "google";
-        if let Some((_, name)) = FIRMWARE.iter().find(|(word, _)| part.contains(word))
-            && (!is_laptop || has_flag(root))
+        if let Some((_, name)) = FIRMWARE_VENDORS.iter().find(|(word, _)| part.contains(word))
+            && (!is_laptop || has_hypervisor_flag(root))
         {
             return Some((*name).to_owned());
         }
     }
-    if let Some(kind) = text(root.join("sys/hypervisor/type")).filter(|kind| !kind.is_empty()) {
+    if let Some(kind) = read_trimmed(root.join("sys/hypervisor/type")).filter(|kind| !kind.is_empty()) {
         return Some(kind);
     }
     let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
-    let clocks = text(root.join(clocks)).unwrap_or_default();
+    let clocks = read_trimmed(root.join(clocks)).unwrap_or_default();
     for (clock, name) in [("kvm", "kvm"), ("hyperv", "hyper-v"), ("xen", "xen")] {
         if clocks.contains(clock) {
             return Some(name.to_owned());
         }
     }
-    has_flag(root).then(|| "unknown".to_owned())
+    has_hypervisor_flag(root).then(|| "unknown".to_owned())
 }
 
 /// Whether the processor says that something is below it.
-fn has_flag(root: &Path) -> bool {
-    let processors = text(root.join("proc/cpuinfo")).unwrap_or_default();
+fn has_hypervisor_flag(root: &Path) -> bool {
+    let processors = read_trimmed(root.join("proc/cpuinfo")).unwrap_or_default();
     let mut flags = processors.lines().filter(|line| line.starts_with("flags"));
     flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-fn container(root: &Path) -> Option<String> {
+fn detect_container(root: &Path) -> Option<String> {
     let named = |name: &str| Some(name.to_owned());
     if root.join("var/run/secrets/kubernetes.io").is_dir() {
         return named("kubernetes");
@@ -122,21 +122,21 @@ fn container(root: &Path) -> Option<String> {
             return named(&String::from_utf8_lossy(kind).chars().take(40).collect::<String>());
         }
     }
-    if let Some(kind) = text(root.join("run/systemd/container")).filter(|kind| !kind.is_empty()) {
+    if let Some(kind) = read_trimmed(root.join("run/systemd/container")).filter(|kind| !kind.is_empty()) {
         return named(&kind);
     }
     if root.join("run/.containerenv").is_file() {
         return named("podman");
     }
-    let groups = text(root.join("proc/1/cgroup")).unwrap_or_default();
-    if let Some((_, name)) = GROUPS.iter().find(|(word, _)| groups.contains(word)) {
+    let groups = read_trimmed(root.join("proc/1/cgroup")).unwrap_or_default();
+    if let Some((_, name)) = CGROUP_RUNTIMES.iter().find(|(word, _)| groups.contains(word)) {
         return named(name);
     }
     root.join(".dockerenv").is_file().then(|| "docker".to_owned())
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Sensor {
+pub(super) struct TemperatureSensor {
     name: String,
     celsius: f64,
     /// Where the hardware protects itself.
@@ -145,46 +145,46 @@ pub(super) struct Sensor {
 }
 
 /// What the sensors say, the warmest first.
-pub(super) fn temperatures(root: &Path) -> Vec<Sensor> {
-    let mut sensors: Vec<Sensor> =
-        folders(&root.join("sys/class/hwmon")).iter().flat_map(|chip| of_chip(chip)).collect();
+pub(super) fn temperatures(root: &Path) -> Vec<TemperatureSensor> {
+    let mut sensors: Vec<TemperatureSensor> =
+        sorted_entries(&root.join("sys/class/hwmon")).iter().flat_map(|chip| chip_sensors(chip)).collect();
     if sensors.is_empty() {
         // The same, in the words of the firmware; often one of many.
         sensors =
-            folders(&root.join("sys/class/thermal")).iter().filter_map(|it| zone(it)).collect();
+            sorted_entries(&root.join("sys/class/thermal")).iter().filter_map(|it| thermal_zone(it)).collect();
     }
     sensors.sort_by(|a, b| b.celsius.total_cmp(&a.celsius).then_with(|| a.name.cmp(&b.name)));
-    sensors.truncate(MOST);
+    sensors.truncate(MAX_SENSORS);
     sensors
 }
 
-fn folders(path: &Path) -> Vec<PathBuf> {
+fn sorted_entries(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     found.sort();
     found
 }
 
-fn of_chip(chip: &Path) -> Vec<Sensor> {
-    let name = text(chip.join("name")).unwrap_or_default();
+fn chip_sensors(chip: &Path) -> Vec<TemperatureSensor> {
+    let name = read_trimmed(chip.join("name")).unwrap_or_default();
     let sensor = |file: PathBuf| {
         let input = file.file_name()?.to_str()?.strip_suffix("_input")?.to_owned();
         let number = input.strip_prefix("temp")?;
-        let label = text(chip.join(format!("{input}_label"))).unwrap_or_else(|| number.to_owned());
-        let critical = degrees(chip.join(format!("{input}_crit"))).filter(|crit| *crit > 0.0);
-        Some(Sensor { name: format!("{name} {label}"), celsius: degrees(file)?, critical })
+        let label = read_trimmed(chip.join(format!("{input}_label"))).unwrap_or_else(|| number.to_owned());
+        let critical = read_celsius(chip.join(format!("{input}_crit"))).filter(|crit| *crit > 0.0);
+        Some(TemperatureSensor { name: format!("{name} {label}"), celsius: read_celsius(file)?, critical })
     };
-    folders(chip).into_iter().filter_map(sensor).collect()
+    sorted_entries(chip).into_iter().filter_map(sensor).collect()
 }
 
-fn zone(folder: &Path) -> Option<Sensor> {
-    let celsius = degrees(folder.join("temp"))?;
-    Some(Sensor { name: text(folder.join("type"))?, celsius, critical: None })
+fn thermal_zone(folder: &Path) -> Option<TemperatureSensor> {
+    let celsius = read_celsius(folder.join("temp"))?;
+    Some(TemperatureSensor { name: read_trimmed(folder.join("type"))?, celsius, critical: None })
 }
 
 /// The kernel counts in thousandths; what cannot be is a sensor that is off.
-fn degrees(path: PathBuf) -> Option<f64> {
-    let thousandths: f64 = text(path)?.parse().ok()?;
+fn read_celsius(path: PathBuf) -> Option<f64> {
+    let thousandths: f64 = read_trimmed(path)?.parse().ok()?;
     let celsius = (thousandths / 100.0).round() / 10.0;
     (-100.0..=250.0).contains(&celsius).then_some(celsius)
 }

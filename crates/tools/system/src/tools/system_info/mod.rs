@@ -16,30 +16,30 @@ use serde::{Deserialize, Serialize};
 use sysinfo::System;
 
 use crate::blocking::blocking;
-use crate::desktop::Desktop;
-use gpu::Gpu;
-use limits::Limits;
-use machine::Sensor;
-use sections::{Cpu, Disk, Interface, Memory, Os, Processes};
+use crate::desktop::DesktopEnv;
+use gpu::GpuReport;
+use limits::CgroupLimits;
+use machine::TemperatureSensor;
+use sections::{CpuReport, DiskReport, InterfaceReport, MemoryReport, OsReport, ProcessesReport};
 
 #[derive(Debug, Default)]
 pub(crate) struct SystemInfo {
     /// Where programs are found that know more.
-    desktop: Desktop,
+    desktop: DesktopEnv,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Default: os, cpu, memory, disk. limits are those of the container.
-    sections: Option<Vec<Section>>,
+    sections: Option<Vec<InfoSection>>,
     /// How many processes to list.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: usize,
     /// Which processes come first.
     #[serde(default)]
-    sort_by: SortBy,
+    sort_by: ProcessSort,
 }
 
 fn default_limit() -> usize {
@@ -48,7 +48,7 @@ fn default_limit() -> usize {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Section {
+enum InfoSection {
     Os,
     Cpu,
     Memory,
@@ -63,7 +63,7 @@ enum Section {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum SortBy {
+pub(crate) enum ProcessSort {
     #[default]
     Cpu,
     Memory,
@@ -71,7 +71,7 @@ pub(crate) enum SortBy {
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct InfoRequest {
     os: bool,
     cpu: bool,
     memory: bool,
@@ -82,56 +82,56 @@ struct Wanted {
     temperature: bool,
     gpu: bool,
     limit: usize,
-    sort_by: SortBy,
+    sort_by: ProcessSort,
 }
 
-impl Wanted {
-    fn of(args: &Args) -> Self {
-        let usual = [Section::Os, Section::Cpu, Section::Memory, Section::Disk];
+impl InfoRequest {
+    fn from_args(args: &Args) -> Self {
+        let usual = [InfoSection::Os, InfoSection::Cpu, InfoSection::Memory, InfoSection::Disk];
         let named = args.sections.as_deref().filter(|named| !named.is_empty());
         let named = named.unwrap_or(&usual);
-        let has = |section| named.contains(&section) || named.contains(&Section::All);
+        let has = |section| named.contains(&section) || named.contains(&InfoSection::All);
         Self {
-            os: has(Section::Os),
-            cpu: has(Section::Cpu),
-            memory: has(Section::Memory),
-            disk: has(Section::Disk),
-            network: has(Section::Network),
-            processes: has(Section::Processes),
-            limits: has(Section::Limits),
-            temperature: has(Section::Temperature),
-            gpu: has(Section::Gpu),
+            os: has(InfoSection::Os),
+            cpu: has(InfoSection::Cpu),
+            memory: has(InfoSection::Memory),
+            disk: has(InfoSection::Disk),
+            network: has(InfoSection::Network),
+            processes: has(InfoSection::Processes),
+            limits: has(InfoSection::Limits),
+            temperature: has(InfoSection::Temperature),
+            gpu: has(InfoSection::Gpu),
             limit: args.limit.clamp(1, 100),
             sort_by: args.sort_by,
         }
     }
 
     /// Usage is what happened between two looks.
-    fn needs_two_looks(self) -> bool {
+    fn needs_two_samples(self) -> bool {
         self.cpu || self.processes
     }
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct SystemReport {
     #[serde(skip_serializing_if = "Option::is_none")]
-    os: Option<Os>,
+    os: Option<OsReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cpu: Option<Cpu>,
+    cpu: Option<CpuReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory: Option<Memory>,
+    memory: Option<MemoryReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    disk: Option<Vec<Disk>>,
+    disk: Option<Vec<DiskReport>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    network: Option<Vec<Interface>>,
+    network: Option<Vec<InterfaceReport>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    processes: Option<Processes>,
+    processes: Option<ProcessesReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    limits: Option<Limits>,
+    limits: Option<CgroupLimits>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<Vec<Sensor>>,
+    temperature: Option<Vec<TemperatureSensor>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gpu: Option<Vec<Gpu>>,
+    gpu: Option<Vec<GpuReport>>,
     /// Why a section says nothing, and what is to be known besides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
@@ -139,7 +139,7 @@ pub(crate) struct Report {
 
 impl Tool for SystemInfo {
     type Args = Args;
-    type Output = Report;
+    type Output = SystemReport;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("system_info", "system")
@@ -185,26 +185,26 @@ impl Tool for SystemInfo {
         vec![Effect::any(Scope::SYSTEM_READ)]
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Report, ToolError> {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<SystemReport, ToolError> {
         cx.check_grant(&Scope::SYSTEM_READ, &Resource::Any)?;
-        let wanted = Wanted::of(&args);
+        let wanted = InfoRequest::from_args(&args);
         let gpus = if wanted.gpu {
-            gpu::find(root(), &self.desktop, cx).await?
+            gpu::find_gpus(root(), &self.desktop, cx).await?
         } else {
-            gpu::Found::default()
+            gpu::GpuSurvey::default()
         };
         let mut system = blocking(cx, move || {
-            let mut system = System::new().map_err(unknown_machine)?;
-            look(&mut system, wanted);
+            let mut system = System::new().map_err(unsupported_system)?;
+            sample_usage(&mut system, wanted);
             Ok::<System, ToolError>(system)
         })
         .await??;
-        if wanted.needs_two_looks() {
+        if wanted.needs_two_samples() {
             cx.run_until_cancelled(tokio::time::sleep(sysinfo::MINIMUM_CPU_UPDATE_INTERVAL)).await?;
         }
         let mut report = blocking(cx, move || {
-            if wanted.needs_two_looks() {
-                look(&mut system, wanted);
+            if wanted.needs_two_samples() {
+                sample_usage(&mut system, wanted);
             }
             report(&mut system, wanted)
         })
@@ -226,12 +226,12 @@ fn root() -> &'static Path {
     Path::new("/")
 }
 
-fn unknown_machine(why: sysinfo::Error) -> ToolError {
+fn unsupported_system(why: sysinfo::Error) -> ToolError {
     ToolError::unavailable(format!("This system cannot be asked about itself: {why}"))
 }
 
 /// Takes a sample of whatever is measured by its change.
-fn look(system: &mut System, wanted: Wanted) {
+fn sample_usage(system: &mut System, wanted: InfoRequest) {
     if wanted.cpu {
         sections::sample_cpu(system);
     }
@@ -240,11 +240,11 @@ fn look(system: &mut System, wanted: Wanted) {
     }
 }
 
-fn report(system: &mut System, wanted: Wanted) -> Result<Report, ToolError> {
+fn report(system: &mut System, wanted: InfoRequest) -> Result<SystemReport, ToolError> {
     if wanted.memory || wanted.processes {
         system.refresh_memory();
     }
-    let limits = Limits::read(root());
+    let limits = CgroupLimits::read(root());
     let temperature = wanted.temperature.then(|| machine::temperatures(root()));
     let mut notes = Vec::new();
     if temperature.as_ref().is_some_and(Vec::is_empty) {
@@ -256,16 +256,16 @@ fn report(system: &mut System, wanted: Wanted) -> Result<Report, ToolError> {
     }
     if wanted.limits && limits.cgroup.is_none() {
         notes.push("limits: this system has no control groups".to_owned());
-    } else if wanted.limits && !limits.bound_anything() {
+    } else if wanted.limits && !limits.is_limited() {
         notes.push("limits: none on memory, processor time or processes".to_owned());
     }
-    Ok(Report {
-        os: wanted.os.then(|| Os::read(root())),
-        cpu: wanted.cpu.then(|| Cpu::read(system, &limits)),
-        memory: wanted.memory.then(|| Memory::read(system, &limits)),
-        disk: wanted.disk.then(sections::disks).transpose().map_err(unknown_machine)?,
-        network: wanted.network.then(sections::interfaces).transpose().map_err(unknown_machine)?,
-        processes: wanted.processes.then(|| Processes::read(system, wanted.limit, wanted.sort_by)),
+    Ok(SystemReport {
+        os: wanted.os.then(|| OsReport::read(root())),
+        cpu: wanted.cpu.then(|| CpuReport::read(system, &limits)),
+        memory: wanted.memory.then(|| MemoryReport::read(system, &limits)),
+        disk: wanted.disk.then(sections::disks).transpose().map_err(unsupported_system)?,
+        network: wanted.network.then(sections::interfaces).transpose().map_err(unsupported_system)?,
+        processes: wanted.processes.then(|| ProcessesReport::read(system, wanted.limit, wanted.sort_by)),
         limits: wanted.limits.then_some(limits),
         temperature,
         gpu: None,

@@ -11,16 +11,16 @@ use sysinfo::{
     ProcessesToUpdate, System, UpdateKind,
 };
 
-use super::SortBy;
+use super::ProcessSort;
 use super::command;
-use super::limits::Limits;
+use super::limits::CgroupLimits;
 use super::machine::Virtualization;
 
 /// The most disks or interfaces in a report.
-const MOST: usize = 32;
+const MAX_ROWS: usize = 32;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Os {
+pub(super) struct OsReport {
     name: Option<String>,
     version: Option<String>,
     kernel: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct Os {
     virtualization: Option<Virtualization>,
 }
 
-impl Os {
+impl OsReport {
     pub(super) fn read(root: &Path) -> Self {
         Self {
             name: System::name().ok(),
@@ -47,7 +47,7 @@ impl Os {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Cpu {
+pub(super) struct CpuReport {
     model: Option<String>,
     logical_cores: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,8 +67,8 @@ pub(super) fn sample_cpu(system: &mut System) {
     system.refresh_cpu_specifics(CpuRefreshKind::everything());
 }
 
-impl Cpu {
-    pub(super) fn read(system: &System, limits: &Limits) -> Self {
+impl CpuReport {
+    pub(super) fn read(system: &System, limits: &CgroupLimits) -> Self {
         let first = system.cpus().first();
         Self {
             model: first.map(|cpu| cpu.brand().trim().to_owned()).filter(|brand| !brand.is_empty()),
@@ -76,7 +76,7 @@ impl Cpu {
             physical_cores: System::physical_core_count().ok(),
             frequency_mhz: first.map(sysinfo::Cpu::frequency).filter(|&mhz| mhz > 0),
             limit: limits.cpus,
-            usage_percent: tenths(f64::from(system.global_cpu_usage())),
+            usage_percent: round_to_tenth(f64::from(system.global_cpu_usage())),
             load_average: System::load_average()
                 .ok()
                 .map(|load| [load.one, load.five, load.fifteen]),
@@ -85,7 +85,7 @@ impl Cpu {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Memory {
+pub(super) struct MemoryReport {
     total: u64,
     used: u64,
     available: u64,
@@ -94,21 +94,21 @@ pub(super) struct Memory {
     swap_used: u64,
     /// What the container may use, where that is less than the machine has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cgroup: Option<Cgroup>,
+    cgroup: Option<CgroupMemory>,
 }
 
 #[derive(Debug, Serialize)]
-struct Cgroup {
+struct CgroupMemory {
     limit: u64,
     used: u64,
     used_percent: f64,
 }
 
-impl Memory {
-    pub(super) fn read(system: &System, limits: &Limits) -> Self {
+impl MemoryReport {
+    pub(super) fn read(system: &System, limits: &CgroupLimits) -> Self {
         let (total, used) = (system.total_memory(), system.used_memory());
         let limited = limits.memory.filter(|bound| (1..total).contains(&bound.limit));
-        let cgroup = limited.map(|bound| Cgroup {
+        let cgroup = limited.map(|bound| CgroupMemory {
             limit: bound.limit,
             used: bound.used,
             used_percent: percent(bound.used, bound.limit),
@@ -126,7 +126,7 @@ impl Memory {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Disk {
+pub(super) struct DiskReport {
     mount: String,
     file_system: String,
     total: u64,
@@ -136,10 +136,10 @@ pub(super) struct Disk {
 
 /// The disks by mount point. One that is mounted in many places, as in a
 /// container, is shown at the shortest of them.
-pub(super) fn disks() -> Result<Vec<Disk>, sysinfo::Error> {
+pub(super) fn disks() -> Result<Vec<DiskReport>, sysinfo::Error> {
     let kind = DiskRefreshKind::nothing().with_storage();
     let mounted = Disks::new_with_refreshed_list_specifics(kind)?;
-    let mut by_device: HashMap<(OsString, u64), Disk> = HashMap::new();
+    let mut by_device: HashMap<(OsString, u64), DiskReport> = HashMap::new();
     for disk in mounted.iter().filter(|disk| disk.total_space() > 0) {
         let (total, available) = (disk.total_space(), disk.available_space());
         let mount = disk.mount_point().to_string_lossy().into_owned();
@@ -157,16 +157,16 @@ pub(super) fn disks() -> Result<Vec<Disk>, sysinfo::Error> {
             Ok(room) => percent(room.total.saturating_sub(room.free), room.total),
             Err(_) => percent(total.saturating_sub(available), total),
         };
-        by_device.insert(place, Disk { mount, file_system, total, available, used_percent });
+        by_device.insert(place, DiskReport { mount, file_system, total, available, used_percent });
     }
-    let mut disks: Vec<Disk> = by_device.into_values().collect();
+    let mut disks: Vec<DiskReport> = by_device.into_values().collect();
     disks.sort_by(|a, b| a.mount.cmp(&b.mount));
-    disks.truncate(MOST);
+    disks.truncate(MAX_ROWS);
     Ok(disks)
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Interface {
+pub(super) struct InterfaceReport {
     name: String,
     addresses: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,16 +176,16 @@ pub(super) struct Interface {
     transmitted: u64,
 }
 
-pub(super) fn interfaces() -> Result<Vec<Interface>, sysinfo::Error> {
+pub(super) fn interfaces() -> Result<Vec<InterfaceReport>, sysinfo::Error> {
     let networks = Networks::new_with_refreshed_list()?;
-    let mut interfaces: Vec<Interface> = networks
+    let mut interfaces: Vec<InterfaceReport> = networks
         .iter()
         .map(|(name, data)| {
             let mac = data.mac_address();
             let mut addresses: Vec<String> =
                 data.ip_networks().iter().map(ToString::to_string).collect();
             addresses.sort();
-            Interface {
+            InterfaceReport {
                 name: name.to_string_lossy().into_owned(),
                 addresses,
                 mac: (!mac.is_unspecified()).then(|| mac.to_string()),
@@ -195,19 +195,19 @@ pub(super) fn interfaces() -> Result<Vec<Interface>, sysinfo::Error> {
         })
         .collect();
     interfaces.sort_by(|a, b| a.name.cmp(&b.name));
-    interfaces.truncate(MOST);
+    interfaces.truncate(MAX_ROWS);
     Ok(interfaces)
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Processes {
+pub(super) struct ProcessesReport {
     total: usize,
-    sorted_by: SortBy,
-    top: Vec<Row>,
+    sorted_by: ProcessSort,
+    top: Vec<ProcessUsage>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct ProcessUsage {
     pid: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<u32>,
@@ -234,35 +234,35 @@ pub(super) fn sample_processes(system: &mut System) {
     system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
 }
 
-impl Processes {
-    pub(super) fn read(system: &System, limit: usize, sorted_by: SortBy) -> Self {
+impl ProcessesReport {
+    pub(super) fn read(system: &System, limit: usize, sorted_by: ProcessSort) -> Self {
         let mut processes: Vec<&Process> =
             system.processes().values().filter(|process| process.thread_kind().is_none()).collect();
         processes.sort_by(|a, b| {
             let by_cpu = b.cpu_usage().total_cmp(&a.cpu_usage());
             let by_memory = b.memory().cmp(&a.memory());
             let order = match sorted_by {
-                SortBy::Cpu => by_cpu.then(by_memory),
-                SortBy::Memory => by_memory.then(by_cpu),
+                ProcessSort::Cpu => by_cpu.then(by_memory),
+                ProcessSort::Memory => by_memory.then(by_cpu),
             };
             order.then_with(|| a.pid().cmp(&b.pid()))
         });
         let whole = system.total_memory();
-        let top = processes.iter().take(limit).map(|process| Row::new(process, whole)).collect();
+        let top = processes.iter().take(limit).map(|process| ProcessUsage::new(process, whole)).collect();
         Self { total: processes.len(), sorted_by, top }
     }
 }
 
-impl Row {
+impl ProcessUsage {
     fn new(process: &Process, whole: u64) -> Self {
         Self {
             pid: process.pid().as_u32(),
             parent: process.parent().map(sysinfo::Pid::as_u32),
             name: process.name().to_string_lossy().into_owned(),
-            command: command::shown(process.cmd()),
+            command: command::redacted_command(process.cmd()),
             user_id: process.user_id().map(|id| id.to_string()),
             status: process.status().to_string().to_lowercase(),
-            cpu_percent: tenths(f64::from(process.cpu_usage())),
+            cpu_percent: round_to_tenth(f64::from(process.cpu_usage())),
             memory: process.memory(),
             memory_percent: percent(process.memory(), whole),
             run_seconds: process.run_time(),
@@ -272,9 +272,9 @@ impl Row {
 
 #[allow(clippy::cast_precision_loss, reason = "a tenth of a percent needs no more")]
 fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { tenths(part as f64 * 100.0 / whole as f64) }
+    if whole == 0 { 0.0 } else { round_to_tenth(part as f64 * 100.0 / whole as f64) }
 }
 
-fn tenths(value: f64) -> f64 {
+fn round_to_tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

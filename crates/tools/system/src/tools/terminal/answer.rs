@@ -8,8 +8,8 @@ use hermes_exec::{ProcessExit, Job, ListeningPort, SandboxStop};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::meaning;
-use crate::remark;
+use super::exit_meaning;
+use crate::notes;
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
@@ -79,7 +79,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// What is known of a job by now, with so many bytes of each output.
-    pub(super) fn of(job: &Job, separate: bool, folder: &Path, shown: usize) -> Self {
+    pub(super) fn from_job(job: &Job, separate: bool, folder: &Path, shown: usize) -> Self {
         let mut log = job.log();
         let summary = log.summary(shown);
         let apart = |source| separate.then(|| log.stream_summary(source, shown).text);
@@ -124,7 +124,7 @@ impl Output {
         for remark in job.remarks() {
             output.add_note(remark);
         }
-        output.add_end(job);
+        output.add_exit(job);
         let written = [Some(&output.output), output.stderr.as_ref(), output.screen.as_ref()];
         let written: Vec<&str> = written.into_iter().flatten().map(String::as_str).collect();
         output.ports = job.ports();
@@ -132,14 +132,14 @@ impl Output {
         output
     }
 
-    fn add_end(&mut self, job: &Job) {
+    fn add_exit(&mut self, job: &Job) {
         let Some(ended) = job.ended() else { return };
         self.exit_code = Some(ended.exit.code());
         self.duration_ms = u64::try_from(ended.elapsed.as_millis()).ok();
-        let meaning = meaning::of(&job.command, ended.exit, &self.output);
+        let meaning = exit_meaning::explain_exit(&job.command, ended.exit, &self.output);
         self.is_answer = meaning.as_ref().is_some_and(|meaning| meaning.is_answer);
         self.exit_code_meaning = meaning.map(|meaning| meaning.text.to_owned());
-        if let Some(signal) = signal(job, ended.exit, &self.output) {
+        if let Some(signal) = ending_signal(job, ended.exit, &self.output) {
             self.error = Some(format!("It was ended by signal {signal}"));
         }
         if let Some(trouble) = job.exit_error() {
@@ -166,7 +166,7 @@ impl Output {
     }
 
     /// Whether it did not even come to its folder, elsewhere.
-    pub(super) fn is_astray(&self, folder: &Path, job: &Job) -> bool {
+    pub(super) fn is_missing_directory(&self, folder: &Path, job: &Job) -> bool {
         self.exit_code == Some(126)
             && job.report().is_none()
             && self.output.contains("cd")
@@ -175,11 +175,11 @@ impl Output {
 
     /// Says something besides.
     pub(super) fn add_note(&mut self, text: impl AsRef<str>) {
-        remark::join(self.note.get_or_insert_default(), text.as_ref());
+        notes::append_sentence(self.note.get_or_insert_default(), text.as_ref());
     }
 
     /// All that the command has written.
-    pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+    pub(super) fn output_texts(&mut self) -> impl Iterator<Item = &mut String> {
         std::iter::once(&mut self.output)
             .chain(&mut self.screen)
             .chain(&mut self.stdout)
@@ -189,20 +189,20 @@ impl Output {
 
 /// The signal that has ended it. Elsewhere it is seen as the code that a shell
 /// makes of it; one that came to its own end has reported.
-fn signal(job: &Job, exit: ProcessExit, output: &str) -> Option<i32> {
+fn ending_signal(job: &Job, exit: ProcessExit, output: &str) -> Option<i32> {
     let signal = match exit {
         ProcessExit::Signal(signal) => return Some(signal),
         ProcessExit::Code(code @ 129..=159) => code - 128,
         ProcessExit::Code(_) => return None,
     };
     let is_alone = job.pid.is_none() && job.report().is_none();
-    (is_alone || is_said(signal, output)).then_some(signal)
+    (is_alone || is_reported_by_bash(signal, output)).then_some(signal)
 }
 
 /// Whether bash has said of the last program that this signal has ended it, as in
 /// `bash: line 1: 123 Segmentation fault`. By its code alone, it may have ended like
 /// that by itself.
-fn is_said(signal: i32, output: &str) -> bool {
+fn is_reported_by_bash(signal: i32, output: &str) -> bool {
     let words = match signal {
         4 => "Illegal instruction",
         6 => "Aborted",

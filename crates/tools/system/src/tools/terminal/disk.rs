@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 use hermes_exec::DiskSpace;
 
 /// It is said once in so long.
-const BETWEEN: Duration = Duration::from_secs(10 * 60);
+const WARNING_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
 /// When it was said last.
 #[derive(Debug, Default)]
-pub(super) struct Warned(Mutex<Option<Instant>>);
+pub(super) struct DiskWarning(Mutex<Option<Instant>>);
 
-impl Warned {
+impl DiskWarning {
     /// What is to be said of the disks that hold these folders.
-    pub(super) fn about(&self, folders: &[&Path]) -> Option<String> {
-        self.about_rooms(folders.iter().filter_map(|folder| {
+    pub(super) fn warning_for(&self, folders: &[&Path]) -> Option<String> {
+        self.warning_for_rooms(folders.iter().filter_map(|folder| {
             let there = folder.ancestors().find(|folder| folder.exists())?;
             Some((*folder, DiskSpace::for_path(there).ok()?))
         }))
     }
 
-    fn about_rooms<'a>(&self, mut rooms: impl Iterator<Item = (&'a Path, DiskSpace)>) -> Option<String> {
+    fn warning_for_rooms<'a>(&self, mut rooms: impl Iterator<Item = (&'a Path, DiskSpace)>) -> Option<String> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_some_and(|last| last.elapsed() < BETWEEN) {
+        if last.is_some_and(|last| last.elapsed() < WARNING_INTERVAL) {
             return None;
         }
         let (folder, room) = rooms.find(|(_, room)| room.is_nearly_full())?;
@@ -44,12 +44,12 @@ mod tests {
 
     #[test]
     fn it_is_said_once() {
-        let warned = Warned::default();
+        let warned = DiskWarning::default();
         let at = Path::new("/work");
         let room = |free: u64| [(at, DiskSpace { free: free << 30, total: 100 << 30 })].into_iter();
-        assert_eq!(warned.about_rooms(room(50)), None);
-        let said = warned.about_rooms(room(2)).unwrap();
+        assert_eq!(warned.warning_for_rooms(room(50)), None);
+        let said = warned.warning_for_rooms(room(2)).unwrap();
         assert_eq!(said, "The disk of /work is 98 % full, 2048 MB are left.");
-        assert_eq!(warned.about_rooms(room(2)), None, "once is enough");
+        assert_eq!(warned.warning_for_rooms(room(2)), None, "once is enough");
     }
 }

@@ -14,29 +14,29 @@ use hermes_exec::{StdinSource, JobRegistry, CommandSpec, StdioMode as Streams, T
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::shell::{self, How, Prepared};
-use crate::typed;
+use crate::shell::{self, ShellRunOptions, PreparedCommand};
+use crate::typed_input;
 
 mod answer;
 mod call;
 mod disk;
 mod editor;
-mod meaning;
+mod exit_meaning;
 mod scan;
 mod sudo;
 
 use answer::Output;
-use call::Call;
+use call::TerminalCall;
 
 /// The longest that settings can ask for; the tool keeps to its own limits.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
     /// Whose jobs end with the program.
     jobs: OnceLock<Arc<JobRegistry>>,
-    sudo: sudo::Sudo,
-    warned: disk::Warned,
+    sudo: sudo::SudoPasswords,
+    disk_warning: disk::DiskWarning,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -105,7 +105,7 @@ impl Tool for Terminal {
             .parameter_alias("cwd", "workdir")
             .parameter_alias("input", "stdin")
             .destructive()
-            .timeout(LONGEST)
+            .timeout(MAX_TIMEOUT)
             .keyword("execute")
             .keyword("command")
             .keyword("process")
@@ -132,7 +132,7 @@ impl Tool for Terminal {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         cx.check_grant(&Scope::TERMINAL_EXECUTE, &resource(&args, &cx.working_dir))?;
         let output = self.run_once(args.clone(), cx).await?;
-        let Some(wider) = widened(&output, cx).await else { return Ok(output) };
+        let Some(wider) = widened_context(&output, cx).await else { return Ok(output) };
         let mut again = self.run_once(Args { reset: false, ..args }, &wider).await?;
         again.add_note("It ran a second time, with what the user allowed after the first.");
         Ok(again)
@@ -147,33 +147,33 @@ impl Tool for Terminal {
 
 impl Terminal {
     async fn run_once(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let fresh = if args.reset { Some(reset(&args, cx)?) } else { None };
+        let fresh = if args.reset { Some(reset_shell(&args, cx)?) } else { None };
         if args.command.trim().is_empty() {
-            return empty(fresh.as_deref());
+            return empty_command_answer(fresh.as_deref());
         }
         let jobs = JobRegistry::from_context(cx);
         let _ = self.jobs.set(Arc::clone(&jobs));
         let directory = match &args.workdir {
-            Some(folder) => there(cx.working_dir.resolve(folder), &jobs)?,
+            Some(folder) => existing_workdir(cx.working_dir.resolve(folder), &jobs)?,
             None => {
-                shell::stand(&jobs, cx)?;
+                shell::require_cwd(&jobs, cx)?;
                 cx.working_dir.cwd().to_path_buf()
             }
         };
-        let how = How { directory: directory.clone(), input: input(&args), output: streams(&args) };
-        let raised = self.sudo.raise(&args.command, &jobs, cx)?;
+        let how = ShellRunOptions { directory: directory.clone(), input: input(&args), output: streams(&args) };
+        let raised = self.sudo.prepare(&args.command, &jobs, cx)?;
         let mut command = raised.as_ref().map_or(&args.command, |raised| &raised.command).clone();
-        let file = if args.detach { Some(detach(&args, &jobs, &mut command)?) } else { None };
-        let limit = call::limit(&args, cx);
-        let prepared = Prepared::of(&command, how, &jobs, cx);
-        let Prepared { mut order, after, frame } =
+        let file = if args.detach { Some(redirect_to_file(&args, &jobs, &mut command)?) } else { None };
+        let limit = call::command_timeout(&args, cx);
+        let prepared = PreparedCommand::prepare(&command, how, &jobs, cx);
+        let PreparedCommand { mut order, completion: after, frame } =
             jobs.with_timeout(limit, BackendPhase::Opening, cx, prepared).await?;
         if let Some(file) = &file {
-            lay_open(&mut order, file);
+            allow_output_file(&mut order, file);
         }
         let can_type = args.pty || matches!(input(&args), StdinSource::Pipe);
-        let is_shell = can_type && typed::runs_input(&args.command, &cx.session, &cx.working_dir);
-        let id = typed::named(jobs.fresh_id(), is_shell);
+        let is_shell = can_type && typed_input::runs_input(&args.command, &cx.session, &cx.working_dir);
+        let id = typed_input::process_name(jobs.fresh_id(), is_shell);
         let started = jobs.start_as(id, args.command.clone(), order, frame);
         let job = jobs.with_timeout(limit, BackendPhase::Starting, cx, started).await?;
         if let Some(text) = args.stdin.clone().filter(|_| args.open_stdin) {
@@ -184,10 +184,10 @@ impl Terminal {
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let session = fresh.unwrap_or_else(|| cx.working_dir.cwd().to_path_buf());
-        let call = Call { args, cx, jobs: &jobs, job, directory, session, raised, file };
+        let call = TerminalCall { args, cx, jobs: &jobs, job, directory, session_cwd: session, sudo_command: raised, file };
         let mut output =
             if is_background { call.background().await? } else { call.foreground(after).await? };
-        if let Some(warning) = self.warned.about(&[&folder, jobs.directory()]) {
+        if let Some(warning) = self.disk_warning.warning_for(&[&folder, jobs.directory()]) {
             output.add_note(warning);
         }
         Ok(output)
@@ -196,7 +196,7 @@ impl Terminal {
 
 /// The context of a second run, if the sandbox has stopped the first from
 /// writing somewhere and a person allows it.
-async fn widened(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
+async fn widened_context(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
     let paths: Vec<&PathBuf> = output.blocked.iter().filter_map(|it| it.path.as_ref()).collect();
     let (Some(host), Some(held)) = (&cx.engine, &cx.confinement) else { return None };
     if paths.is_empty() || output.exit_code.is_none_or(|code| code == 0) {
@@ -225,19 +225,19 @@ async fn widened(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
 /// Has the shell start over; where the session is then. A command of the same
 /// call was judged for the folder that it is in, so it runs there, and the session
 /// stays there with it.
-fn reset(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
+fn reset_shell(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
     if args.command.trim().is_empty() || args.workdir.is_some() {
-        shell::reset(cx)
+        shell::reset_shell(cx)
     } else {
-        shell::forget(cx)?;
+        shell::clear_state(cx)?;
         Ok(cx.working_dir.cwd().to_path_buf())
     }
 }
 
 /// A folder that a command is to run in, if it is there. Elsewhere the shell
 /// finds out.
-fn there(folder: PathBuf, jobs: &JobRegistry) -> Result<PathBuf, ToolError> {
-    let missing = |why: &str| no_folder(&folder, why);
+fn existing_workdir(folder: PathBuf, jobs: &JobRegistry) -> Result<PathBuf, ToolError> {
+    let missing = |why: &str| workdir_not_found(&folder, why);
     match std::fs::metadata(&folder) {
         _ if !jobs.backend().is_local() => Ok(folder),
         Ok(found) if !found.is_dir() => Err(missing("it is not a folder")),
@@ -248,7 +248,7 @@ fn there(folder: PathBuf, jobs: &JobRegistry) -> Result<PathBuf, ToolError> {
     }
 }
 
-fn no_folder(folder: &Path, why: &str) -> ToolError {
+fn workdir_not_found(folder: &Path, why: &str) -> ToolError {
     ToolError::not_found(format!("workdir {}: {why}; nothing was run", folder.display()))
         .with_hint("Name a folder that exists.")
 }
@@ -266,7 +266,7 @@ fn resource(args: &Args, at: &WorkingDir) -> Resource {
     }))
 }
 
-fn empty(fresh: Option<&Path>) -> Result<Output, ToolError> {
+fn empty_command_answer(fresh: Option<&Path>) -> Result<Output, ToolError> {
     let Some(folder) = fresh else {
         return Err(ToolError::invalid("There is no command to run"));
     };
@@ -279,7 +279,7 @@ fn empty(fresh: Option<&Path>) -> Result<Output, ToolError> {
 
 /// Has the command write to a file of its own, which is there when we are gone.
 /// Not in our home, where no command may write.
-fn detach(args: &Args, jobs: &JobRegistry, command: &mut String) -> Result<PathBuf, ToolError> {
+fn redirect_to_file(args: &Args, jobs: &JobRegistry, command: &mut String) -> Result<PathBuf, ToolError> {
     if args.pty {
         return Err(ToolError::invalid("A command cannot be detached from its terminal")
             .with_hint("Leave out pty, or start it inside of tmux or screen."));
@@ -299,14 +299,14 @@ fn detach(args: &Args, jobs: &JobRegistry, command: &mut String) -> Result<PathB
     // The process writes to it by itself, whatever that is: it is for nobody else.
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
     made.map_err(|error| ToolError::io(file.display(), &error))?;
-    let name = sudo::quoted(&file.to_string_lossy());
+    let name = sudo::shell_quote(&file.to_string_lossy());
     // On one line, so that the lines of the command keep their numbers.
     command.insert_str(0, &format!("exec >>{name} 2>&1 </dev/null || exit 126; "));
     Ok(file)
 }
 
 /// Lets the command write to its file.
-fn lay_open(order: &mut CommandSpec, file: &Path) {
+fn allow_output_file(order: &mut CommandSpec, file: &Path) {
     order.confinement = order.confinement.take().map(|held| {
         let mut held = (*held).clone();
         held.write.extend(file.parent().map(Path::to_path_buf));

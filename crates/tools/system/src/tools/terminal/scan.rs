@@ -2,22 +2,22 @@
 //! not where it is text, an argument or part of a pattern.
 
 /// Contexts within one another that are followed.
-const DEEPEST: usize = 64;
+const MAX_NESTING: usize = 64;
 
 /// Words after which a command begins.
-const LEADS: [&str; 12] =
+const COMMAND_LEADING_WORDS: [&str; 12] =
     ["then", "do", "else", "elif", "if", "while", "until", "!", "time", "{", "}", "coproc"];
 
 /// The places of `sudo` in a command, in order. None if the command cannot be
 /// followed with certainty; then nothing in it should be changed.
-pub(super) fn sudos(command: &str) -> Option<Vec<usize>> {
+pub(super) fn find_sudos(command: &str) -> Option<Vec<usize>> {
     if !command.contains("sudo") {
         return Some(Vec::new());
     }
-    let mut scan = Scan {
+    let mut scan = SudoScanner {
         text: command,
         at: 0,
-        stack: vec![Context::Code(Code::new(Close::End))],
+        stack: vec![ScanContext::Code(CodeContext::new(CodeEnd::End))],
         heredocs: Vec::new(),
         found: Vec::new(),
     };
@@ -29,70 +29,70 @@ pub(super) fn sudos(command: &str) -> Option<Vec<usize>> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Close {
+enum CodeEnd {
     End,
     Paren,
     Backtick,
 }
 
-enum Context {
-    Code(Code),
+enum ScanContext {
+    Code(CodeContext),
     Quoted,
 }
 
 /// A stretch of commands.
-struct Code {
-    close: Close,
+struct CodeContext {
+    close: CodeEnd,
     /// Whether the next word is the name of a command.
     starts: bool,
     /// Whether the next word is the file of a redirection.
     is_target: bool,
-    word: Option<Word>,
+    word: Option<WordSpan>,
 }
 
 #[derive(Clone, Copy)]
-struct Word {
+struct WordSpan {
     begin: usize,
     /// Without quotes and substitutions.
     is_plain: bool,
 }
 
-impl Code {
-    fn new(close: Close) -> Self {
+impl CodeContext {
+    fn new(close: CodeEnd) -> Self {
         Self { close, starts: true, is_target: false, word: None }
     }
 }
 
-struct Scan<'a> {
+struct SudoScanner<'a> {
     text: &'a str,
     at: usize,
-    stack: Vec<Context>,
+    stack: Vec<ScanContext>,
     heredocs: Vec<(String, bool)>,
     found: Vec<usize>,
 }
 
-impl Scan<'_> {
+impl SudoScanner<'_> {
     fn byte(&self, ahead: usize) -> u8 {
         self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(b'\n')
     }
 
-    fn code(&mut self) -> Option<&mut Code> {
+    fn code(&mut self) -> Option<&mut CodeContext> {
         match self.stack.last_mut()? {
-            Context::Code(code) => Some(code),
-            Context::Quoted => None,
+            ScanContext::Code(code) => Some(code),
+            ScanContext::Quoted => None,
         }
     }
 
-    fn push(&mut self, context: Context, skip: usize) -> Option<()> {
+    fn push(&mut self, context: ScanContext, skip: usize) -> Option<()> {
         self.at += skip;
         self.stack.push(context);
-        (self.stack.len() <= DEEPEST).then_some(())
+        (self.stack.len() <= MAX_NESTING).then_some(())
     }
 
     fn step(&mut self) -> Option<()> {
         match self.stack.last()? {
-            Context::Code(_) => self.step_code(),
-            Context::Quoted => self.step_quoted(),
+            ScanContext::Code(_) => self.step_code(),
+            ScanContext::Quoted => self.step_quoted(),
         }
     }
 
@@ -104,8 +104,8 @@ impl Scan<'_> {
                 self.at += 1;
             }
             (b'$', b'(', b'(') => return self.skip_arithmetic(3),
-            (b'$', b'(', _) => return self.push(Context::Code(Code::new(Close::Paren)), 2),
-            (b'`', ..) => return self.push(Context::Code(Code::new(Close::Backtick)), 1),
+            (b'$', b'(', _) => return self.push(ScanContext::Code(CodeContext::new(CodeEnd::Paren)), 2),
+            (b'`', ..) => return self.push(ScanContext::Code(CodeContext::new(CodeEnd::Backtick)), 1),
             _ => self.at += 1,
         }
         Some(())
@@ -126,13 +126,13 @@ impl Scan<'_> {
             }
             (b'"', _) => {
                 self.mark_word(false);
-                return self.push(Context::Quoted, 1);
+                return self.push(ScanContext::Quoted, 1);
             }
             (b'$', _) => return self.dollar(),
-            (b'`', _) if self.code()?.close == Close::Backtick => return self.pop(),
+            (b'`', _) if self.code()?.close == CodeEnd::Backtick => return self.pop(),
             (b'`', _) => {
                 self.mark_word(false);
-                return self.push(Context::Code(Code::new(Close::Backtick)), 1);
+                return self.push(ScanContext::Code(CodeContext::new(CodeEnd::Backtick)), 1);
             }
             (b' ' | b'\t' | b'\r', _) => {
                 self.end_word();
@@ -167,7 +167,7 @@ impl Scan<'_> {
         self.mark_word(false);
         match (self.byte(1), self.byte(2)) {
             (b'(', b'(') => self.skip_arithmetic(3),
-            (b'(', _) => self.push(Context::Code(Code::new(Close::Paren)), 2),
+            (b'(', _) => self.push(ScanContext::Code(CodeContext::new(CodeEnd::Paren)), 2),
             (b'\'', _) => {
                 self.at += 2;
                 while self.byte(0) != b'\'' {
@@ -206,12 +206,12 @@ impl Scan<'_> {
         if next == b'(' && self.code()?.starts {
             return self.skip_arithmetic(2);
         }
-        self.push(Context::Code(Code::new(Close::Paren)), 1)
+        self.push(ScanContext::Code(CodeContext::new(CodeEnd::Paren)), 1)
     }
 
     fn close(&mut self) -> Option<()> {
         self.end_word();
-        if self.code()?.close == Close::Paren {
+        if self.code()?.close == CodeEnd::Paren {
             return self.pop();
         }
         // The end of a pattern.
@@ -254,7 +254,7 @@ impl Scan<'_> {
         let rest = text.get(at..)?;
         if rest.starts_with("<(") || rest.starts_with(">(") {
             self.mark_word(false);
-            return self.push(Context::Code(Code::new(Close::Paren)), 2);
+            return self.push(ScanContext::Code(CodeContext::new(CodeEnd::Paren)), 2);
         }
         if rest.starts_with("<<") && !rest.starts_with("<<<") {
             return self.heredoc();
@@ -300,7 +300,7 @@ impl Scan<'_> {
     fn mark_word(&mut self, is_plain: bool) {
         let begin = self.at;
         if let Some(code) = self.code() {
-            let word = code.word.get_or_insert(Word { begin, is_plain: true });
+            let word = code.word.get_or_insert(WordSpan { begin, is_plain: true });
             word.is_plain &= is_plain;
         }
     }
@@ -322,7 +322,7 @@ impl Scan<'_> {
             return;
         }
         let written = text.get(word.begin..at).unwrap_or_default();
-        if is_setting(written) || (word.is_plain && LEADS.contains(&written)) {
+        if is_assignment(written) || (word.is_plain && COMMAND_LEADING_WORDS.contains(&written)) {
             return;
         }
         code.starts = false;
@@ -334,7 +334,7 @@ impl Scan<'_> {
     }
 }
 
-fn is_setting(word: &str) -> bool {
+fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         let name = name.strip_suffix('+').unwrap_or(name);
         !name.is_empty()

@@ -1,9 +1,9 @@
-use super::sudos;
+use super::find_sudos;
 
 /// The command with a mark in front of every sudo that was found.
 fn marked(command: &str) -> Option<String> {
     let mut text = command.to_owned();
-    for at in sudos(command)?.into_iter().rev() {
+    for at in find_sudos(command)?.into_iter().rev() {
         text.insert(at, '@');
     }
     Some(text)

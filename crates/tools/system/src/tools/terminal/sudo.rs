@@ -11,49 +11,49 @@ use hermes_secrets::Secret;
 use super::scan;
 
 /// How long a person has to type it.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PASSWORD_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// A password that is shorter would be found in every text.
-const SHORTEST: usize = 4;
+const MIN_MASKED_BYTES: usize = 4;
 
 /// What was typed before, by session.
-type Known = Arc<Mutex<HashMap<String, Secret>>>;
+type PasswordCache = Arc<Mutex<HashMap<String, Secret>>>;
 
 /// The passwords of all sessions, as long as the program runs.
 #[derive(Debug, Default)]
-pub(super) struct Sudo {
-    known: Known,
+pub(super) struct SudoPasswords {
+    cache: PasswordCache,
 }
 
 /// A command whose `sudo`s know whom to ask.
 #[derive(Debug)]
-pub(super) struct Raised {
+pub(super) struct SudoCommand {
     /// The command that is run instead.
     pub(super) command: String,
     askpass: AskpassHelper,
-    known: Known,
+    cache: PasswordCache,
     session: String,
     preset: Option<Secret>,
 }
 
-impl Sudo {
+impl SudoPasswords {
     /// The command with a helper for its `sudo`s; none if it has no `sudo`, or
     /// if there is nobody who could be asked.
-    pub(super) fn raise(
+    pub(super) fn prepare(
         &self,
         command: &str,
         jobs: &JobRegistry,
         cx: &ToolContext,
-    ) -> Result<Option<Raised>, ToolError> {
+    ) -> Result<Option<SudoCommand>, ToolError> {
         let Some(passwords) = cx.ports.get::<dyn PasswordPrompter>() else { return Ok(None) };
-        let places = scan::sudos(command).unwrap_or_default();
+        let places = scan::find_sudos(command).unwrap_or_default();
         if places.is_empty() || jobs.backend().name() != "local" {
             return Ok(None);
         }
         let session = cx.session.id().to_owned();
         let preset = passwords.preset_password("SUDO_PASSWORD").map(Secret::new);
-        let askpass = self.helper(passwords, &session, jobs)?;
-        let helper = quoted(&askpass.path().to_string_lossy());
+        let askpass = self.start_askpass(passwords, &session, jobs)?;
+        let helper = shell_quote(&askpass.path().to_string_lossy());
         let mut raised = command.to_owned();
         for place in places.into_iter().rev() {
             let end = raised.get(place..).and_then(|rest| rest.find([' ', '\t']));
@@ -61,17 +61,17 @@ impl Sudo {
             // For this one program alone, so that the shell does not keep it.
             raised.insert_str(place, &format!("SUDO_ASKPASS={helper} "));
         }
-        let known = Arc::clone(&self.known);
-        Ok(Some(Raised { command: raised, askpass, known, session, preset }))
+        let known = Arc::clone(&self.cache);
+        Ok(Some(SudoCommand { command: raised, askpass, cache: known, session, preset }))
     }
 
-    fn helper(
+    fn start_askpass(
         &self,
         passwords: Arc<dyn PasswordPrompter>,
         session: &str,
         jobs: &JobRegistry,
     ) -> Result<AskpassHelper, ToolError> {
-        let known = Arc::clone(&self.known);
+        let known = Arc::clone(&self.cache);
         let scratch = jobs.scratch(session)?;
         let session = session.to_owned();
         let find = move || {
@@ -86,7 +86,7 @@ impl Sudo {
                     return before;
                 }
                 let question = "A command needs your password (sudo)";
-                let typed = tokio::time::timeout(PATIENCE, passwords.ask(question)).await;
+                let typed = tokio::time::timeout(PASSWORD_TIMEOUT, passwords.ask(question)).await;
                 let typed = typed.ok().flatten().filter(|typed| !typed.is_empty())?;
                 lock(&known).insert(session, Secret::new(typed.clone()));
                 Some(typed)
@@ -98,44 +98,44 @@ impl Sudo {
 
 /// What became of a command with `sudo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum SudoOutcome {
     /// Nothing that needs to be said.
     Fine,
     /// The password was not the right one.
-    Wrong {
+    WrongPassword {
         /// Whether one was forgotten for that.
         forgotten: bool,
     },
     /// It was asked for, and nobody gave one.
-    Lacking,
+    NoPassword,
 }
 
-impl Raised {
+impl SudoCommand {
     /// What became of it. A wrong password is forgotten.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> SudoOutcome {
         if self.askpass.was_rejected() {
-            let forgotten = lock(&self.known).remove(&self.session).is_some();
-            return Outcome::Wrong { forgotten };
+            let forgotten = lock(&self.cache).remove(&self.session).is_some();
+            return SudoOutcome::WrongPassword { forgotten };
         }
-        if self.askpass.was_missing() { Outcome::Lacking } else { Outcome::Fine }
+        if self.askpass.was_missing() { SudoOutcome::NoPassword } else { SudoOutcome::Fine }
     }
 
     /// The text without the password, should the command have printed it.
-    pub(super) fn conceal(&self, text: &mut String) {
-        let known = lock(&self.known);
+    pub(super) fn redact(&self, text: &mut String) {
+        let known = lock(&self.cache);
         for secret in self.preset.iter().chain(known.get(&self.session)) {
             let secret = secret.expose();
-            if secret.len() >= SHORTEST && text.contains(secret) {
+            if secret.len() >= MIN_MASKED_BYTES && text.contains(secret) {
                 *text = text.replace(secret, "[password]");
             }
         }
     }
 }
 
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn shell_quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-fn lock(known: &Known) -> std::sync::MutexGuard<'_, HashMap<String, Secret>> {
+fn lock(known: &PasswordCache) -> std::sync::MutexGuard<'_, HashMap<String, Secret>> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }

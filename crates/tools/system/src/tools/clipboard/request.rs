@@ -6,98 +6,98 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::FileAccess;
 
-use super::backend::MOST;
-use super::{Action, Args, Format, Size, content};
-use crate::afar;
+use super::backend::MAX_CLIPBOARD_BYTES;
+use super::{ClipboardAction, Args, ClipboardFormat, ImageSize, content};
+use crate::remote;
 use crate::blocking::blocking;
 
 /// What to do.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ClipboardRequest {
     Show,
-    Save(Format, PathBuf),
-    Put(Format, Source),
+    Save(ClipboardFormat, PathBuf),
+    Write(ClipboardFormat, ClipboardInput),
     Clear,
 }
 
 /// What is to be written.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum ClipboardInput {
     Text(String),
     File(PathBuf),
 }
 
-impl Order {
-    pub(super) fn of(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
+impl ClipboardRequest {
+    pub(super) fn from_args(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
         let wrong = |what: &str, next: &str| Err(ToolError::invalid(what).with_hint(next));
         let path = args.path.as_deref().filter(|path| !path.is_empty());
         let guess = match path.map(Path::new).and_then(Path::extension) {
-            Some(extension) if extension.eq_ignore_ascii_case("png") => Format::Image,
-            _ => Format::Text,
+            Some(extension) if extension.eq_ignore_ascii_case("png") => ClipboardFormat::Image,
+            _ => ClipboardFormat::Text,
         };
         let format = args.format.unwrap_or(guess);
         let path = path.map(|path| cx.working_dir.resolve(path));
         match (args.action, &args.text, path) {
-            (Action::Read, None, None) if format == Format::Text => Ok(Self::Show),
-            (Action::Read, None, Some(path)) => Ok(Self::Save(format, path)),
-            (_, None, None) if format == Format::Image => {
+            (ClipboardAction::Read, None, None) if format == ClipboardFormat::Text => Ok(Self::Show),
+            (ClipboardAction::Read, None, Some(path)) => Ok(Self::Save(format, path)),
+            (_, None, None) if format == ClipboardFormat::Image => {
                 wrong("An image needs 'path'", "Give the PNG file to save to or to copy from.")
             }
-            (Action::Write, Some(text), None) if format == Format::Text => {
-                Ok(Self::Put(format, Source::Text(text.clone())))
+            (ClipboardAction::Write, Some(text), None) if format == ClipboardFormat::Text => {
+                Ok(Self::Write(format, ClipboardInput::Text(text.clone())))
             }
-            (Action::Write, None, Some(path)) => Ok(Self::Put(format, Source::File(path))),
-            (Action::Write, None, None) => {
+            (ClipboardAction::Write, None, Some(path)) => Ok(Self::Write(format, ClipboardInput::File(path))),
+            (ClipboardAction::Write, None, None) => {
                 wrong("There is nothing to write", "Give 'text', or 'path' of a file.")
             }
-            (Action::Write, Some(_), None) => {
+            (ClipboardAction::Write, Some(_), None) => {
                 wrong("'text' is no image", "Give 'path' of a PNG file, or leave 'format' out.")
             }
-            (Action::Write, Some(_), Some(_)) => {
+            (ClipboardAction::Write, Some(_), Some(_)) => {
                 wrong("'text' and 'path' exclude each other", "Give one of them.")
             }
-            (Action::Clear, None, None) => Ok(Self::Clear),
-            (Action::Read, Some(_), _) => {
+            (ClipboardAction::Clear, None, None) => Ok(Self::Clear),
+            (ClipboardAction::Read, Some(_), _) => {
                 wrong("'text' is for writing", "Use action write, or leave 'text' out.")
             }
-            (Action::Read, None, None) => wrong("An image needs 'path'", "Give a PNG file's name."),
-            (Action::Clear, ..) => wrong("clear takes no 'text' and no 'path'", "Leave them out."),
+            (ClipboardAction::Read, None, None) => wrong("An image needs 'path'", "Give a PNG file's name."),
+            (ClipboardAction::Clear, ..) => wrong("clear takes no 'text' and no 'path'", "Leave them out."),
         }
     }
 }
 
-fn read_here(at: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
+fn read_local(at: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::new();
     let file = FileAccess::new(cx).open(at)?;
-    file.take(MOST as u64 + 1)
+    file.take(MAX_CLIPBOARD_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| hermes_files::explain_error("read", at, &error))?;
     Ok(bytes)
 }
 
-impl Source {
+impl ClipboardInput {
     /// Its bytes, and the size if it is an image.
     pub(super) async fn bytes(
         self,
-        format: Format,
+        format: ClipboardFormat,
         cx: &ToolContext,
-    ) -> Result<(Vec<u8>, Option<Size>), ToolError> {
+    ) -> Result<(Vec<u8>, Option<ImageSize>), ToolError> {
         let path = match self {
             Self::Text(text) => return Ok((text.into_bytes(), None)),
             Self::File(path) => path,
         };
-        let bytes = match afar::jobs(cx) {
-            Some(jobs) => afar::read(&jobs, &path, MOST + 1, cx).await?,
+        let bytes = match remote::remote_jobs(cx) {
+            Some(jobs) => remote::read(&jobs, &path, MAX_CLIPBOARD_BYTES + 1, cx).await?,
             None => {
                 let (own, at) = (cx.clone(), path.clone());
-                blocking(cx, move || read_here(&at, &own)).await??
+                blocking(cx, move || read_local(&at, &own)).await??
             }
         };
         let name = path.display();
-        if bytes.len() > MOST {
-            return Err(ToolError::limit(format!("{name} has more than {} MiB", MOST >> 20)));
+        if bytes.len() > MAX_CLIPBOARD_BYTES {
+            return Err(ToolError::limit(format!("{name} has more than {} MiB", MAX_CLIPBOARD_BYTES >> 20)));
         }
-        if format == Format::Image {
+        if format == ClipboardFormat::Image {
             let size = content::image_size(&bytes).ok_or_else(|| {
                 ToolError::invalid(format!("{name} is not a PNG image"))
                     .with_hint("Convert it to PNG first, or give format text.")

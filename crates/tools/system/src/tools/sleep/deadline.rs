@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 use hermes_core::{ToolContext, ToolError};
 use jiff::Timestamp;
 
-use super::{Awake, Cause, Event};
-use crate::moment;
+use super::{SleepAnswer, WakeCause, WakeEvent};
+use crate::wall_time;
 
-const LONGEST: Duration = Duration::from_secs(3_600);
+const MAX_SLEEP: Duration = Duration::from_secs(3_600);
 /// Leaves the longest wait room to end by itself.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(3_700);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3_700);
 /// For a condition, if nothing is said.
-const PATIENCE: Duration = Duration::from_secs(600);
+const DEFAULT_CONDITION_TIMEOUT: Duration = Duration::from_secs(600);
 /// How often one hears of a wait.
-pub(super) const TICK: Duration = Duration::from_secs(1);
+pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// When the wait is over, whatever happens.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct SleepDeadline {
     begin: Instant,
     length: Duration,
     /// A time on the wall is looked up anew at each tick, since the clock may
@@ -26,26 +26,26 @@ pub(super) struct End {
     at: Option<Timestamp>,
 }
 
-impl End {
-    pub(super) fn of(
+impl SleepDeadline {
+    pub(super) fn from_args(
         seconds: Option<f64>,
         until: Option<&str>,
         has_condition: bool,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let begin = Instant::now();
-        let at = until.map(moment::parse).transpose()?;
+        let at = until.map(wall_time::parse).transpose()?;
         let length = match (seconds, at) {
             (Some(_), Some(_)) => {
                 return Err(ToolError::invalid(
                     "'seconds' and 'until' exclude each other; give one",
                 ));
             }
-            (Some(seconds), None) => length(seconds)?,
+            (Some(seconds), None) => sleep_duration(seconds)?,
             (None, Some(at)) => time_until(at),
             (None, None) if has_condition => {
-                let patience = cx.remaining().map(|left| left.saturating_sub(TICK));
-                patience.map_or(PATIENCE, |patience| patience.min(PATIENCE))
+                let patience = cx.remaining().map(|left| left.saturating_sub(PROGRESS_INTERVAL));
+                patience.map_or(DEFAULT_CONDITION_TIMEOUT, |patience| patience.min(DEFAULT_CONDITION_TIMEOUT))
             }
             (None, None) => {
                 return Err(ToolError::invalid("Nothing to wait for").with_hint(
@@ -53,11 +53,11 @@ impl End {
                 ));
             }
         };
-        if length > LONGEST {
+        if length > MAX_SLEEP {
             return Err(ToolError::limit(format!(
                 "That is {} s away; the longest wait is {} s",
                 length.as_secs(),
-                LONGEST.as_secs()
+                MAX_SLEEP.as_secs()
             ))
             .with_hint("Wait in several steps, or schedule a job for that time."));
         }
@@ -72,7 +72,7 @@ impl End {
         Ok(Self { begin, length, at })
     }
 
-    pub(super) fn left(&self) -> Duration {
+    pub(super) fn remaining(&self) -> Duration {
         match self.at {
             Some(at) => time_until(at),
             None => self.length.saturating_sub(self.begin.elapsed()),
@@ -89,9 +89,9 @@ impl End {
         cx.report_progress(Some(fraction), message);
     }
 
-    pub(super) fn awake(&self, event: Event) -> Awake {
+    pub(super) fn wake_answer(&self, event: WakeEvent) -> SleepAnswer {
         let slept = self.begin.elapsed().as_secs_f64();
-        Awake {
+        SleepAnswer {
             slept_seconds: (slept * 1_000.0).round() / 1_000.0,
             woke: event.woke,
             reason: Some(event.reason).filter(|reason| !reason.is_empty()),
@@ -102,18 +102,18 @@ impl End {
     }
 
     /// Awake because the time is up.
-    pub(super) fn elapsed(&self, standing: Option<String>) -> Awake {
-        self.awake(Event::new(Cause::Elapsed, standing.unwrap_or_default()))
+    pub(super) fn elapsed_answer(&self, standing: Option<String>) -> SleepAnswer {
+        self.wake_answer(WakeEvent::new(WakeCause::Elapsed, standing.unwrap_or_default()))
     }
 }
 
-fn length(seconds: f64) -> Result<Duration, ToolError> {
-    if seconds > 0.0 && seconds <= LONGEST.as_secs_f64() {
+fn sleep_duration(seconds: f64) -> Result<Duration, ToolError> {
+    if seconds > 0.0 && seconds <= MAX_SLEEP.as_secs_f64() {
         return Ok(Duration::from_secs_f64(seconds));
     }
     Err(ToolError::invalid(format!(
         "'seconds' must be more than 0 and at most {}, not {seconds}",
-        LONGEST.as_secs()
+        MAX_SLEEP.as_secs()
     )))
 }
 

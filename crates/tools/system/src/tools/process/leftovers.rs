@@ -14,18 +14,18 @@ use hermes_exec::output::clean;
 use hermes_exec::{JobRegistry, tree};
 
 use super::report::Output;
-use super::{Action, Args, PAGE};
+use super::{ProcessAction, Args, PAGE_LINES};
 use crate::blocking::blocking;
 
 /// How often it is looked whether one that is no child of ours still runs.
-const ROUND: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Bytes of a line; the rest of a longer one is left out.
-const LINE: usize = 16 * 1024;
+const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// Those of this session or of this folder; those elsewhere are somebody
 /// else's affair.
-pub(in crate::tools) async fn here(jobs: &Arc<JobRegistry>, cx: &ToolContext) -> Vec<JobRecord> {
+pub(in crate::tools) async fn session_leftovers(jobs: &Arc<JobRegistry>, cx: &ToolContext) -> Vec<JobRecord> {
     let looked = Arc::clone(jobs);
     let mut entries = blocking(cx, move || looked.orphans()).await.unwrap_or_default();
     let cwd = cx.working_dir.cwd();
@@ -45,17 +45,17 @@ pub(super) async fn answer(
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
     let action = args.action;
-    let entries = here(jobs, cx).await;
+    let entries = session_leftovers(jobs, cx).await;
     let Some(entry) = entries.iter().find(|entry| entry.id == id) else {
-        return Err(unknown(id, &entries, jobs, cx));
+        return Err(unknown_process(id, &entries, jobs, cx));
     };
     if let Some(place) = &entry.elsewhere {
-        return elsewhere(action, entry, place, jobs, cx).await;
+        return answer_remote(action, entry, place, jobs, cx).await;
     }
-    if let (Action::Poll | Action::Log | Action::Wait, Some(file)) = (action, &entry.output) {
-        return look(args, entry, file, cx).await;
+    if let (ProcessAction::Poll | ProcessAction::Log | ProcessAction::Wait, Some(file)) = (action, &entry.output) {
+        return read_output(args, entry, file, cx).await;
     }
-    if action != Action::Kill {
+    if action != ProcessAction::Kill {
         let output = match &entry.output {
             Some(file) => format!(" Its output is in {}.", file.display()),
             None => " Its output is lost.".to_owned(),
@@ -69,50 +69,50 @@ pub(super) async fn answer(
         return Err(ToolError::conflict("Some of its processes could not be ended")
             .with_hint("They may belong to another user."));
     }
-    Ok(Output::named(id, "killed"))
+    Ok(Output::for_id(id, "killed"))
 }
 
 /// The answer about one that an earlier program has started in another place.
-async fn elsewhere(
-    action: Action,
+async fn answer_remote(
+    action: ProcessAction,
     entry: &JobRecord,
     place: &str,
     jobs: &JobRegistry,
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
-    if action != Action::Kill {
+    if action != ProcessAction::Kill {
         let message = format!("The process was started by an earlier hermes, in {place}");
         return Err(ToolError::conflict(message)
             .with_hint("It is not known whether it still runs; action=kill ends it if it does."));
     }
     cx.run_until_cancelled(jobs.terminate_remote_orphan(entry)).await??;
-    Ok(Output::named(&entry.id, "killed"))
+    Ok(Output::for_id(&entry.id, "killed"))
 }
 
 /// What a process has written that goes on by itself, once it has ended if
 /// that is waited for.
-async fn look(
+async fn read_output(
     args: &Args,
     entry: &JobRecord,
     file: &Path,
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
     let is_alive = || tree::is_alive(entry.pid, entry.started);
-    let until = Instant::now() + super::patience(args, cx);
-    while args.action == Action::Wait && is_alive() && Instant::now() < until {
-        cx.run_until_cancelled(tokio::time::sleep(ROUND.min(until - Instant::now()))).await?;
+    let until = Instant::now() + super::wait_limit(args, cx);
+    while args.action == ProcessAction::Wait && is_alive() && Instant::now() < until {
+        cx.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL.min(until - Instant::now()))).await?;
     }
     let runs = is_alive();
-    let count = args.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(PAGE));
+    let count = args.limit.map_or(PAGE_LINES, |limit| usize::try_from(limit).unwrap_or(PAGE_LINES));
     let (from, first) = (file.to_path_buf(), args.offset.map(|first| first.max(1)));
-    let page = blocking(cx, move || Page::read(&from, first, count.clamp(1, 10 * PAGE))).await?;
+    let page = blocking(cx, move || OutputPage::read(&from, first, count.clamp(1, 10 * PAGE_LINES))).await?;
     let page = page.map_err(|error| ToolError::io(file.display(), &error))?;
     let status = match (runs, args.action) {
-        (true, Action::Wait) => "timeout",
+        (true, ProcessAction::Wait) => "timeout",
         (true, _) => "running",
         (false, _) => "exited",
     };
-    let mut output = Output::named(&entry.id, status);
+    let mut output = Output::for_id(&entry.id, status);
     output.total_lines = Some(page.total);
     let last = page.first + page.lines.len() as u64;
     output.showing = (!page.lines.is_empty()).then(|| format!("lines {}-{}", page.first, last - 1));
@@ -125,13 +125,13 @@ async fn look(
 }
 
 /// Lines of what a process has written.
-struct Page {
+struct OutputPage {
     first: u64,
     lines: Vec<String>,
     total: u64,
 }
 
-impl Page {
+impl OutputPage {
     fn read(file: &Path, first: Option<u64>, count: usize) -> io::Result<Self> {
         let mut reader = BufReader::new(open(file)?);
         let (mut total, mut lines) = (0, VecDeque::new());
@@ -176,7 +176,7 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
         is_there = true;
         let end = piece.iter().position(|byte| *byte == b'\n');
         let kept = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
-        let room = LINE.saturating_sub(line.len()).min(kept.len());
+        let room = MAX_LINE_BYTES.saturating_sub(line.len()).min(kept.len());
         line.extend_from_slice(kept.get(..room).unwrap_or_default());
         let used = end.map_or(piece.len(), |end| end + 1);
         reader.consume(used);
@@ -186,7 +186,7 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
     }
 }
 
-fn unknown(id: &str, left: &[JobRecord], jobs: &JobRegistry, cx: &ToolContext) -> ToolError {
+fn unknown_process(id: &str, left: &[JobRecord], jobs: &JobRegistry, cx: &ToolContext) -> ToolError {
     let own = jobs.session_jobs(cx.session.id());
     let there: Vec<&str> = own
         .iter()

@@ -4,13 +4,13 @@ use hermes_exec::ProcessExit;
 
 /// What is said of an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Meaning {
+pub(super) struct ExitMeaning {
     pub(super) text: &'static str,
     /// It tells of no failure.
     pub(super) is_answer: bool,
 }
 
-impl Meaning {
+impl ExitMeaning {
     const fn failure(text: &'static str) -> Self {
         Self { text, is_answer: false }
     }
@@ -21,21 +21,21 @@ impl Meaning {
 }
 
 /// Programs whose code 1 has a meaning of its own.
-const ONE: [(&[&str], Meaning); 8] = [
+const EXIT_ONE_MEANINGS: [(&[&str], ExitMeaning); 8] = [
     (
         &["grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"],
-        Meaning::answer("nothing matched; no failure"),
+        ExitMeaning::answer("nothing matched; no failure"),
     ),
-    (&["diff", "cmp", "colordiff"], Meaning::answer("the files differ; no failure")),
-    (&["test", "[", "[["], Meaning::answer("the condition is false; no failure")),
-    (&["pgrep", "pidof"], Meaning::answer("no such process runs; no failure")),
-    (&["pkill"], Meaning::failure("no such process runs")),
-    (&["which", "type", "command"], Meaning::answer("there is no such command; no failure")),
-    (&["expr"], Meaning::answer("the result is zero or empty; no failure")),
-    (&["find"], Meaning::failure("something could not be read, or is not there")),
+    (&["diff", "cmp", "colordiff"], ExitMeaning::answer("the files differ; no failure")),
+    (&["test", "[", "[["], ExitMeaning::answer("the condition is false; no failure")),
+    (&["pgrep", "pidof"], ExitMeaning::answer("no such process runs; no failure")),
+    (&["pkill"], ExitMeaning::failure("no such process runs")),
+    (&["which", "type", "command"], ExitMeaning::answer("there is no such command; no failure")),
+    (&["expr"], ExitMeaning::answer("the result is zero or empty; no failure")),
+    (&["find"], ExitMeaning::failure("something could not be read, or is not there")),
 ];
 
-const CURL: [(i32, &str); 4] = [
+const CURL_EXIT_CODES: [(i32, &str); 4] = [
     (6, "the host name was not found"),
     (7, "no connection to the host"),
     (22, "the server answered with an error"),
@@ -43,29 +43,29 @@ const CURL: [(i32, &str); 4] = [
 ];
 
 /// What the exit code of a command means, where people may take it wrongly.
-pub(super) fn of(command: &str, exit: ProcessExit, output: &str) -> Option<Meaning> {
+pub(super) fn explain_exit(command: &str, exit: ProcessExit, output: &str) -> Option<ExitMeaning> {
     let code = exit.code();
-    if let Some(general) = general(code, output) {
-        return Some(Meaning::failure(general));
+    if let Some(general) = general_meaning(code, output) {
+        return Some(ExitMeaning::failure(general));
     }
     let program = last_program(command)?;
     if code == 124 && program == "timeout" {
-        return Some(Meaning::failure("timeout has ended it: it took too long"));
+        return Some(ExitMeaning::failure("timeout has ended it: it took too long"));
     }
     if program == "curl" {
-        let known = CURL.iter().find(|(known, _)| *known == code);
-        return known.map(|(_, text)| Meaning::failure(text));
+        let known = CURL_EXIT_CODES.iter().find(|(known, _)| *known == code);
+        return known.map(|(_, text)| ExitMeaning::failure(text));
     }
     if code != 1 {
         return None;
     }
     if program == "git" && command.contains("diff") {
-        return Some(Meaning::answer("there are differences; no failure"));
+        return Some(ExitMeaning::answer("there are differences; no failure"));
     }
-    ONE.iter().find(|(programs, _)| programs.contains(&program)).map(|(_, meaning)| *meaning)
+    EXIT_ONE_MEANINGS.iter().find(|(programs, _)| programs.contains(&program)).map(|(_, meaning)| *meaning)
 }
 
-fn general(code: i32, output: &str) -> Option<&'static str> {
+fn general_meaning(code: i32, output: &str) -> Option<&'static str> {
     Some(match code {
         126 => "found, but it cannot be run",
         // A shell under `set -u` ends with the same code.
@@ -97,8 +97,8 @@ fn last_program(command: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn of(command: &str, code: i32) -> Option<Meaning> {
-        super::of(command, ProcessExit::Code(code), "")
+    fn of(command: &str, code: i32) -> Option<ExitMeaning> {
+        super::explain_exit(command, ProcessExit::Code(code), "")
     }
 
     fn says(command: &str, code: i32, words: &str) -> bool {
@@ -109,7 +109,7 @@ mod tests {
     fn an_answer_is_no_failure() {
         assert!(says("cat a | LC_ALL=C /usr/bin/grep x", 1, "nothing matched"));
         assert!(says("ls; diff a b", 1, "differ"));
-        for (program, _) in ONE.iter().filter(|(_, meaning)| meaning.is_answer) {
+        for (program, _) in EXIT_ONE_MEANINGS.iter().filter(|(_, meaning)| meaning.is_answer) {
             assert!(program.iter().all(|program| says(program, 1, "no failure")));
         }
         assert!(of("git diff --exit-code", 1).unwrap().is_answer);
@@ -125,7 +125,7 @@ mod tests {
         assert!(says("timeout 1 sleep 5", 124, "too long"));
         assert_eq!(of("make", 124), None);
         assert!(!of("find /root", 1).unwrap().is_answer);
-        let unset = super::of("set -u; echo $x", ProcessExit::Code(127), "bash: x: unbound variable\n");
+        let unset = super::explain_exit("set -u; echo $x", ProcessExit::Code(127), "bash: x: unbound variable\n");
         assert!(unset.unwrap().text.contains("set -u"));
     }
 }

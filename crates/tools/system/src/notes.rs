@@ -1,7 +1,7 @@
 //! What is said besides an answer, sentence by sentence.
 
 /// Adds a sentence to others, unless it is among them.
-pub(crate) fn join(said: &mut String, sentence: &str) {
+pub(crate) fn append_sentence(said: &mut String, sentence: &str) {
     let sentence = sentence.trim();
     if said.contains(sentence) {
         return;
@@ -14,5 +14,5 @@ pub(crate) fn join(said: &mut String, sentence: &str) {
 }
 
 #[cfg(test)]
-#[path = "remark_tests.rs"]
+#[path = "notes_tests.rs"]
 mod tests;

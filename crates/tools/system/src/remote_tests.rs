@@ -9,7 +9,7 @@ async fn files_of_another_place_are_read_and_written_there() {
     let jobs = JobRegistry::new(Arc::new(Behind::new(there.path())), own.path().join("jobs"));
     let mut cx = ToolContext::bare(own.path());
     cx.ports = Arc::new(Ports::new().with(Arc::new(jobs)));
-    let jobs = super::jobs(&cx).unwrap();
+    let jobs = remote::remote_jobs(&cx).unwrap();
     write(&jobs, Path::new("/behind/a.png"), b"picture".to_vec(), &cx).await.unwrap();
     assert_eq!(std::fs::read(there.path().join("a.png")).unwrap(), b"picture");
     assert_eq!(read(&jobs, Path::new("/behind/a.png"), 3, &cx).await.unwrap(), b"pic");
@@ -24,5 +24,5 @@ fn nothing_is_afar_on_this_machine() {
     let own = tempfile::tempdir().unwrap();
     let mut cx = ToolContext::bare(own.path());
     cx.ports = Arc::new(Ports::new().with(Arc::new(JobRegistry::local(own.path().into()))));
-    assert!(jobs(&cx).is_none());
+    assert!(remote_jobs(&cx).is_none());
 }

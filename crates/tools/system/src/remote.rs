@@ -7,7 +7,7 @@ use hermes_core::{Effect, Scope, ToolContext, ToolError};
 use hermes_exec::{JobRegistry, file_transfer};
 
 /// The jobs, if they are not on this machine.
-pub(crate) fn jobs(cx: &ToolContext) -> Option<Arc<JobRegistry>> {
+pub(crate) fn remote_jobs(cx: &ToolContext) -> Option<Arc<JobRegistry>> {
     cx.ports.get::<JobRegistry>().filter(|jobs| !jobs.backend().is_local())
 }
 
@@ -36,5 +36,5 @@ pub(crate) async fn write(
 }
 
 #[cfg(test)]
-#[path = "afar_tests.rs"]
+#[path = "remote_tests.rs"]
 mod tests;
