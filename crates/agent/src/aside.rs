@@ -79,7 +79,7 @@ impl Agent {
         if scope.is_some_and(|scope| !scope.offers("read_file")) {
             return None;
         }
-        let path = engine.set_aside("message", text).ok()?;
+        let path = engine.save_oversized_text("message", text).ok()?;
         let path = path.display();
         self.see(&Notice::Warning(&format!(
             "What was said does not fit the model's window. The whole is in {path}, and the model is \

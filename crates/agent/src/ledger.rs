@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::{CancellationToken, ErrorKind, ProgressUpdate, CallStatus, ToolResult};
-use hermes_engine::{Begun, Onlooker};
+use hermes_engine::{CallStarted, CallObserver};
 use hermes_llm::{ToolCallAnswer, ChatMessage};
 
 use crate::journal::{Entry, Journal, JournalError};
@@ -72,21 +72,21 @@ impl Ledger {
     }
 }
 
-impl Onlooker for Ledger {
-    fn began(&self, begun: &Begun<'_>) {
-        self.calls.began(begun);
+impl CallObserver for Ledger {
+    fn call_started(&self, begun: &CallStarted<'_>) {
+        self.calls.call_started(begun);
     }
 
     fn progress(&self, call: &str, tool: &str, progress: &ProgressUpdate) {
         self.calls.progress(call, tool, progress);
     }
 
-    fn ended(&self, result: &ToolResult, parent: Option<&str>) {
+    fn call_ended(&self, result: &ToolResult, parent: Option<&str>) {
         // What a call calls in turn is part of its own result.
         if parent.is_none() {
             self.write(result);
         }
-        self.calls.ended(result, parent);
+        self.calls.call_ended(result, parent);
     }
 }
 

@@ -152,7 +152,7 @@ impl Agent {
     /// What was shown before has left the context. If that cannot be noted, a
     /// tool may only say that something was shown already.
     pub(crate) fn has_left_context(&self) {
-        self.makeup.engine.context_left(&self.makeup.caller);
+        self.makeup.engine.forget_shown_results(&self.makeup.caller);
         let session = &self.makeup.caller.session;
         let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
     }

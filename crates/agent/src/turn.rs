@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{ErrorKind, CallStatus, ToolCall, ToolResult};
-use hermes_engine::Onlooker;
+use hermes_engine::CallObserver;
 use hermes_llm::{RequestedCall, ToolChoice, ModelError, ModelErrorKind, FinishReason, ChatMessage, ContentPart, ModelReply, ModelRequest, TokenUsage};
 
 use crate::agent::{Agent, Makeup, call_of};
@@ -202,7 +202,7 @@ impl Agent {
             if self.interrupt.turn().is_cancelled() {
                 return Err(Stop::Interrupted(None));
             }
-            if let Some(why) = self.makeup.engine.halted(&self.makeup.caller) {
+            if let Some(why) = self.makeup.engine.halt_reason(&self.makeup.caller) {
                 let next = self.next_like(tally.last);
                 return self.close(End::Halted(why), GIVE_UP, next, budget, tally).await;
             }
@@ -339,7 +339,7 @@ impl Agent {
         let journal = Arc::clone(&self.makeup.journal);
         let ledger = Ledger::new(watcher, Arc::clone(&journal), caller.cancel.clone());
         let ledger = Arc::new(ledger);
-        caller.onlooker = Some(Arc::clone(&ledger) as Arc<dyn Onlooker>);
+        caller.observer = Some(Arc::clone(&ledger) as Arc<dyn CallObserver>);
         let results = self.makeup.engine.dispatch(calls, &caller).await;
         self.interrupt.end_calls();
         let mut written = ledger.close()?;
@@ -436,7 +436,7 @@ impl Agent {
     fn as_taken(&self, mut reply: ModelReply) -> ModelReply {
         let Makeup { engine, caller, .. } = &self.makeup;
         for call in &mut reply.calls {
-            let Some((name, mended)) = engine.as_taken(&call.name, &call.arguments, caller) else {
+            let Some((name, mended)) = engine.normalize_call(&call.name, &call.arguments, caller) else {
                 continue;
             };
             call.name = name;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::{ProgressUpdate, ToolResult};
-use hermes_engine::{Begun, Onlooker};
+use hermes_engine::{CallStarted, CallObserver};
 use hermes_llm::{RetryEvent, TokenUsage};
 
 /// Something that happens in a turn.
@@ -31,7 +31,7 @@ pub enum Notice<'a> {
         usage: &'a TokenUsage,
     },
     /// A call begins.
-    Began(&'a Begun<'a>),
+    Began(&'a CallStarted<'a>),
     /// A call shows that it is alive.
     Progress {
         /// The id of the call.
@@ -84,8 +84,8 @@ impl Watcher for Nobody {
 /// Shows a watcher the calls that the engine makes.
 pub(crate) struct Calls(pub(crate) Arc<dyn Watcher>);
 
-impl Onlooker for Calls {
-    fn began(&self, begun: &Begun<'_>) {
+impl CallObserver for Calls {
+    fn call_started(&self, begun: &CallStarted<'_>) {
         self.0.see(&Notice::Began(begun));
     }
 
@@ -93,7 +93,7 @@ impl Onlooker for Calls {
         self.0.see(&Notice::Progress { call, tool, progress });
     }
 
-    fn ended(&self, result: &ToolResult, parent: Option<&str>) {
+    fn call_ended(&self, result: &ToolResult, parent: Option<&str>) {
         self.0.see(&Notice::Ended { result, parent });
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::CancellationToken;
-use hermes_engine::distributions::Distribution;
+use hermes_engine::distributions::ToolsetDistribution;
 use serde::Serialize;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -30,7 +30,7 @@ pub struct Batch {
     /// How many conversations at once.
     pub workers: usize,
     /// The chances of the toolsets.
-    pub distribution: Distribution,
+    pub distribution: ToolsetDistribution,
     /// The toolsets that can be drawn.
     pub toolsets: Vec<String>,
     /// Every tool that there is.

@@ -10,8 +10,8 @@ use hermes::core::{
     UserPrompter, DynTool, ErrorKind, MemorySessionStore, NoticeQueue, NoticeSink, PasswordPrompter, Ports, Session,
     SessionNetworks, SessionStore, CheckpointReader, WorkingDir,
 };
-use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
-use hermes::engine::{Caller, DeferMode, Deferral, Engine, Limits, Snapshot};
+use hermes::engine::toolsets::{CustomToolsets, ToolSelection, ToolsetError, ToolsetCatalog};
+use hermes::engine::{Caller, DeferMode, DeferralSettings, Engine, ResultSizeLimits, RegistrySnapshot};
 use hermes_checkpoints::{FileCheckpointer as FileKeeper, CheckpointStore as Checkpoints};
 use hermes_config::{ResolvedConfig, ConfigError, EnvSnapshot, HermesHome, RawConfig, HermesSettings, ToolSearchMode, save};
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
@@ -269,7 +269,7 @@ impl App {
         let place = place.unwrap_or_default();
         let mut caller = self.caller_in(ready, options, toolsets, place.as_deref())?;
         if is_missing {
-            caller.late = Some(self.await_place(ready, options));
+            caller.late_workplace = Some(self.await_place(ready, options));
         }
         Ok(caller)
     }
@@ -321,7 +321,7 @@ impl App {
             caller.scope = Some(Arc::clone(&chosen.map_err(|e| ready.misnamed(e))?.scope));
         }
         if self.terminal.stderr_is_person && !self.json {
-            caller.onlooker = Some(Arc::new(ProgressLine::default()));
+            caller.observer = Some(Arc::new(ProgressLine::default()));
         }
         Ok(caller)
     }
@@ -419,14 +419,14 @@ fn engine(
     let engine = builder
         .tools(tools)
         .guard(measures::guard(settings))
-        .limits(Limits::for_window(settings.model.context_length))
+        .limits(ResultSizeLimits::for_window(settings.model.context_length))
         .search_limits(measures::search_limits(settings))
         .spill_to(home.cache_dir().join("results"))
         .ports(ports)
-        .secrets(Arc::clone(secrets) as Arc<dyn hermes::engine::Secrets>)
+        .secrets(Arc::clone(secrets) as Arc<dyn hermes::engine::SecretSource>)
         .approval_timeout(Duration::from_secs(settings.approvals.timeout))
-        .recorder(Arc::clone(records) as Arc<dyn hermes::engine::Recorder>)
-        .variables(Arc::new(move |name| {
+        .recorder(Arc::clone(records) as Arc<dyn hermes::engine::CallRecorder>)
+        .env_lookup(Arc::new(move |name| {
             std::env::var(name).ok().or_else(|| variables.get(name).cloned())
         }))
         .build()
@@ -456,23 +456,23 @@ fn variables(home: &HermesHome) -> indexmap::IndexMap<String, String> {
 }
 
 /// The user's own toolsets.
-fn load_toolsets(home: &HermesHome, snapshot: &Snapshot) -> Result<Toolsets, Failure> {
+fn load_toolsets(home: &HermesHome, snapshot: &RegistrySnapshot) -> Result<ToolsetCatalog, Failure> {
     let path = home.toolsets_file();
     match regular_file::read_text(&path) {
         Ok(text) => read_toolsets(&path, &text, snapshot),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Toolsets::default()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(ToolsetCatalog::default()),
         Err(e) => Err(Failure::usage(format!("{} cannot be read: {e}", path.display()))
             .hint(format!("Mend {} or move it away.", path.display()))),
     }
 }
 
-fn read_toolsets(path: &Path, text: &str, snapshot: &Snapshot) -> Result<Toolsets, Failure> {
+fn read_toolsets(path: &Path, text: &str, snapshot: &RegistrySnapshot) -> Result<ToolsetCatalog, Failure> {
     if text.trim().is_empty() {
-        return Ok(Toolsets::default());
+        return Ok(ToolsetCatalog::default());
     }
     let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
     CustomToolsets::parse(text)
-        .and_then(|custom| Toolsets::load(custom, snapshot, &lookup))
+        .and_then(|custom| ToolsetCatalog::load(custom, snapshot, &lookup))
         .map_err(|e| {
             Failure::usage(format!("{}: {e}", path.display()))
                 .hint(format!("Mend {} or move it away.", path.display()))
@@ -513,7 +513,7 @@ impl Ready {
     /// same: what another one has written meanwhile stays.
     pub(crate) fn change_toolsets<T>(
         &self,
-        change: impl FnOnce(&mut Toolsets, &Snapshot) -> Result<T, ToolsetError>,
+        change: impl FnOnce(&mut ToolsetCatalog, &RegistrySnapshot) -> Result<T, ToolsetError>,
     ) -> Result<T, Failure> {
         let path = self.home.toolsets_file();
         let snapshot = self.engine.snapshot();
@@ -555,7 +555,7 @@ impl Ready {
     }
 
     /// What was chosen, less what the settings switch off.
-    pub(crate) fn selection(&self, choice: &Choice) -> Selection {
+    pub(crate) fn selection(&self, choice: &Choice) -> ToolSelection {
         let mut selection = choice.selection();
         selection.disabled.extend(self.config.settings.agent.disabled_toolsets.iter().cloned());
         selection
@@ -563,9 +563,9 @@ impl Ready {
 
     /// How definitions are deferred, by the settings and by what the model's server
     /// says of its window.
-    pub(crate) fn deferral(&self, window: Option<u64>) -> Deferral {
+    pub(crate) fn deferral(&self, window: Option<u64>) -> DeferralSettings {
         let search = &self.config.settings.tool_search;
-        Deferral {
+        DeferralSettings {
             mode: match search.enabled {
                 ToolSearchMode::Auto => DeferMode::Auto,
                 ToolSearchMode::On => DeferMode::On,
@@ -579,8 +579,8 @@ impl Ready {
 
 impl Choice {
     /// The selection that was asked for; everything if nothing was.
-    pub(crate) fn selection(&self) -> Selection {
-        Selection {
+    pub(crate) fn selection(&self) -> ToolSelection {
+        ToolSelection {
             enabled: (!self.toolsets.is_empty()).then(|| self.toolsets.clone()),
             disabled: self.without.clone(),
         }

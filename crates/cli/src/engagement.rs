@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes::core::{NoticeQueue, Session};
-use hermes::engine::{Caller, Definitions, Limits};
+use hermes::engine::{Caller, ToolDefinitions, ResultSizeLimits};
 use hermes_agent::{
     Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal, Watcher,
     reading,
@@ -54,7 +54,7 @@ pub(crate) struct Engagement {
     pub(crate) agent: Agent,
     pub(crate) session: String,
     pub(crate) store: Arc<HistoryStore>,
-    pub(crate) definitions: Arc<Definitions>,
+    pub(crate) definitions: Arc<ToolDefinitions>,
     /// How its model was found.
     pub(crate) how: String,
     /// What the user should know before it begins.
@@ -84,7 +84,7 @@ impl Ready {
         let (definitions, tools) = self.told_tools(terms.choice, window).await?;
         let mut caller = caller;
         caller.scope = Some(Arc::clone(&definitions.scope));
-        caller.limits = window.map(|window| Limits::for_window(Some(window)));
+        caller.limits = window.map(|window| ResultSizeLimits::for_window(Some(window)));
         let store = self.history()?;
         let mut guidance = match terms.is_at_home {
             true => {
@@ -155,7 +155,7 @@ impl Ready {
         &self,
         choice: &Choice,
         window: Option<u64>,
-    ) -> Result<(Arc<Definitions>, Arc<[Value]>), Failure> {
+    ) -> Result<(Arc<ToolDefinitions>, Arc<[Value]>), Failure> {
         let selection = self.selection(choice);
         let definitions = self.engine.definitions(&selection, self.deferral(window)).await;
         let definitions = definitions.map_err(|error| self.misnamed(error))?;
@@ -166,7 +166,7 @@ impl Ready {
     fn prompt(
         &self,
         caller: &Caller,
-        definitions: &Definitions,
+        definitions: &ToolDefinitions,
         project: Option<String>,
         terms: &Terms<'_>,
         warnings: &mut Vec<String>,

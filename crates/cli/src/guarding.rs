@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use hermes::core::{Approver, NetworkMode, SessionError, SessionStore};
-use hermes::engine::{Entry, Secrets};
+use hermes::engine::{ToolEntry, SecretSource};
 use hermes::policy::{
     ApprovalMode, MissingSandbox, Mode, Permissions, Places, PolicyError, RegistryLookup,
     SandboxDefaults, SavedRules, Settings, SmartApprover, Sources, Tickets,
@@ -96,7 +96,7 @@ impl App {
         sources: &mut Sources,
         config: &ResolvedConfig,
         mode: AgentMode,
-        tools: &[Arc<Entry>],
+        tools: &[Arc<ToolEntry>],
     ) -> Result<(), Failure> {
         let deny = &config.settings.approvals.deny;
         if !deny.is_empty() {
@@ -371,7 +371,7 @@ impl hermes_exec::output::OutputMask for Keeper {
     }
 }
 
-impl Secrets for Keeper {
+impl SecretSource for Keeper {
     fn redactor(&self) -> Arc<Redactor> {
         let built = self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone();
         built.unwrap_or_else(|| {

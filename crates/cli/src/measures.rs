@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use hermes::core::OutputLimits;
-use hermes::engine::{Counts, GuardSettings, Limits, SearchLimits};
+use hermes::engine::{LoopThresholds, LoopGuardSettings, ResultSizeLimits, SearchLimits};
 use hermes_config::HermesSettings;
 use hermes_exec::{RetentionPolicy, CommandTimeouts};
 
-pub(crate) fn guard(settings: &HermesSettings) -> GuardSettings {
+pub(crate) fn guard(settings: &HermesSettings) -> LoopGuardSettings {
     let rails = &settings.tool_loop_guardrails;
-    let counts = |t: &hermes_config::LoopGuardThresholds| Counts {
+    let counts = |t: &hermes_config::LoopGuardThresholds| LoopThresholds {
         exact_failure: clamp(t.exact_failure),
         same_tool_failure: clamp(t.same_tool_failure),
         no_progress: clamp(t.idempotent_no_progress),
     };
-    GuardSettings {
+    LoopGuardSettings {
         warn: rails.warnings_enabled.then(|| counts(&rails.warn_after)),
         stop: rails.hard_stop_enabled.then(|| counts(&rails.hard_stop_after)),
     }
@@ -24,7 +24,7 @@ pub(crate) fn search_limits(settings: &HermesSettings) -> SearchLimits {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     SearchLimits {
         default: size(settings.tool_search.search_default_limit),
-        most: size(settings.tool_search.max_search_limit),
+        max: size(settings.tool_search.max_search_limit),
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn bounds(settings: &HermesSettings) -> OutputLimits {
         read_lines: settings.tool_output.max_lines,
         line_chars: settings.tool_output.max_line_length,
         read_chars: settings.file_read_max_chars,
-        answer_chars: Limits::for_window(settings.model.context_length).per_result as u64,
+        answer_chars: ResultSizeLimits::for_window(settings.model.context_length).per_result as u64,
     }
 }
 

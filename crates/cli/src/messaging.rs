@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes::core::DynTool;
-use hermes::engine::Secrets as _;
+use hermes::engine::SecretSource as _;
 use hermes_config::ResolvedConfig;
 use hermes_tools_agent::messages::MessageTargets;
 

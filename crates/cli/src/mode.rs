@@ -3,7 +3,7 @@
 
 use clap::Args;
 use hermes::core::ToolSpec;
-use hermes::engine::Entry;
+use hermes::engine::ToolEntry;
 use hermes::policy::ApprovalMode;
 use serde_json::{Map, Value, json};
 
@@ -163,7 +163,7 @@ impl AgentMode {
     }
 
     /// The rules that it adds to every profile, for these tools.
-    pub(crate) fn rules<'a>(self, tools: impl Iterator<Item = &'a Entry>) -> Option<Value> {
+    pub(crate) fn rules<'a>(self, tools: impl Iterator<Item = &'a ToolEntry>) -> Option<Value> {
         let rules = match self {
             Self::Auto | Self::Yolo => return None,
             Self::Ask => json!({
@@ -206,7 +206,7 @@ pub(crate) fn runs_programs(spec: &ToolSpec) -> bool {
 
 /// A rule about changes of files for each tool that makes them itself.
 fn about_files<'a>(
-    tools: impl Iterator<Item = &'a Entry>,
+    tools: impl Iterator<Item = &'a ToolEntry>,
     list: &str,
     reason: &str,
 ) -> Map<String, Value> {

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hermes::core::ProgressUpdate;
-use hermes::engine::Onlooker;
+use hermes::engine::CallObserver;
 
 /// One line that is written over and over, and wiped at the end.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Default for ProgressLine {
     }
 }
 
-impl Onlooker for ProgressLine {
+impl CallObserver for ProgressLine {
     fn progress(&self, _call: &str, tool: &str, progress: &ProgressUpdate) {
         let Ok(mut shown) = self.shown.lock() else { return };
         let soon = shown.is_some_and(|at| at.elapsed() < Duration::from_millis(100));

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use hermes_agent::{Budget, Notice, Watcher};
 use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, WorkingDir};
-use hermes_engine::{Begun, Engine};
+use hermes_engine::{CallStarted, Engine};
 use serde::{Deserialize, Serialize};
 
 use crate::crew::lock;
@@ -262,7 +262,7 @@ impl Watcher for Eyes {
 
 impl Eyes {
     /// The files that a call says it will change.
-    fn changes(&self, begun: &Begun<'_>) -> Vec<(PathBuf, Change)> {
+    fn changes(&self, begun: &CallStarted<'_>) -> Vec<(PathBuf, Change)> {
         let snapshot = self.engine.snapshot();
         let Some(entry) = snapshot.get(begun.tool) else { return Vec::new() };
         if entry.spec().annotations.read_only {
@@ -312,7 +312,7 @@ fn changes_below(result: &ToolResult) -> Vec<(PathBuf, Change)> {
 }
 
 /// A call in a few words.
-fn doing(begun: &Begun<'_>) -> String {
+fn doing(begun: &CallStarted<'_>) -> String {
     let about = begun.arguments.as_object().and_then(|fields| {
         fields.values().find_map(|value| value.as_str().filter(|text| !text.is_empty()))
     });

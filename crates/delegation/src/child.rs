@@ -9,7 +9,7 @@ use hermes_core::{
     ApprovalRequest, Approver, BoxFuture, CancellationToken, ApprovalDecision, MemorySessionStore, Ports,
     Session, Taint, ToolError, WorkingDir,
 };
-use hermes_engine::{Caller, Engine, Limits};
+use hermes_engine::{Caller, Engine, ResultSizeLimits};
 use hermes_llm::{LanguageModel, ContentPart};
 use hermes_threats::{ScanLevel, label, scan};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
@@ -172,7 +172,7 @@ impl Parent {
             Arc::new(OnBehalf { asked, goal: excerpt(&order.goal, SHOWN) }) as Arc<dyn Approver>
         });
         caller.scope = Some(Arc::clone(&order.scope));
-        caller.limits = self.model.window().map(|window| Limits::for_window(Some(window)));
+        caller.limits = self.model.window().map(|window| ResultSizeLimits::for_window(Some(window)));
         caller.ports = Some(Arc::new(Ports::clone(&self.ports).with(asked)));
         caller.who = "subagent".into();
         let eyes = Eyes {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use hermes_core::ToolError;
-use hermes_engine::toolsets::Selection;
-use hermes_engine::{Deferral, Engine, RESERVED, ToolScope};
+use hermes_engine::toolsets::ToolSelection;
+use hermes_engine::{DeferralSettings, Engine, RESERVED_TOOL_NAMES, ToolScope};
 use serde_json::Value;
 
 /// What a sub-agent can be given.
@@ -35,8 +35,8 @@ impl Outfitter<'_> {
         may_delegate: bool,
     ) -> Result<Outfit, ToolError> {
         let selection =
-            Selection { enabled: toolsets.map(<[String]>::to_vec), disabled: Vec::new() };
-        let deferral = Deferral { window: self.window, ..Deferral::default() };
+            ToolSelection { enabled: toolsets.map(<[String]>::to_vec), disabled: Vec::new() };
+        let deferral = DeferralSettings { window: self.window, ..DeferralSettings::default() };
         let definitions = self.engine.definitions(&selection, deferral).await;
         let definitions = definitions.map_err(|error| ToolError::invalid(error.to_string()))?;
         let allowed = |name: &str| self.held.contains(name) && self.may_have(name, may_delegate);
@@ -54,7 +54,7 @@ impl Outfitter<'_> {
         })?;
         let shown = |tool: &Value| {
             let name = tool["function"]["name"].as_str().unwrap_or_default();
-            if RESERVED.contains(&name) { is_deferred } else { allowed(name) }
+            if RESERVED_TOOL_NAMES.contains(&name) { is_deferred } else { allowed(name) }
         };
         let tools = all.into_iter().filter(shown).collect();
         Ok(Outfit { tools, scope: Arc::new(scope) })

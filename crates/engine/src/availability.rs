@@ -10,90 +10,90 @@ use futures_util::future::join_all;
 use hermes_core::Availability;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::entry::Entry;
+use crate::entry::ToolEntry;
 
 /// How long an answer counts.
-pub const TTL: Duration = Duration::from_secs(30);
+pub const AVAILABILITY_TTL: Duration = Duration::from_secs(30);
 
 /// How long a tool that worked a moment ago is given the benefit of the doubt:
 /// one slow probe must not take tools away from a session that is starting.
-pub const GRACE: Duration = Duration::from_secs(60);
+pub const FAILURE_GRACE: Duration = Duration::from_secs(60);
 
 /// How long a spared failure counts: long enough that a batch does not wait
 /// for the same hung check over and over.
-const SPARED: Duration = Duration::from_secs(5);
+const SUPPRESSED_FAILURE_TTL: Duration = Duration::from_secs(5);
 
 /// Answers beyond this many are pruned of those that nobody asks for any more.
-const REMEMBERED: usize = 4096;
+const MAX_CACHED_CHECKS: usize = 4096;
 
 /// How long a check may take.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Looks up an environment variable.
-pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 #[derive(Debug, Clone)]
-struct Answer {
+struct CachedCheck {
     // Identifies the registration: a new tool of the same name is a new question.
     entry: u64,
     value: Availability,
-    asked: Instant,
+    checked_at: Instant,
     last_good: Option<Instant>,
 }
 
 /// The answers, and when they were given.
-pub struct Checks {
-    answers: Mutex<HashMap<Arc<str>, Answer>>,
-    variable: Lookup,
+pub struct AvailabilityCache {
+    answers: Mutex<HashMap<Arc<str>, CachedCheck>>,
+    env_lookup: EnvLookup,
 }
 
-impl Checks {
+impl AvailabilityCache {
     /// Checks that look up variables with `variable`.
-    pub fn new(variable: Lookup) -> Self {
-        Self { answers: Mutex::default(), variable }
+    pub fn new(variable: EnvLookup) -> Self {
+        Self { answers: Mutex::default(), env_lookup: variable }
     }
 
     /// Forgets every answer.
-    pub fn forget(&self) {
+    pub fn clear(&self) {
         self.lock().clear();
     }
 
     /// The state of one tool. What was known to work a moment ago is not
     /// asked again.
-    pub async fn state(&self, entry: &Arc<Entry>) -> Availability {
+    pub async fn availability(&self, entry: &Arc<ToolEntry>) -> Availability {
         let fresh = {
             let answers = self.lock();
             answers.get(entry.name()).is_some_and(|answer| {
                 answer.entry == entry.id()
                     && answer.value.is_ready()
-                    && answer.asked.elapsed() < TTL
+                    && answer.checked_at.elapsed() < AVAILABILITY_TTL
             })
         };
         if fresh {
             return Availability::Ready;
         }
-        self.states(std::slice::from_ref(entry)).await.0.pop().unwrap_or(Availability::Ready)
+        self.availabilities(std::slice::from_ref(entry)).await.0.pop().unwrap_or(Availability::Ready)
     }
 
     /// The states of these tools, in their order, and until when they count.
-    pub async fn states(&self, entries: &[Arc<Entry>]) -> (Vec<Availability>, Instant) {
-        self.states_at(entries, Instant::now()).await
+    pub async fn availabilities(&self, entries: &[Arc<ToolEntry>]) -> (Vec<Availability>, Instant) {
+        self.availabilities_at(entries, Instant::now()).await
     }
 
-    async fn states_at(
+    async fn availabilities_at(
         &self,
-        entries: &[Arc<Entry>],
+        entries: &[Arc<ToolEntry>],
         now: Instant,
     ) -> (Vec<Availability>, Instant) {
-        let known: Vec<Option<Answer>> = {
+        let known: Vec<Option<CachedCheck>> = {
             let answers = self.lock();
             entries
                 .iter()
                 .map(|e| answers.get(e.name()).filter(|a| a.entry == e.id()).cloned())
                 .collect()
         };
-        let fresh = |answer: &Option<Answer>| {
-            answer.as_ref().is_some_and(|a| now.saturating_duration_since(a.asked) < TTL)
+        let fresh = |answer: &Option<CachedCheck>| {
+            answer.as_ref().is_some_and(|a| now.saturating_duration_since(a.checked_at) < AVAILABILITY_TTL)
         };
         let probes = entries
             .iter()
@@ -102,46 +102,46 @@ impl Checks {
             .map(|(entry, _)| self.probe(entry));
         let mut probed = join_all(probes).await.into_iter();
 
-        let mut until = now + TTL;
+        let mut until = now + AVAILABILITY_TTL;
         let mut states = Vec::with_capacity(entries.len());
         let mut answers = self.lock();
-        if answers.len() > REMEMBERED {
-            answers.retain(|_, a| now.saturating_duration_since(a.asked) < GRACE);
+        if answers.len() > MAX_CACHED_CHECKS {
+            answers.retain(|_, a| now.saturating_duration_since(a.checked_at) < FAILURE_GRACE);
         }
         for (entry, answer) in entries.iter().zip(known) {
             if let Some(answer) = answer.clone().filter(|_| fresh(&answer)) {
-                until = until.min(answer.asked + TTL);
+                until = until.min(answer.checked_at + AVAILABILITY_TTL);
                 states.push(answer.value);
                 continue;
             }
             let value = probed.next().unwrap_or(Availability::Ready);
             let last_good = answer.and_then(|a| a.last_good);
-            let spared = last_good.is_some_and(|at| now.saturating_duration_since(at) < GRACE);
+            let spared = last_good.is_some_and(|at| now.saturating_duration_since(at) < FAILURE_GRACE);
             if !value.is_ready() && spared {
                 // Kept only for a moment, so that it is soon probed again.
-                until = until.min(now + SPARED);
-                let asked = (now + SPARED).checked_sub(TTL).unwrap_or(now);
+                until = until.min(now + SUPPRESSED_FAILURE_TTL);
+                let asked = (now + SUPPRESSED_FAILURE_TTL).checked_sub(AVAILABILITY_TTL).unwrap_or(now);
                 let kept =
-                    Answer { entry: entry.id(), value: Availability::Ready, asked, last_good };
+                    CachedCheck { entry: entry.id(), value: Availability::Ready, checked_at: asked, last_good };
                 answers.insert(entry.name().into(), kept);
                 states.push(Availability::Ready);
                 continue;
             }
             let last_good = if value.is_ready() { Some(now) } else { last_good };
-            let kept = Answer { entry: entry.id(), value: value.clone(), asked: now, last_good };
+            let kept = CachedCheck { entry: entry.id(), value: value.clone(), checked_at: now, last_good };
             answers.insert(entry.name().into(), kept);
             states.push(value);
         }
         (states, until)
     }
 
-    async fn probe(&self, entry: &Arc<Entry>) -> Availability {
+    async fn probe(&self, entry: &Arc<ToolEntry>) -> Availability {
         let missing: Vec<&str> = entry
             .spec()
             .requires_env
             .iter()
             .map(|name| &**name)
-            .filter(|name| (self.variable)(name).is_none_or(|value| value.is_empty()))
+            .filter(|name| (self.env_lookup)(name).is_none_or(|value| value.is_empty()))
             .collect();
         if !missing.is_empty() {
             let names = missing.join(", ");
@@ -153,24 +153,24 @@ impl Checks {
         // A check that panics or hangs counts as "no", like any other failure.
         let tool = Arc::clone(entry.tool());
         let check = AbortOnDropHandle::new(tokio::spawn(async move { tool.check().await }));
-        match tokio::time::timeout(PATIENCE, check).await {
+        match tokio::time::timeout(CHECK_TIMEOUT, check).await {
             Ok(Ok(state)) => state,
             Ok(Err(_)) => {
                 Availability::missing("its check crashed", "This is a defect of the tool.")
             }
             Err(_) => Availability::missing(
-                format!("its check did not answer within {} s", PATIENCE.as_secs()),
+                format!("its check did not answer within {} s", CHECK_TIMEOUT.as_secs()),
                 "Check that what it depends on is running.",
             ),
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Answer>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, CachedCheck>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Checks {
+impl fmt::Debug for AvailabilityCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Checks({} answers)", self.lock().len())
     }

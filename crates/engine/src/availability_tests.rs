@@ -3,14 +3,14 @@ use std::sync::atomic::Ordering;
 use hermes_testkit::probe::Probe;
 
 use super::*;
-use crate::registry::Owner;
+use crate::registry::ToolOwner;
 
-fn checks() -> Checks {
-    Checks::new(Arc::new(|_| None))
+fn checks() -> AvailabilityCache {
+    AvailabilityCache::new(Arc::new(|_| None))
 }
 
-fn entry(probe: &Arc<Probe>) -> Arc<Entry> {
-    Arc::new(Entry::new(probe.clone(), Owner::builtin()))
+fn entry(probe: &Arc<Probe>) -> Arc<ToolEntry> {
+    Arc::new(ToolEntry::new(probe.clone(), ToolOwner::builtin()))
 }
 
 fn missing() -> Availability {
@@ -22,13 +22,13 @@ async fn answers_are_kept_for_a_while() {
     let (probe, checks, start) = (Arc::new(Probe::new("p")), checks(), Instant::now());
     let entries = [entry(&probe)];
     for seconds in [0, 10, 29] {
-        checks.states_at(&entries, start + Duration::from_secs(seconds)).await;
+        checks.availabilities_at(&entries, start + Duration::from_secs(seconds)).await;
     }
     assert_eq!(probe.checks.load(Ordering::SeqCst), 1);
-    checks.states_at(&entries, start + TTL).await;
+    checks.availabilities_at(&entries, start + AVAILABILITY_TTL).await;
     assert_eq!(probe.checks.load(Ordering::SeqCst), 2);
-    checks.forget();
-    checks.states_at(&entries, start + TTL).await;
+    checks.clear();
+    checks.availabilities_at(&entries, start + AVAILABILITY_TTL).await;
     assert_eq!(probe.checks.load(Ordering::SeqCst), 3);
 }
 
@@ -36,36 +36,36 @@ async fn answers_are_kept_for_a_while() {
 async fn a_tool_that_worked_a_moment_ago_is_spared_one_failure() {
     let (probe, checks, start) = (Arc::new(Probe::new("p")), checks(), Instant::now());
     let entries = [entry(&probe)];
-    assert!(checks.states_at(&entries, start).await.0[0].is_ready());
+    assert!(checks.availabilities_at(&entries, start).await.0[0].is_ready());
     probe.set_state(missing());
     let later = start + Duration::from_secs(40);
-    assert!(checks.states_at(&entries, later).await.0[0].is_ready(), "within the grace");
-    assert!(checks.states_at(&entries, later).await.0[0].is_ready());
+    assert!(checks.availabilities_at(&entries, later).await.0[0].is_ready(), "within the grace");
+    assert!(checks.availabilities_at(&entries, later).await.0[0].is_ready());
     assert_eq!(probe.checks.load(Ordering::SeqCst), 2, "not probed over and over");
-    assert!(checks.states_at(&entries, later + SPARED).await.0[0].is_ready());
+    assert!(checks.availabilities_at(&entries, later + SUPPRESSED_FAILURE_TTL).await.0[0].is_ready());
     assert_eq!(probe.checks.load(Ordering::SeqCst), 3, "but soon again");
-    let past = start + GRACE;
-    assert!(!checks.states_at(&entries, past).await.0[0].is_ready());
+    let past = start + FAILURE_GRACE;
+    assert!(!checks.availabilities_at(&entries, past).await.0[0].is_ready());
     probe.set_state(Availability::Ready);
-    assert!(!checks.states_at(&entries, past).await.0[0].is_ready(), "a real failure is kept");
-    assert!(checks.states_at(&entries, past + TTL).await.0[0].is_ready());
+    assert!(!checks.availabilities_at(&entries, past).await.0[0].is_ready(), "a real failure is kept");
+    assert!(checks.availabilities_at(&entries, past + AVAILABILITY_TTL).await.0[0].is_ready());
 }
 
 #[tokio::test]
 async fn a_new_registration_is_a_new_question() {
     let (probe, checks, start) = (Arc::new(Probe::new("p")), checks(), Instant::now());
     probe.set_state(missing());
-    assert!(!checks.states_at(&[entry(&probe)], start).await.0[0].is_ready());
+    assert!(!checks.availabilities_at(&[entry(&probe)], start).await.0[0].is_ready());
     probe.set_state(Availability::Ready);
-    assert!(checks.states_at(&[entry(&probe)], start).await.0[0].is_ready());
+    assert!(checks.availabilities_at(&[entry(&probe)], start).await.0[0].is_ready());
 }
 
 #[tokio::test]
 async fn a_required_variable_must_be_set_to_something() {
     let probe = Arc::new(Probe::new("p").with_spec(|s| s.requires_env("A_KEY")));
     for (value, ready) in [(None, false), (Some(""), false), (Some("x"), true)] {
-        let checks = Checks::new(Arc::new(move |_| value.map(str::to_owned)));
-        assert_eq!(checks.state(&entry(&probe)).await.is_ready(), ready, "{value:?}");
+        let checks = AvailabilityCache::new(Arc::new(move |_| value.map(str::to_owned)));
+        assert_eq!(checks.availability(&entry(&probe)).await.is_ready(), ready, "{value:?}");
     }
 }
 
@@ -74,7 +74,7 @@ async fn checks_run_side_by_side() {
     let probes: Vec<Arc<Probe>> = (0..50).map(|i| Arc::new(Probe::new(&format!("p{i}")))).collect();
     probes[7].set_state(missing());
     let entries: Vec<_> = probes.iter().map(entry).collect();
-    let (states, _) = checks().states(&entries).await;
+    let (states, _) = checks().availabilities(&entries).await;
     let broken: Vec<usize> = (0..50).filter(|i| !states[*i].is_ready()).collect();
     assert_eq!(broken, [7], "answers stay with their tools");
 }

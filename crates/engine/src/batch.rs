@@ -10,27 +10,27 @@ use futures_util::stream::FuturesUnordered;
 use hermes_core::{AccessMode, Effect, Resource, Scope, ToolCall, ToolResult};
 use hermes_shell::SideEffects;
 
-use crate::extent;
-use crate::pipeline::{Flight, Prepared};
+use crate::side_effects;
+use crate::pipeline::{BatchContext, PreparedCall};
 
 /// How many calls run at the same time.
-const SIDE_BY_SIDE: usize = 32;
+const MAX_CONCURRENT_CALLS: usize = 32;
 
 /// As many links as a kernel follows before it calls them a loop.
-const MAX_LINKS: usize = 40;
+const MAX_SYMLINK_HOPS: usize = 40;
 
 /// A result below this is not worth a file, however many there are.
-const WORTH_SPILLING: usize = 4_000;
+const MIN_SPILL_BYTES: usize = 4_000;
 
 /// Makes all calls of a batch. One answer each, in order.
-pub(crate) async fn fly(flight: Arc<Flight>, mut calls: Vec<ToolCall>) -> Vec<ToolResult> {
+pub(crate) async fn run_batch(flight: Arc<BatchContext>, mut calls: Vec<ToolCall>) -> Vec<ToolResult> {
     if calls.len() == 1
         && let Some(call) = calls.pop()
     {
-        return vec![fly_alone(flight, call).await];
+        return vec![run_one(flight, call).await];
     }
     let mut answers: Vec<Option<ToolResult>> = Vec::with_capacity(calls.len());
-    let mut waiting: VecDeque<(usize, Prepared)> = VecDeque::new();
+    let mut waiting: VecDeque<(usize, PreparedCall)> = VecDeque::new();
     for (at, call) in calls.into_iter().enumerate() {
         match flight.prepare(call).await {
             Ok(prepared) => {
@@ -44,44 +44,44 @@ pub(crate) async fn fly(flight: Arc<Flight>, mut calls: Vec<ToolCall>) -> Vec<To
         // Not before its turn: earlier calls may change what a command means,
         // and where a link leads.
         let group =
-            next_group(&mut waiting, footing, |(_, prepared)| extent::of(&flight, &prepared.call));
-        fly_together(&flight, group, &mut answers).await;
+            take_independent_group(&mut waiting, conflict_key, |(_, prepared)| side_effects::command_side_effects(&flight, &prepared.call));
+        run_group(&flight, group, &mut answers).await;
         // A call may have moved the session to another folder: what comes
         // after it happens there.
-        if !waiting.is_empty() && flight.has_moved() {
+        if !waiting.is_empty() && flight.update_workplace() {
             for (at, prepared) in std::mem::take(&mut waiting) {
                 match flight.redeclare(prepared).await {
                     Ok(prepared) => waiting.push_back((at, prepared)),
-                    Err(refused) => answer(&mut answers, at, refused),
+                    Err(refused) => store_result(&mut answers, at, refused),
                 }
             }
         }
     }
     let mut results: Vec<ToolResult> = answers.into_iter().flatten().collect();
-    keep_within_budget(&flight, &mut results);
+    spill_over_budget(&flight, &mut results);
     results
 }
 
 /// Runs a group whose members cannot meet.
-async fn fly_together(
-    flight: &Arc<Flight>,
-    group: Vec<(usize, Prepared)>,
+async fn run_group(
+    flight: &Arc<BatchContext>,
+    group: Vec<(usize, PreparedCall)>,
     answers: &mut [Option<ToolResult>],
 ) {
     let mut queue = group.into_iter();
     let mut running = FuturesUnordered::new();
-    let start = |(at, prepared): (usize, Prepared)| {
+    let start = |(at, prepared): (usize, PreparedCall)| {
         let flight = Arc::clone(flight);
         async move { (at, flight.execute(prepared).await) }
     };
-    running.extend(queue.by_ref().take(SIDE_BY_SIDE).map(start));
+    running.extend(queue.by_ref().take(MAX_CONCURRENT_CALLS).map(start));
     while let Some((at, result)) = running.next().await {
-        answer(answers, at, result);
+        store_result(answers, at, result);
         running.extend(queue.next().map(start));
     }
 }
 
-fn answer(answers: &mut [Option<ToolResult>], at: usize, result: ToolResult) {
+fn store_result(answers: &mut [Option<ToolResult>], at: usize, result: ToolResult) {
     if let Some(slot) = answers.get_mut(at) {
         *slot = Some(result);
     }
@@ -89,25 +89,25 @@ fn answer(answers: &mut [Option<ToolResult>], at: usize, result: ToolResult) {
 
 /// What decides beside which others a call may run.
 #[derive(Clone, Copy)]
-pub(crate) struct Footing<'a> {
+pub(crate) struct ConflictKey<'a> {
     effects: &'a [Effect],
     /// Nothing may run beside it.
-    alone: bool,
+    exclusive: bool,
     /// It need not keep its place among others of the same scope that need
     /// not, either.
     unordered: bool,
 }
 
-fn footing((_, prepared): &(usize, Prepared)) -> Footing<'_> {
-    Footing {
+fn conflict_key((_, prepared): &(usize, PreparedCall)) -> ConflictKey<'_> {
+    ConflictKey {
         effects: &prepared.call.effects,
-        alone: prepared.is_barrier(),
+        exclusive: prepared.is_barrier(),
         unordered: prepared.call.entry.spec().unordered,
     }
 }
 
 /// Makes one call: there is nothing to plan.
-pub(crate) async fn fly_alone(flight: Arc<Flight>, call: ToolCall) -> ToolResult {
+pub(crate) async fn run_one(flight: Arc<BatchContext>, call: ToolCall) -> ToolResult {
     match flight.prepare(call).await {
         Ok(prepared) => flight.execute(prepared).await,
         Err(refused) => refused,
@@ -115,7 +115,7 @@ pub(crate) async fn fly_alone(flight: Arc<Flight>, call: ToolCall) -> ToolResult
 }
 
 /// Puts the largest results into files until the rest fits.
-fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
+fn spill_over_budget(flight: &BatchContext, results: &mut [ToolResult]) {
     let budget = flight.limits().per_batch;
     let mut total: usize = results.iter().map(|r| r.content.len()).sum();
     if total <= budget {
@@ -137,72 +137,72 @@ fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
         }
         let result = &mut results[at];
         let before = result.content.len();
-        if before < WORTH_SPILLING || result.spill_path.is_some() {
+        if before < MIN_SPILL_BYTES || result.spill_path.is_some() {
             continue;
         }
-        flight.spill(result, WORTH_SPILLING);
+        flight.spill(result, MIN_SPILL_BYTES);
         total = total.saturating_sub(before) + result.content.len();
     }
 }
 
 /// Takes from the front of a batch as many calls as cannot meet. `extent` is
 /// asked about calls that could do anything.
-pub(crate) fn next_group<T>(
+pub(crate) fn take_independent_group<T>(
     batch: &mut VecDeque<T>,
-    footing: impl Fn(&T) -> Footing<'_>,
+    footing: impl Fn(&T) -> ConflictKey<'_>,
     extent: impl Fn(&T) -> SideEffects,
 ) -> Vec<T> {
     if batch.len() < 2 {
         return batch.drain(..).collect();
     }
-    let mut paths = RealPaths::new(batch.iter().flat_map(|item| footing(item).effects));
-    let mut occupied = Occupied::default();
+    let mut paths = CanonicalPaths::new(batch.iter().flat_map(|item| footing(item).effects));
+    let mut occupied = Reservations::default();
     let mut size = 0;
     let mut inside = false;
     for item in batch.iter() {
-        let Footing { effects, alone, unordered } = footing(item);
+        let ConflictKey { effects, exclusive: alone, unordered } = footing(item);
         // Interpreters are beside each other, and beside nothing else.
-        let is_inside = is_inside(effects);
+        let is_inside = is_interpreter_session(effects);
         if size > 0 && is_inside != inside {
             break;
         }
         inside = is_inside;
-        let far = effects.iter().any(reaches_anything);
+        let far = effects.iter().any(is_arbitrary_execution);
         let extent = if far { extent(item) } else { SideEffects::Unknown };
-        let told = effects.iter().filter(|e| counts(e, extent) && !(inside && reaches_anything(e)));
+        let told = effects.iter().filter(|e| is_relevant(e, extent) && !(inside && is_arbitrary_execution(e)));
         let own: Vec<Effect> = told.map(|e| paths.resolve(e)).collect();
-        let meets = |effect: &Effect| occupied.meets(effect, unordered);
-        if size > 0 && (alone || occupied.excludes(extent) || own.iter().any(meets)) {
+        let meets = |effect: &Effect| occupied.conflicts(effect, unordered);
+        if size > 0 && (alone || occupied.excludes_command(extent) || own.iter().any(meets)) {
             break;
         }
         size += 1;
         if alone {
             break;
         }
-        occupied.note(extent);
-        own.iter().for_each(|effect| occupied.take(effect, unordered));
+        occupied.note_command(extent);
+        own.iter().for_each(|effect| occupied.reserve(effect, unordered));
     }
     batch.drain(..size).collect()
 }
 
 /// Whether an effect still says something beside what is certain of a command.
-fn counts(effect: &Effect, extent: SideEffects) -> bool {
+fn is_relevant(effect: &Effect, extent: SideEffects) -> bool {
     match extent {
         SideEffects::Unknown => true,
-        SideEffects::ReadOnly => !reaches_anything(effect),
-        SideEffects::None => !reaches_anything(effect) && effect.scope.access() == AccessMode::Exclusive,
+        SideEffects::ReadOnly => !is_arbitrary_execution(effect),
+        SideEffects::None => !is_arbitrary_execution(effect) && effect.scope.access() == AccessMode::Exclusive,
     }
 }
 
 /// A shell command or a script may touch any file, process or peer.
-pub(crate) fn reaches_anything(effect: &Effect) -> bool {
+pub(crate) fn is_arbitrary_execution(effect: &Effect) -> bool {
     matches!(effect.scope.as_str(), "terminal:execute" | "code:execute")
 }
 
 /// Code that runs in a process with a name, such as a session of an
 /// interpreter, and takes its turn there.
-fn is_inside(effects: &[Effect]) -> bool {
-    let mut far = effects.iter().filter(|effect| reaches_anything(effect)).peekable();
+fn is_interpreter_session(effects: &[Effect]) -> bool {
+    let mut far = effects.iter().filter(|effect| is_arbitrary_execution(effect)).peekable();
     far.peek().is_some()
         && far.all(|effect| effect.scope == Scope::CODE_EXECUTE)
         && effects.iter().any(|effect| {
@@ -212,22 +212,22 @@ fn is_inside(effects: &[Effect]) -> bool {
 
 /// Two names of one file are one file. Nothing is looked up unless something
 /// is going to be changed.
-struct RealPaths {
+struct CanonicalPaths {
     needed: bool,
-    known: HashMap<PathBuf, PathBuf>,
+    resolved: HashMap<PathBuf, PathBuf>,
 }
 
-impl RealPaths {
+impl CanonicalPaths {
     fn new<'a>(mut effects: impl Iterator<Item = &'a Effect>) -> Self {
         let needed = effects
             .any(|e| e.resource.as_path().is_some() && e.scope.access() == AccessMode::Exclusive);
-        Self { needed, known: HashMap::new() }
+        Self { needed, resolved: HashMap::new() }
     }
 
     fn resolve(&mut self, effect: &Effect) -> Effect {
         match &effect.resource {
             Resource::Path(path) if self.needed => {
-                let real = self.known.entry(path.clone()).or_insert_with(|| real(path)).clone();
+                let real = self.resolved.entry(path.clone()).or_insert_with(|| resolve_links(path)).clone();
                 Effect::path(effect.scope.clone(), real)
             }
             _ => effect.clone(),
@@ -237,9 +237,9 @@ impl RealPaths {
 
 /// The real path, as far as it exists. A link that leads nowhere yet counts
 /// as the place that it leads to.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    for _ in 0..MAX_LINKS {
+    for _ in 0..MAX_SYMLINK_HOPS {
         let mut missing = Vec::new();
         let mut existing = path.as_path();
         let (base, link) = loop {
@@ -273,117 +273,117 @@ fn real(path: &Path) -> PathBuf {
 /// at every member. Agrees with [`Effect::conflicts`], but for calls that need
 /// not keep their order.
 #[derive(Default)]
-struct Occupied {
-    families: HashMap<String, Grounds>,
+struct Reservations {
+    families: HashMap<String, AccessReservations>,
     // A path is the same path, whichever family touches it.
-    paths: Grounds,
-    used: bool,
-    everything: bool,
-    changed: bool,
-    looked: bool,
-    waited: bool,
+    paths: AccessReservations,
+    has_effects: bool,
+    has_arbitrary_execution: bool,
+    has_writers: bool,
+    has_readers: bool,
+    has_waiters: bool,
 }
 
 #[derive(Default)]
-struct Grounds {
-    shared: Ground,
-    exclusive: Ground,
+struct AccessReservations {
+    shared: ResourceSet,
+    exclusive: ResourceSet,
     /// Changed by those that need not keep their order among themselves.
-    unordered: Ground,
+    unordered: ResourceSet,
 }
 
-impl Grounds {
-    fn meets(&self, effect: &Effect, unordered: bool) -> bool {
+impl AccessReservations {
+    fn conflicts(&self, effect: &Effect, unordered: bool) -> bool {
         let (ground, changes) = (effect.touched_resource(), effect.scope.access() == AccessMode::Exclusive);
-        self.exclusive.meets(ground)
-            || (changes && self.shared.meets(ground))
-            || (!(unordered && changes) && self.unordered.meets(ground))
+        self.exclusive.overlaps(ground)
+            || (changes && self.shared.overlaps(ground))
+            || (!(unordered && changes) && self.unordered.overlaps(ground))
     }
 
-    fn take(&mut self, effect: &Effect, unordered: bool) {
+    fn reserve(&mut self, effect: &Effect, unordered: bool) {
         let ground = match effect.scope.access() {
             AccessMode::Shared => &mut self.shared,
             AccessMode::Exclusive if unordered => &mut self.unordered,
             AccessMode::Exclusive => &mut self.exclusive,
         };
-        ground.take(effect.touched_resource());
+        ground.insert(effect.touched_resource());
     }
 }
 
 #[derive(Default)]
-struct Ground {
+struct ResourceSet {
     used: bool,
     any: bool,
     names: HashSet<Resource>,
     paths: HashSet<PathBuf>,
-    above: HashSet<PathBuf>,
+    ancestors: HashSet<PathBuf>,
 }
 
-impl Occupied {
+impl Reservations {
     /// Whether a command of this extent cannot be among them. Whoever only
     /// waits does so for what comes after it, so the order is kept.
-    fn excludes(&self, extent: SideEffects) -> bool {
+    fn excludes_command(&self, extent: SideEffects) -> bool {
         match extent {
             SideEffects::Unknown => false,
-            SideEffects::ReadOnly => self.everything || self.changed || self.waited,
-            SideEffects::None => self.used || self.looked,
+            SideEffects::ReadOnly => self.has_arbitrary_execution || self.has_writers || self.has_waiters,
+            SideEffects::None => self.has_effects || self.has_readers,
         }
     }
 
-    fn note(&mut self, extent: SideEffects) {
-        self.looked |= extent == SideEffects::ReadOnly;
-        self.waited |= extent == SideEffects::None;
+    fn note_command(&mut self, extent: SideEffects) {
+        self.has_readers |= extent == SideEffects::ReadOnly;
+        self.has_waiters |= extent == SideEffects::None;
     }
 
-    fn meets(&self, effect: &Effect, unordered: bool) -> bool {
-        let is_used = self.used || self.looked;
+    fn conflicts(&self, effect: &Effect, unordered: bool) -> bool {
+        let is_used = self.has_effects || self.has_readers;
         let changes = effect.scope.access() == AccessMode::Exclusive;
-        if self.everything
-            || self.waited
-            || (self.looked && changes)
-            || (is_used && reaches_anything(effect))
+        if self.has_arbitrary_execution
+            || self.has_waiters
+            || (self.has_readers && changes)
+            || (is_used && is_arbitrary_execution(effect))
         {
             return true;
         }
         let family = self.families.get(effect.scope.family());
-        family.is_some_and(|grounds| grounds.meets(effect, unordered))
-            || (effect.resource.as_path().is_some() && self.paths.meets(effect, unordered))
+        family.is_some_and(|grounds| grounds.conflicts(effect, unordered))
+            || (effect.resource.as_path().is_some() && self.paths.conflicts(effect, unordered))
     }
 
-    fn take(&mut self, effect: &Effect, unordered: bool) {
-        self.used = true;
-        self.everything |= reaches_anything(effect);
-        self.changed |= effect.scope.access() == AccessMode::Exclusive;
+    fn reserve(&mut self, effect: &Effect, unordered: bool) {
+        self.has_effects = true;
+        self.has_arbitrary_execution |= is_arbitrary_execution(effect);
+        self.has_writers |= effect.scope.access() == AccessMode::Exclusive;
         let family = self.families.entry(effect.scope.family().to_owned()).or_default();
-        family.take(effect, unordered);
+        family.reserve(effect, unordered);
         if effect.resource.as_path().is_some() {
-            self.paths.take(effect, unordered);
+            self.paths.reserve(effect, unordered);
         }
     }
 }
 
-impl Ground {
-    fn meets(&self, resource: &Resource) -> bool {
+impl ResourceSet {
+    fn overlaps(&self, resource: &Resource) -> bool {
         if self.any {
             return true;
         }
         match resource {
             Resource::Any => self.used,
             Resource::Path(path) => {
-                self.above.contains(path) || path.ancestors().any(|a| self.paths.contains(a))
+                self.ancestors.contains(path) || path.ancestors().any(|a| self.paths.contains(a))
             }
             other => self.names.contains(other),
         }
     }
 
-    fn take(&mut self, resource: &Resource) {
+    fn insert(&mut self, resource: &Resource) {
         self.used = true;
         match resource {
             Resource::Any => self.any = true,
             Resource::Path(path) => {
                 self.paths.insert(path.clone());
                 for ancestor in path.ancestors() {
-                    if !self.above.insert(ancestor.to_owned()) {
+                    if !self.ancestors.insert(ancestor.to_owned()) {
                         break;
                     }
                 }

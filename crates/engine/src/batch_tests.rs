@@ -5,8 +5,8 @@ use super::*;
 /// Effects, whether it must be alone, and what is certain of its command.
 type Call = (Vec<Effect>, bool, SideEffects);
 
-fn stand((_, call): &(usize, Call)) -> Footing<'_> {
-    Footing { effects: &call.0, alone: call.1, unordered: false }
+fn stand((_, call): &(usize, Call)) -> ConflictKey<'_> {
+    ConflictKey { effects: &call.0, exclusive: call.1, unordered: false }
 }
 
 /// The whole plan, as numbers of the calls.
@@ -14,7 +14,7 @@ fn plan_with(batch: &[Call]) -> Vec<Vec<usize>> {
     let mut rest: VecDeque<(usize, Call)> = batch.iter().cloned().enumerate().collect();
     let mut groups = Vec::new();
     while !rest.is_empty() {
-        let group = next_group(&mut rest, stand, |(_, call)| call.2);
+        let group = take_independent_group(&mut rest, stand, |(_, call)| call.2);
         groups.push(group.into_iter().map(|(at, _)| at).collect());
     }
     groups
@@ -134,14 +134,14 @@ fn calls_to_one_server_run_side_by_side_unless_one_must_keep_its_place() {
         let mut rest: VecDeque<(Vec<Effect>, bool)> = batch.iter().cloned().collect();
         let mut planned = Vec::new();
         while !rest.is_empty() {
-            planned.push(next_group(&mut rest, stand_at_server, |_| SideEffects::ReadOnly).len());
+            planned.push(take_independent_group(&mut rest, stand_at_server, |_| SideEffects::ReadOnly).len());
         }
         assert_eq!(planned, sizes, "{batch:?}");
     }
 }
 
-fn stand_at_server((effects, unordered): &(Vec<Effect>, bool)) -> Footing<'_> {
-    Footing { effects, alone: false, unordered: *unordered }
+fn stand_at_server((effects, unordered): &(Vec<Effect>, bool)) -> ConflictKey<'_> {
+    ConflictKey { effects, exclusive: false, unordered: *unordered }
 }
 
 #[test]
@@ -149,9 +149,9 @@ fn a_link_to_nowhere_is_the_place_it_leads_to() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().canonicalize().expect("real").join(name);
     std::os::unix::fs::symlink("target", at("link")).expect("a link");
-    assert_eq!(real(&at("link")), at("target"));
+    assert_eq!(resolve_links(&at("link")), at("target"));
     std::os::unix::fs::symlink("loop", at("loop")).expect("a link");
-    real(&at("loop"));
+    resolve_links(&at("loop"));
 }
 
 #[test]
@@ -196,9 +196,9 @@ fn any_extent() -> impl Strategy<Value = SideEffects> {
 
 /// What a call comes to: its effects that count, and what is certain of it.
 fn standing(call: &Call) -> (Vec<&Effect>, SideEffects) {
-    let far = call.0.iter().any(reaches_anything);
+    let far = call.0.iter().any(is_arbitrary_execution);
     let extent = if far { call.2 } else { SideEffects::Unknown };
-    (call.0.iter().filter(|effect| counts(effect, extent)).collect(), extent)
+    (call.0.iter().filter(|effect| is_relevant(effect, extent)).collect(), extent)
 }
 
 /// Whether two calls must not run at once, one pair at a time.

@@ -10,15 +10,15 @@ use hermes_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::registry::BRIDGE;
+use crate::registry::BRIDGE_TOOLSET;
 
 /// The three bridge tools.
 pub(crate) fn tools() -> Vec<Arc<dyn DynTool>> {
-    vec![erase(Search), erase(Describe), Arc::new(Call { spec: Call::spec() })]
+    vec![erase(ToolSearchBridge), erase(ToolDescribeBridge), Arc::new(ToolCallStub { spec: ToolCallStub::spec() })]
 }
 
 #[derive(Debug)]
-struct Search;
+struct ToolSearchBridge;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -37,12 +37,12 @@ struct SearchOutput {
     matches: Vec<ToolMatch>,
 }
 
-impl Tool for Search {
+impl Tool for ToolSearchBridge {
     type Args = SearchArgs;
     type Output = SearchOutput;
 
     fn spec() -> ToolSpec {
-        ToolSpec::new("tool_search", BRIDGE)
+        ToolSpec::new("tool_search", BRIDGE_TOOLSET)
             .emoji("🔎")
             .description("Find tools beyond those listed here by what they do.")
             .read_only()
@@ -57,14 +57,14 @@ impl Tool for Search {
     }
 
     async fn run(&self, args: SearchArgs, cx: &ToolContext) -> Result<SearchOutput, ToolError> {
-        let host = cx.engine.as_ref().ok_or_else(no_host)?;
+        let host = cx.engine.as_ref().ok_or_else(missing_host_error)?;
         let (matches, total_available) = host.search_tools(&args.query, args.limit);
         Ok(SearchOutput { query: args.query, total_available, matches })
     }
 }
 
 #[derive(Debug)]
-struct Describe;
+struct ToolDescribeBridge;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,12 +73,12 @@ struct DescribeArgs {
     name: String,
 }
 
-impl Tool for Describe {
+impl Tool for ToolDescribeBridge {
     type Args = DescribeArgs;
     type Output = Value;
 
     fn spec() -> ToolSpec {
-        ToolSpec::new("tool_describe", BRIDGE)
+        ToolSpec::new("tool_describe", BRIDGE_TOOLSET)
             .emoji("📘")
             .description("Show a tool's parameters before calling it with tool_call.")
             .read_only()
@@ -93,7 +93,7 @@ impl Tool for Describe {
     }
 
     async fn run(&self, args: DescribeArgs, cx: &ToolContext) -> Result<Value, ToolError> {
-        let host = cx.engine.as_ref().ok_or_else(no_host)?;
+        let host = cx.engine.as_ref().ok_or_else(missing_host_error)?;
         host.describe_tool(&args.name).ok_or_else(|| {
             let near = host.similar_names(&args.name);
             ToolError::not_found(format!("There is no tool '{}'", args.name))
@@ -103,20 +103,20 @@ impl Tool for Describe {
     }
 }
 
-fn no_host() -> ToolError {
+fn missing_host_error() -> ToolError {
     ToolError::internal("The tool was called outside an engine")
 }
 
 /// `tool_call` exists to be shown: the pipeline puts the call that it carries
 /// in its place before anything else looks at it, so that every stage sees
 /// the tool that really runs.
-struct Call {
+struct ToolCallStub {
     spec: ToolSpec,
 }
 
-impl Call {
+impl ToolCallStub {
     fn spec() -> ToolSpec {
-        ToolSpec::new("tool_call", BRIDGE)
+        ToolSpec::new("tool_call", BRIDGE_TOOLSET)
             .emoji("📞")
             .description("Call a tool found with tool_search.")
             .example(ToolExample::new(
@@ -126,7 +126,7 @@ impl Call {
     }
 }
 
-impl DynTool for Call {
+impl DynTool for ToolCallStub {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }

@@ -8,9 +8,9 @@ use std::time::Instant;
 use hermes_core::{Approver, CancellationToken, Ports, Session, WorkingDir};
 
 use crate::definitions::ToolScope;
-use crate::onlooker::Onlooker;
-use crate::registry::Snapshot;
-use crate::spill::Limits;
+use crate::observer::CallObserver;
+use crate::registry::RegistrySnapshot;
+use crate::spill::ResultSizeLimits;
 
 /// Whoever makes calls: a person, a model's turn, a script, another agent.
 #[derive(Clone)]
@@ -25,24 +25,24 @@ pub struct Caller {
     pub home: Option<PathBuf>,
     /// Where it is after all, if that was not known when it was made: in place
     /// of `cwd` and `home`, once it is known.
-    pub late: Option<Arc<OnceLock<WorkingDir>>>,
+    pub late_workplace: Option<Arc<OnceLock<WorkingDir>>>,
     /// Stops everything that is under way.
     pub cancel: CancellationToken,
     /// When the time of the whole batch is up.
     pub deadline: Option<Instant>,
     /// Who wants to see the calls while they are made.
-    pub onlooker: Option<Arc<dyn Onlooker>>,
+    pub observer: Option<Arc<dyn CallObserver>>,
     /// Who can be asked. Nobody means that what must be asked is not done.
     pub approver: Option<Arc<dyn Approver>>,
     /// What may be called; none means every tool.
     pub scope: Option<Arc<ToolScope>>,
     /// How much of results reaches the model; none means as much as the engine says.
-    pub limits: Option<Limits>,
+    pub limits: Option<ResultSizeLimits>,
     /// Go through every stage but the run, and tell what would happen.
     pub dry_run: bool,
     /// Whether text from strangers is wrapped in a label that a model can see;
     /// without it, it is only marked.
-    pub labels: bool,
+    pub label_untrusted: bool,
     /// What its tools may reach, in place of the engine's own ports.
     pub ports: Option<Arc<Ports>>,
     /// Who makes the calls, for the record: `cli`, `exec`, `mcp`, `agent`, …
@@ -55,7 +55,7 @@ pub struct Caller {
     /// How deep inside other calls these calls are.
     pub(crate) depth: u8,
     /// The registry that the outermost call saw.
-    pub(crate) snapshot: Option<Arc<Snapshot>>,
+    pub(crate) snapshot: Option<Arc<RegistrySnapshot>>,
 }
 
 impl Caller {
@@ -66,15 +66,15 @@ impl Caller {
             task_id: "default".into(),
             cwd: cwd.into(),
             home: None,
-            late: None,
+            late_workplace: None,
             cancel: CancellationToken::new(),
             deadline: None,
-            onlooker: None,
+            observer: None,
             approver: None,
             scope: None,
             limits: None,
             dry_run: false,
-            labels: true,
+            label_untrusted: true,
             ports: None,
             who: "library".into(),
             turn: None,
@@ -88,7 +88,7 @@ impl Caller {
         // A damaged session is reported by the tools that need it; where it
         // was is then where the caller is.
         let chosen = self.session.cwd().ok().flatten();
-        let (cwd, home) = match self.late.as_ref().and_then(|late| late.get()) {
+        let (cwd, home) = match self.late_workplace.as_ref().and_then(|late| late.get()) {
             Some(late) => (late.cwd(), late.home()),
             None => (self.cwd.as_path(), self.home.as_deref()),
         };

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use hermes_core::Availability;
 
-use crate::availability::Checks;
-use crate::entry::Entry;
-use crate::registry::{RESERVED, Snapshot};
-use crate::search::Index;
-use crate::toolsets::{CORE_TOOLS, Selection, ToolsetError, Toolsets};
+use crate::availability::AvailabilityCache;
+use crate::entry::ToolEntry;
+use crate::registry::{RESERVED_TOOL_NAMES, RegistrySnapshot};
+use crate::search::ToolSearchIndex;
+use crate::toolsets::{CORE_TOOLS, ToolSelection, ToolsetError, ToolsetCatalog};
 
 /// How many selections are kept serialised.
-const KEPT: usize = 16;
+const MAX_CACHED_SELECTIONS: usize = 16;
 
 /// Deferred tools are worth their detour from here on when the model's window
 /// is not known.
@@ -22,13 +22,13 @@ const UNKNOWN_WINDOW_TOKENS: usize = 20_000;
 
 /// The part of a window that definitions may fill before core tools are deferred,
 /// too: one of so many. A small window would have no room for the conversation.
-const MOST_OF_WINDOW: u64 = 3;
+const MAX_WINDOW_DIVISOR: u64 = 3;
 
 /// What the search itself takes, about.
 const BRIDGE_TOKENS: usize = 250;
 
 /// Shown even then, the first of them first.
-const ESSENTIAL: &[&str] = &["terminal", "read_file", "write_file", "patch", "search_files"];
+const ESSENTIAL_TOOLS: &[&str] = &["terminal", "read_file", "write_file", "patch", "search_files"];
 
 /// When tools are deferred behind the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,7 +44,7 @@ pub enum DeferMode {
 
 /// How deferring is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Deferral {
+pub struct DeferralSettings {
     /// When.
     pub mode: DeferMode,
     /// The share of the window, in percent.
@@ -53,7 +53,7 @@ pub struct Deferral {
     pub window: Option<u64>,
 }
 
-impl Default for Deferral {
+impl Default for DeferralSettings {
     fn default() -> Self {
         Self { mode: DeferMode::Auto, threshold_pct: 10, window: None }
     }
@@ -65,17 +65,17 @@ pub struct ToolScope {
     // Tools that cannot work here belong to the session too: a call to one
     // is told why, not that it does not exist.
     names: HashSet<Arc<str>>,
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<ToolEntry>>,
     /// Those of them that cannot work here.
     unavailable: HashSet<Arc<str>>,
     /// Whether the session was told of the search.
     has_search: bool,
-    index: OnceLock<Index>,
+    index: OnceLock<ToolSearchIndex>,
 }
 
 impl ToolScope {
     fn new(
-        entries: Vec<Arc<Entry>>,
+        entries: Vec<Arc<ToolEntry>>,
         unavailable: &[(Arc<str>, Availability)],
         has_search: bool,
     ) -> Self {
@@ -87,8 +87,8 @@ impl ToolScope {
     }
 
     /// Every tool of a snapshot.
-    pub fn everything(snapshot: &Snapshot) -> Self {
-        let own = |e: &Arc<Entry>| !RESERVED.contains(&e.name());
+    pub fn from_snapshot(snapshot: &RegistrySnapshot) -> Self {
+        let own = |e: &Arc<ToolEntry>| !RESERVED_TOOL_NAMES.contains(&e.name());
         Self::new(snapshot.entries().into_iter().filter(own).collect(), &[], true)
     }
 
@@ -103,32 +103,32 @@ impl ToolScope {
 
     /// Whether the session may call this tool. The bridge is always there.
     pub fn contains(&self, name: &str) -> bool {
-        self.names.contains(name) || RESERVED.contains(&name)
+        self.names.contains(name) || RESERVED_TOOL_NAMES.contains(&name)
     }
 
     /// Whether the session was told of this tool, or can find it: it is one
     /// that may be suggested.
     pub fn offers(&self, name: &str) -> bool {
-        match RESERVED.contains(&name) {
+        match RESERVED_TOOL_NAMES.contains(&name) {
             true => self.has_search,
             false => self.names.contains(name) && !self.unavailable.contains(name),
         }
     }
 
     /// The tools that can work here, by name.
-    pub fn entries(&self) -> &[Arc<Entry>] {
+    pub fn entries(&self) -> &[Arc<ToolEntry>] {
         &self.entries
     }
 
     /// The search over them.
-    pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::new(self.entries.clone()))
+    pub fn index(&self) -> &ToolSearchIndex {
+        self.index.get_or_init(|| ToolSearchIndex::new(self.entries.clone()))
     }
 }
 
 /// The definitions for one selection.
 #[derive(Debug)]
-pub struct Definitions {
+pub struct ToolDefinitions {
     /// The definitions as a JSON array in the OpenAI format, sorted by name.
     pub json: Arc<str>,
     /// The names in `json`, in its order.
@@ -142,49 +142,49 @@ pub struct Definitions {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
-    selection: Selection,
+struct DefinitionsKey {
+    selection: ToolSelection,
     generation: u64,
     toolsets: u64,
-    deferral: Deferral,
+    deferral: DeferralSettings,
 }
 
 #[derive(Debug)]
-struct Kept {
-    definitions: Arc<Definitions>,
-    until: Instant,
-    used: u64,
+struct CachedDefinitions {
+    definitions: Arc<ToolDefinitions>,
+    valid_until: Instant,
+    last_used: u64,
 }
 
 /// The serialised definitions of the selections in use.
 #[derive(Debug, Default)]
-pub(crate) struct Cache {
-    kept: Mutex<(u64, HashMap<Key, Kept>)>,
+pub(crate) struct DefinitionsCache {
+    entries: Mutex<(u64, HashMap<DefinitionsKey, CachedDefinitions>)>,
 }
 
 /// What definitions are made from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sources<'a> {
-    pub(crate) snapshot: &'a Arc<Snapshot>,
-    pub(crate) toolsets: &'a Toolsets,
+pub(crate) struct DefinitionSources<'a> {
+    pub(crate) snapshot: &'a Arc<RegistrySnapshot>,
+    pub(crate) toolsets: &'a ToolsetCatalog,
     /// Changes whenever `toolsets` does.
     pub(crate) toolsets_generation: u64,
-    pub(crate) checks: &'a Checks,
+    pub(crate) checks: &'a AvailabilityCache,
 }
 
-impl Cache {
+impl DefinitionsCache {
     /// Forgets everything that was serialised.
-    pub(crate) fn forget(&self) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
+    pub(crate) fn clear(&self) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
     }
 
     pub(crate) async fn get(
         &self,
-        sources: Sources<'_>,
-        selection: &Selection,
-        deferral: Deferral,
-    ) -> Result<Arc<Definitions>, ToolsetError> {
-        let key = Key {
+        sources: DefinitionSources<'_>,
+        selection: &ToolSelection,
+        deferral: DeferralSettings,
+    ) -> Result<Arc<ToolDefinitions>, ToolsetError> {
+        let key = DefinitionsKey {
             selection: selection.clone(),
             generation: sources.snapshot.generation(),
             toolsets: sources.toolsets_generation,
@@ -192,40 +192,40 @@ impl Cache {
         };
         let now = Instant::now();
         {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
             kept.0 += 1;
             let tick = kept.0;
-            if let Some(found) = kept.1.get_mut(&key).filter(|found| now < found.until) {
-                found.used = tick;
+            if let Some(found) = kept.1.get_mut(&key).filter(|found| now < found.valid_until) {
+                found.last_used = tick;
                 return Ok(Arc::clone(&found.definitions));
             }
         }
-        let (definitions, until) = assemble(sources, selection, deferral).await?;
+        let (definitions, until) = build_definitions(sources, selection, deferral).await?;
         let definitions = Arc::new(definitions);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         kept.1.retain(|old, _| old.generation >= key.generation);
-        if kept.1.len() >= KEPT {
-            let oldest = kept.1.iter().min_by_key(|(_, k)| k.used).map(|(k, _)| k.clone());
+        if kept.1.len() >= MAX_CACHED_SELECTIONS {
+            let oldest = kept.1.iter().min_by_key(|(_, k)| k.last_used).map(|(k, _)| k.clone());
             oldest.and_then(|oldest| kept.1.remove(&oldest));
         }
         let used = kept.0;
-        kept.1.insert(key, Kept { definitions: Arc::clone(&definitions), until, used });
+        kept.1.insert(key, CachedDefinitions { definitions: Arc::clone(&definitions), valid_until: until, last_used: used });
         Ok(definitions)
     }
 }
 
-async fn assemble(
-    sources: Sources<'_>,
-    selection: &Selection,
-    deferral: Deferral,
-) -> Result<(Definitions, Instant), ToolsetError> {
-    let Sources { snapshot, toolsets, checks, .. } = sources;
-    let selected: Vec<Arc<Entry>> = toolsets
+async fn build_definitions(
+    sources: DefinitionSources<'_>,
+    selection: &ToolSelection,
+    deferral: DeferralSettings,
+) -> Result<(ToolDefinitions, Instant), ToolsetError> {
+    let DefinitionSources { snapshot, toolsets, checks, .. } = sources;
+    let selected: Vec<Arc<ToolEntry>> = toolsets
         .select(selection, &**snapshot)?
         .iter()
         .filter_map(|name| snapshot.get(name).cloned())
         .collect();
-    let (states, until) = checks.states(&selected).await;
+    let (states, until) = checks.availabilities(&selected).await;
     let mut unavailable = Vec::new();
     let mut usable = Vec::new();
     for (entry, state) in selected.into_iter().zip(states) {
@@ -235,14 +235,14 @@ async fn assemble(
             unavailable.push((Arc::from(entry.name()), state));
         }
     }
-    let (mut visible, deferred) = split(&usable, deferral);
+    let (mut visible, deferred) = split_deferred(&usable, deferral);
     if !deferred.is_empty() {
-        visible.extend(RESERVED.iter().filter_map(|name| snapshot.get(name).cloned()));
+        visible.extend(RESERVED_TOOL_NAMES.iter().filter_map(|name| snapshot.get(name).cloned()));
         visible.sort_by(|a, b| a.name().cmp(b.name()));
     }
-    let names = |entries: &[Arc<Entry>]| entries.iter().map(|e| Arc::from(e.name())).collect();
-    let definitions = Definitions {
-        json: array(&visible).into(),
+    let names = |entries: &[Arc<ToolEntry>]| entries.iter().map(|e| Arc::from(e.name())).collect();
+    let definitions = ToolDefinitions {
+        json: definitions_json(&visible).into(),
         visible: names(&visible),
         deferred: names(&deferred),
         scope: Arc::new(ToolScope::new(usable, &unavailable, !deferred.is_empty())),
@@ -253,14 +253,14 @@ async fn assemble(
 
 /// Which tools are shown and which are found through the search. Core tools
 /// are always shown, but for a window that they would fill.
-fn split(usable: &[Arc<Entry>], deferral: Deferral) -> (Vec<Arc<Entry>>, Vec<Arc<Entry>>) {
+fn split_deferred(usable: &[Arc<ToolEntry>], deferral: DeferralSettings) -> (Vec<Arc<ToolEntry>>, Vec<Arc<ToolEntry>>) {
     let (core, others): (Vec<_>, Vec<_>) =
         usable.iter().cloned().partition(|e| CORE_TOOLS.contains(&e.name()));
     let defer = match deferral.mode {
         DeferMode::On => true,
         DeferMode::Off => false,
         DeferMode::Auto => {
-            let cost: usize = others.iter().map(cost).sum();
+            let cost: usize = others.iter().map(estimate_tokens).sum();
             let bound = match deferral.window {
                 Some(window) => {
                     let bound = window.saturating_mul(u64::from(deferral.threshold_pct)) / 100;
@@ -277,9 +277,9 @@ fn split(usable: &[Arc<Entry>], deferral: Deferral) -> (Vec<Arc<Entry>>, Vec<Arc
     };
     let window = deferral.window.filter(|_| deferral.mode != DeferMode::Off);
     if let Some(window) = window {
-        let most = usize::try_from(window / MOST_OF_WINDOW).unwrap_or(usize::MAX);
-        if shown.iter().map(cost).sum::<usize>() > most {
-            let (kept, rest) = essential(shown, most.saturating_sub(BRIDGE_TOKENS));
+        let most = usize::try_from(window / MAX_WINDOW_DIVISOR).unwrap_or(usize::MAX);
+        if shown.iter().map(estimate_tokens).sum::<usize>() > most {
+            let (kept, rest) = split_essential(shown, most.saturating_sub(BRIDGE_TOKENS));
             shown = kept;
             deferred.extend(rest);
             deferred.sort_by(|a, b| a.name().cmp(b.name()));
@@ -289,17 +289,17 @@ fn split(usable: &[Arc<Entry>], deferral: Deferral) -> (Vec<Arc<Entry>>, Vec<Arc
 }
 
 /// Those tools of a window's share that matter most, and the rest.
-fn essential(tools: Vec<Arc<Entry>>, most: usize) -> (Vec<Arc<Entry>>, Vec<Arc<Entry>>) {
+fn split_essential(tools: Vec<Arc<ToolEntry>>, most: usize) -> (Vec<Arc<ToolEntry>>, Vec<Arc<ToolEntry>>) {
     let place = |name: &str| {
-        let order = ESSENTIAL.iter().chain(CORE_TOOLS);
+        let order = ESSENTIAL_TOOLS.iter().chain(CORE_TOOLS);
         order.copied().position(|known| known == name).unwrap_or(usize::MAX)
     };
     let mut by_rank = tools;
     by_rank.sort_by_key(|entry| place(entry.name()));
     let mut left = most;
     let (mut kept, rest): (Vec<_>, Vec<_>) = by_rank.into_iter().partition(|entry| {
-        let fits = cost(entry) <= left;
-        left -= if fits { cost(entry) } else { 0 };
+        let fits = estimate_tokens(entry) <= left;
+        left -= if fits { estimate_tokens(entry) } else { 0 };
         fits
     });
     kept.sort_by(|a, b| a.name().cmp(b.name()));
@@ -307,11 +307,11 @@ fn essential(tools: Vec<Arc<Entry>>, most: usize) -> (Vec<Arc<Entry>>, Vec<Arc<E
 }
 
 /// About how many tokens a definition takes.
-fn cost(entry: &Arc<Entry>) -> usize {
+fn estimate_tokens(entry: &Arc<ToolEntry>) -> usize {
     entry.definition().chars().count().div_ceil(4)
 }
 
-fn array(entries: &[Arc<Entry>]) -> String {
+fn definitions_json(entries: &[Arc<ToolEntry>]) -> String {
     let mut json = String::from("[");
     for (at, entry) in entries.iter().enumerate() {
         if at > 0 {

@@ -5,20 +5,20 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::toolsets::{ToolIndex, ToolsetError, Toolsets, did_you_mean, nearest, quote};
+use crate::toolsets::{ToolIndex, ToolsetError, ToolsetCatalog, did_you_mean, nearest, quote};
 
 /// Independent chances of toolsets; they need not add up to anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Distribution {
+pub struct ToolsetDistribution {
     pub name: String,
     pub description: String,
     /// In the order in which they are drawn.
-    pub shares: Vec<Share>,
+    pub shares: Vec<ToolsetChance>,
 }
 
 /// The chance of one toolset, from 0 (never) to 100 (always).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Share {
+pub struct ToolsetChance {
     pub toolset: String,
     pub percent: u8,
 }
@@ -32,86 +32,86 @@ pub enum DistributionError {
     #[error("distribution, column {column}, at {}: {problem}", quote(entry))]
     Syntax { column: usize, entry: String, problem: &'static str },
     #[error("distribution {}: no toolset can be drawn", quote(name))]
-    Nothing { name: String },
+    Empty { name: String },
 }
 
-struct Row {
+struct DistributionRow {
     name: &'static str,
     description: &'static str,
     shares: &'static [(&'static str, u8)],
 }
 
-const fn row(
+const fn distribution_row(
     name: &'static str,
     description: &'static str,
     shares: &'static [(&'static str, u8)],
-) -> Row {
-    Row { name, description, shares }
+) -> DistributionRow {
+    DistributionRow { name, description, shares }
 }
 
 #[rustfmt::skip]
-const TABLE: &[Row] = &[
-    row("default", "Everything, always",
+const BUILTIN_DISTRIBUTIONS: &[DistributionRow] = &[
+    distribution_row("default", "Everything, always",
         &[("web", 100), ("vision", 100), ("image_gen", 100), ("terminal", 100), ("file", 100), ("browser", 100)]),
-    row("image_gen", "Making images, with vision to judge them",
+    distribution_row("image_gen", "Making images, with vision to judge them",
         &[("image_gen", 90), ("vision", 90), ("web", 55), ("terminal", 45)]),
-    row("image_gen_light", "Making images, mostly one toolset at a time",
+    distribution_row("image_gen_light", "Making images, mostly one toolset at a time",
         &[("image_gen", 40), ("web", 30), ("terminal", 30)]),
-    row("research", "Finding things out on the web",
+    distribution_row("research", "Finding things out on the web",
         &[("web", 90), ("browser", 70), ("vision", 50), ("terminal", 10)]),
-    row("research_light", "Finding things out, mostly one toolset at a time",
+    distribution_row("research_light", "Finding things out, mostly one toolset at a time",
         &[("web", 50), ("browser", 30), ("file", 20)]),
-    row("science", "Scientific work: web, computing and files",
+    distribution_row("science", "Scientific work: web, computing and files",
         &[("web", 94), ("terminal", 94), ("file", 94), ("vision", 65), ("browser", 50), ("image_gen", 15)]),
-    row("development", "Writing software",
+    distribution_row("development", "Writing software",
         &[("terminal", 80), ("file", 80), ("web", 30), ("vision", 10)]),
-    row("safe", "No commands and no files",
+    distribution_row("safe", "No commands and no files",
         &[("web", 80), ("browser", 70), ("vision", 60), ("image_gen", 60)]),
-    row("balanced", "Each toolset in half of the runs",
+    distribution_row("balanced", "Each toolset in half of the runs",
         &[("web", 50), ("vision", 50), ("image_gen", 50), ("terminal", 50), ("file", 50), ("browser", 50)]),
-    row("minimal", "The web alone",
+    distribution_row("minimal", "The web alone",
         &[("web", 100)]),
-    row("terminal_only", "Commands and files",
+    distribution_row("terminal_only", "Commands and files",
         &[("terminal", 100), ("file", 100)]),
-    row("terminal_web", "Commands, files and the web",
+    distribution_row("terminal_web", "Commands, files and the web",
         &[("terminal", 100), ("file", 100), ("web", 100)]),
-    row("creative", "Images first, the web for ideas",
+    distribution_row("creative", "Images first, the web for ideas",
         &[("image_gen", 90), ("vision", 90), ("web", 30)]),
-    row("reasoning", "Thinking over what can be looked up",
+    distribution_row("reasoning", "Thinking over what can be looked up",
         &[("web", 90), ("file", 60), ("terminal", 20)]),
-    row("browser_use", "The browser with search and vision beside it",
+    distribution_row("browser_use", "The browser with search and vision beside it",
         &[("browser", 100), ("web", 80), ("vision", 70)]),
-    row("browser_only", "The browser alone",
+    distribution_row("browser_only", "The browser alone",
         &[("browser", 100)]),
-    row("browser_tasks", "Tasks in the browser, seldom anything else",
+    distribution_row("browser_tasks", "Tasks in the browser, seldom anything else",
         &[("browser", 97), ("vision", 12), ("terminal", 15)]),
-    row("terminal_tasks", "Tasks at the command line, with the web at hand",
+    distribution_row("terminal_tasks", "Tasks at the command line, with the web at hand",
         &[("terminal", 97), ("file", 97), ("web", 97), ("browser", 75), ("vision", 50), ("image_gen", 10)]),
-    row("terminal_tasks_light", "Tasks at the command line, mostly one toolset at a time",
+    distribution_row("terminal_tasks_light", "Tasks at the command line, mostly one toolset at a time",
         &[("terminal", 60), ("file", 30), ("web", 10)]),
-    row("mixed_tasks", "Browser, commands and files together",
+    distribution_row("mixed_tasks", "Browser, commands and files together",
         &[("browser", 92), ("terminal", 92), ("file", 92), ("web", 35), ("vision", 15), ("image_gen", 15)]),
-    row("mixed_tasks_light", "Four toolsets, equally likely, mostly one at a time",
+    distribution_row("mixed_tasks_light", "Four toolsets, equally likely, mostly one at a time",
         &[("terminal", 25), ("file", 25), ("web", 25), ("browser", 25)]),
 ];
 
 /// The built-in distributions, in the order in which they are listed.
-pub fn all() -> impl Iterator<Item = Distribution> {
-    TABLE.iter().map(Distribution::from)
+pub fn all() -> impl Iterator<Item = ToolsetDistribution> {
+    BUILTIN_DISTRIBUTIONS.iter().map(ToolsetDistribution::from)
 }
 
 /// # Errors
 /// When there is no built-in distribution of that name.
-pub fn find(name: &str) -> Result<Distribution, DistributionError> {
-    TABLE.iter().find(|row| row.name == name).map(Distribution::from).ok_or_else(|| {
+pub fn find(name: &str) -> Result<ToolsetDistribution, DistributionError> {
+    BUILTIN_DISTRIBUTIONS.iter().find(|row| row.name == name).map(ToolsetDistribution::from).ok_or_else(|| {
         DistributionError::Unknown {
             name: name.to_owned(),
-            suggestions: nearest(name, TABLE.iter().map(|row| row.name)),
+            suggestions: nearest(name, BUILTIN_DISTRIBUTIONS.iter().map(|row| row.name)),
         }
     })
 }
 
-/// Draws from a built-in distribution; see [`Distribution::sample`].
+/// Draws from a built-in distribution; see [`ToolsetDistribution::sample`].
 ///
 /// # Errors
 /// When there is no such distribution, or nothing in it can be drawn.
@@ -123,7 +123,7 @@ pub fn sample(
     find(name)?.sample(seed, valid)
 }
 
-impl Distribution {
+impl ToolsetDistribution {
     /// Reads chances such as `web=50, file=20%`, whole percentages from 0 to 100.
     ///
     /// # Errors
@@ -150,26 +150,26 @@ impl Distribution {
             if toolset.is_empty() {
                 return fail("the toolset is missing");
             }
-            let Some(percent) = read_percent(percent.trim_start()) else {
+            let Some(percent) = parse_percent(percent.trim_start()) else {
                 return fail("the chance must be a whole percentage from 0 to 100");
             };
             if !seen.insert(toolset) {
                 return fail("this toolset is given twice");
             }
-            shares.push(Share { toolset: toolset.to_owned(), percent });
+            shares.push(ToolsetChance { toolset: toolset.to_owned(), percent });
             offset += part.len() + 1;
         }
         let distribution =
             Self { name: "custom".to_owned(), description: text.trim().to_owned(), shares };
         if distribution.shares.iter().all(|share| share.percent == 0) {
-            return Err(DistributionError::Nothing { name: distribution.name });
+            return Err(DistributionError::Empty { name: distribution.name });
         }
         Ok(distribution)
     }
 
     /// # Errors
     /// When a share names a toolset that does not exist.
-    pub fn check(&self, toolsets: &Toolsets, index: &dyn ToolIndex) -> Result<(), ToolsetError> {
+    pub fn check(&self, toolsets: &ToolsetCatalog, index: &dyn ToolIndex) -> Result<(), ToolsetError> {
         self.shares.iter().try_for_each(|share| toolsets.check(&share.toolset, index))
     }
 
@@ -187,7 +187,7 @@ impl Distribution {
     ) -> Result<Vec<String>, DistributionError> {
         let mut draws = SplitMix64(seed);
         let mut drawn = Vec::new();
-        let mut likeliest: Option<&Share> = None;
+        let mut likeliest: Option<&ToolsetChance> = None;
         for share in &self.shares {
             let draw = draws.next_percent();
             if !valid(&share.toolset) {
@@ -201,17 +201,17 @@ impl Distribution {
             }
         }
         match likeliest {
-            None => Err(DistributionError::Nothing { name: self.name.clone() }),
+            None => Err(DistributionError::Empty { name: self.name.clone() }),
             Some(best) if drawn.is_empty() => Ok(vec![best.toolset.clone()]),
             Some(_) => Ok(drawn),
         }
     }
 }
 
-impl From<&Row> for Distribution {
-    fn from(row: &Row) -> Self {
+impl From<&DistributionRow> for ToolsetDistribution {
+    fn from(row: &DistributionRow) -> Self {
         let share =
-            |&(toolset, percent): &(&str, u8)| Share { toolset: toolset.to_owned(), percent };
+            |&(toolset, percent): &(&str, u8)| ToolsetChance { toolset: toolset.to_owned(), percent };
         Self {
             name: row.name.to_owned(),
             description: row.description.to_owned(),
@@ -220,7 +220,7 @@ impl From<&Row> for Distribution {
     }
 }
 
-fn read_percent(text: &str) -> Option<u8> {
+fn parse_percent(text: &str) -> Option<u8> {
     let digits = text.strip_suffix('%').map_or(text, str::trim_end);
     if !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{Distribution, DistributionError, SplitMix64, all, find, sample};
-use crate::toolsets::{ToolsetError, Toolsets};
+use super::{ToolsetDistribution, DistributionError, SplitMix64, all, find, sample};
+use crate::toolsets::{ToolsetError, ToolsetCatalog};
 
 fn any(_: &str) -> bool {
     true
@@ -67,7 +67,7 @@ fn names_and_toolsets_of_the_table_are_valid() {
         ]
     );
     for distribution in all() {
-        distribution.check(&Toolsets::default(), &()).unwrap();
+        distribution.check(&ToolsetCatalog::default(), &()).unwrap();
         let mut seen = std::collections::HashSet::new();
         for share in &distribution.shares {
             assert!((1..=100).contains(&share.percent), "{}", distribution.name);
@@ -153,7 +153,7 @@ fn frequencies_match_the_chances() {
 
 #[test]
 fn something_is_always_drawn_and_the_likeliest_when_nothing_comes_up() {
-    let rare = Distribution::parse("file=0, web=1, browser=2, vision=2").unwrap();
+    let rare = ToolsetDistribution::parse("file=0, web=1, browser=2, vision=2").unwrap();
     let mut forced = 0;
     for seed in 0..2_000 {
         let drawn = rare.sample(seed, any).unwrap();
@@ -166,7 +166,7 @@ fn something_is_always_drawn_and_the_likeliest_when_nothing_comes_up() {
 
 #[test]
 fn certain_is_always_and_never_is_never() {
-    let certain = Distribution::parse("web=100,file=0,todo=100").unwrap();
+    let certain = ToolsetDistribution::parse("web=100,file=0,todo=100").unwrap();
     for seed in 0..2_000 {
         assert_eq!(certain.sample(seed, any).unwrap(), ["web", "todo"]);
     }
@@ -197,7 +197,7 @@ fn an_unknown_distribution_is_an_error_that_suggests() {
 
 #[test]
 fn chances_are_read_from_text() {
-    let read = Distribution::parse(" web=50 , file = 20% ,mcp-x=0").unwrap();
+    let read = ToolsetDistribution::parse(" web=50 , file = 20% ,mcp-x=0").unwrap();
     let pairs: Vec<(&str, u8)> =
         read.shares.iter().map(|share| (share.toolset.as_str(), share.percent)).collect();
     assert_eq!(pairs, [("web", 50), ("file", 20), ("mcp-x", 0)]);
@@ -219,21 +219,21 @@ fn wrong_text_is_told_by_its_column() {
         ("web=99999999999999999999", 1, "the chance must be a whole percentage from 0 to 100"),
         ("web=1,file=2,web=3", 14, "this toolset is given twice"),
     ] {
-        match Distribution::parse(text) {
+        match ToolsetDistribution::parse(text) {
             Err(DistributionError::Syntax { column, problem, .. }) => {
                 assert_eq!((column, problem), (wrong_at, said), "{text}");
             }
             other => panic!("{text}: {other:?}"),
         }
     }
-    let error = Distribution::parse("web=0,file=0").unwrap_err();
-    assert!(matches!(error, DistributionError::Nothing { .. }));
+    let error = ToolsetDistribution::parse("web=0,file=0").unwrap_err();
+    assert!(matches!(error, DistributionError::Empty { .. }));
 }
 
 #[test]
 fn a_share_of_an_unknown_toolset_fails_the_check() {
     let error =
-        Distribution::parse("wbe=50").unwrap().check(&Toolsets::default(), &()).unwrap_err();
+        ToolsetDistribution::parse("wbe=50").unwrap().check(&ToolsetCatalog::default(), &()).unwrap_err();
     assert!(matches!(error, ToolsetError::Unknown { .. }));
     assert_eq!(error.suggestions(), ["web"]);
 }

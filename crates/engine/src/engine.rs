@@ -14,18 +14,18 @@ use hermes_core::{
 };
 use serde_json::Value;
 
-use crate::availability::{Checks, Lookup};
+use crate::availability::{AvailabilityCache, EnvLookup};
 use crate::caller::Caller;
-use crate::definitions::{Cache, Deferral, Definitions, Sources, ToolScope};
-use crate::entry::Entry;
-use crate::guard::{GuardSettings, LoopGuard};
+use crate::definitions::{DefinitionsCache, DeferralSettings, ToolDefinitions, DefinitionSources, ToolScope};
+use crate::entry::ToolEntry;
+use crate::loop_guard::{LoopGuardSettings, LoopGuard};
 use crate::hooks::{Hook, Hooks};
-use crate::pipeline::{Flight, as_taken};
-use crate::record::Recorder;
-use crate::registry::{Owner, Registry, RegistryError, Snapshot};
-use crate::secrecy::{NoSecrets, Secrets};
-use crate::spill::{Limits, Spill};
-use crate::toolsets::{Selection, ToolsetError, Toolsets};
+use crate::pipeline::{BatchContext, normalize_call};
+use crate::record::CallRecorder;
+use crate::registry::{ToolOwner, ToolRegistry, RegistryError, RegistrySnapshot};
+use crate::secret_source::{NoSecrets, SecretSource};
+use crate::spill::{ResultSizeLimits, SpillStore};
+use crate::toolsets::{ToolSelection, ToolsetError, ToolsetCatalog};
 use crate::{batch, bridge};
 
 /// How long a tool may take that does not say so itself.
@@ -50,55 +50,55 @@ pub struct SearchLimits {
     /// Unless asked.
     pub default: usize,
     /// However many are asked for.
-    pub most: usize,
+    pub max: usize,
 }
 
 impl Default for SearchLimits {
     fn default() -> Self {
-        Self { default: 5, most: 20 }
+        Self { default: 5, max: 20 }
     }
 }
 
 /// What an engine is made of.
-struct Inner {
-    registry: Registry,
+struct EngineInner {
+    registry: ToolRegistry,
     policy: ArcSwap<Arc<dyn Policy>>,
-    secrets: Arc<dyn Secrets>,
+    secrets: Arc<dyn SecretSource>,
     approval_timeout: Duration,
     hooks: Hooks,
     guard: LoopGuard,
-    limits: Limits,
-    spill: Spill,
-    recorder: Option<Arc<dyn Recorder>>,
+    limits: ResultSizeLimits,
+    spill: SpillStore,
+    recorder: Option<Arc<dyn CallRecorder>>,
     checkpoints: Option<Arc<dyn CheckpointHooks>>,
     ports: Arc<Ports>,
     default_timeout: Duration,
     search_limits: SearchLimits,
-    toolsets: ArcSwap<Toolsets>,
+    toolsets: ArcSwap<ToolsetCatalog>,
     toolsets_generation: AtomicU64,
-    checks: Checks,
-    definitions: Cache,
-    everything: ArcSwapOption<(u64, Arc<ToolScope>)>,
+    checks: AvailabilityCache,
+    definitions: DefinitionsCache,
+    full_scope: ArcSwapOption<(u64, Arc<ToolScope>)>,
 }
 
-impl Inner {
+impl EngineInner {
     /// Every tool of the registry, as a scope.
-    fn everything(&self) -> Arc<ToolScope> {
+    fn full_scope(&self) -> Arc<ToolScope> {
         let snapshot = self.registry.snapshot();
-        if let Some(kept) = self.everything.load_full().filter(|k| k.0 == snapshot.generation()) {
+        if let Some(kept) = self.full_scope.load_full().filter(|k| k.0 == snapshot.generation()) {
             return Arc::clone(&kept.1);
         }
-        let scope = Arc::new(ToolScope::everything(&snapshot));
-        self.everything.store(Some(Arc::new((snapshot.generation(), Arc::clone(&scope)))));
+        let scope = Arc::new(ToolScope::from_snapshot(&snapshot));
+        self.full_scope.store(Some(Arc::new((snapshot.generation(), Arc::clone(&scope)))));
         scope
     }
 }
 
 /// A call that was prepared, but not judged.
 #[derive(Debug, Clone)]
-pub struct Preview {
+pub struct CallPreview {
     /// The tool.
-    pub entry: Arc<Entry>,
+    pub entry: Arc<ToolEntry>,
     /// Its arguments, as they would be used.
     pub arguments: serde_json::Value,
     /// What it would do.
@@ -112,7 +112,7 @@ pub struct Preview {
 /// Runs tool calls. Cheap to clone; clones are the same engine.
 #[derive(Clone)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    inner: Arc<EngineInner>,
 }
 
 impl Engine {
@@ -123,23 +123,23 @@ impl Engine {
 
     /// Makes one call.
     pub async fn call(&self, call: ToolCall, caller: &Caller) -> ToolResult {
-        batch::fly_alone(self.board(caller), call).await
+        batch::run_one(self.begin_batch(caller), call).await
     }
 
     /// Makes several calls: side by side where they cannot meet. Exactly one
     /// answer for each, in the order of the calls.
     pub async fn dispatch(&self, calls: Vec<ToolCall>, caller: &Caller) -> Vec<ToolResult> {
-        batch::fly(self.board(caller), calls).await
+        batch::run_batch(self.begin_batch(caller), calls).await
     }
 
     /// What a call would do, as far as that is known before it is judged.
     /// A call that cannot be made is answered.
-    pub async fn preview(&self, call: ToolCall, caller: &Caller) -> Result<Preview, ToolResult> {
-        let flight = self.board(caller);
+    pub async fn preview(&self, call: ToolCall, caller: &Caller) -> Result<CallPreview, ToolResult> {
+        let flight = self.begin_batch(caller);
         let prepared = flight.prepare(call).await?;
         let workplace = flight.workplace.load_full();
         let call = prepared.call;
-        Ok(Preview {
+        Ok(CallPreview {
             entry: call.entry,
             arguments: call.arguments,
             effects: call.effects,
@@ -148,9 +148,9 @@ impl Engine {
         })
     }
 
-    fn board(&self, caller: &Caller) -> Arc<Flight> {
+    fn begin_batch(&self, caller: &Caller) -> Arc<BatchContext> {
         self.retire_replaced();
-        Flight::board(self, caller)
+        BatchContext::new(self, caller)
     }
 
     /// Takes down, in the background, what a change of the registry replaced.
@@ -161,17 +161,17 @@ impl Engine {
     }
 
     /// The registry as it is now.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
+    pub fn snapshot(&self) -> Arc<RegistrySnapshot> {
         self.inner.registry.snapshot()
     }
 
     /// The registry, to be changed.
-    pub fn registry(&self) -> &Registry {
+    pub fn registry(&self) -> &ToolRegistry {
         &self.inner.registry
     }
 
     /// Removes a tool and takes it down once its running calls are through.
-    pub async fn remove(&self, name: &str, owner: &Owner) -> Result<bool, RegistryError> {
+    pub async fn remove(&self, name: &str, owner: &ToolOwner) -> Result<bool, RegistryError> {
         let removed = self.inner.registry.deregister(name, owner)?;
         if let Some(entry) = &removed {
             entry.retire().await;
@@ -180,12 +180,12 @@ impl Engine {
     }
 
     /// The toolsets as they are now.
-    pub fn toolsets(&self) -> Arc<Toolsets> {
+    pub fn toolsets(&self) -> Arc<ToolsetCatalog> {
         self.inner.toolsets.load_full()
     }
 
     /// Replaces the toolsets.
-    pub fn set_toolsets(&self, toolsets: Toolsets) {
+    pub fn set_toolsets(&self, toolsets: ToolsetCatalog) {
         self.inner.toolsets.store(Arc::new(toolsets));
         self.inner.toolsets_generation.fetch_add(1, Ordering::Release);
     }
@@ -194,10 +194,10 @@ impl Engine {
     /// changes, so asking again costs next to nothing.
     pub async fn definitions(
         &self,
-        selection: &Selection,
-        deferral: Deferral,
-    ) -> Result<Arc<Definitions>, ToolsetError> {
-        let sources = Sources {
+        selection: &ToolSelection,
+        deferral: DeferralSettings,
+    ) -> Result<Arc<ToolDefinitions>, ToolsetError> {
+        let sources = DefinitionSources {
             snapshot: &self.snapshot(),
             toolsets_generation: self.inner.toolsets_generation.load(Ordering::Acquire),
             toolsets: &self.toolsets(),
@@ -207,19 +207,19 @@ impl Engine {
     }
 
     /// Whether these tools can work here and now, in their order.
-    pub async fn availability(&self, entries: &[Arc<Entry>]) -> Vec<Availability> {
-        self.inner.checks.states(entries).await.0
+    pub async fn availability(&self, entries: &[Arc<ToolEntry>]) -> Vec<Availability> {
+        self.inner.checks.availabilities(entries).await.0
     }
 
     /// Forgets what the availability checks said.
-    pub fn recheck(&self) {
-        self.inner.checks.forget();
-        self.inner.definitions.forget();
+    pub fn clear_availability(&self) {
+        self.inner.checks.clear();
+        self.inner.definitions.clear();
     }
 
     /// Every tool, as a scope.
-    pub fn everything(&self) -> Arc<ToolScope> {
-        self.inner.everything()
+    pub fn full_scope(&self) -> Arc<ToolScope> {
+        self.inner.full_scope()
     }
 
     pub(crate) fn search_limits(&self) -> SearchLimits {
@@ -228,14 +228,14 @@ impl Engine {
 
     /// A call as it will be taken: its name and, where their text has to be
     /// mended, its arguments. None if there is no such tool for this caller.
-    pub fn as_taken(
+    pub fn normalize_call(
         &self,
         name: &str,
         arguments: &str,
         caller: &Caller,
     ) -> Option<(String, Option<Value>)> {
         let snapshot = caller.snapshot.clone().unwrap_or_else(|| self.snapshot());
-        as_taken(&snapshot, caller.scope.as_deref(), name, arguments)
+        normalize_call(&snapshot, caller.scope.as_deref(), name, arguments)
     }
 
     /// What the policy says to something that is not a call: what the program
@@ -253,7 +253,7 @@ impl Engine {
         self.inner.policy.store(Arc::new(policy));
     }
 
-    pub(crate) fn secrets(&self) -> &dyn Secrets {
+    pub(crate) fn secrets(&self) -> &dyn SecretSource {
         &*self.inner.secrets
     }
 
@@ -269,15 +269,15 @@ impl Engine {
         &self.inner.guard
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> ResultSizeLimits {
         self.inner.limits
     }
 
-    pub(crate) fn spill(&self) -> &Spill {
+    pub(crate) fn spill(&self) -> &SpillStore {
         &self.inner.spill
     }
 
-    pub(crate) fn recorder(&self) -> Option<&Arc<dyn Recorder>> {
+    pub(crate) fn recorder(&self) -> Option<&Arc<dyn CallRecorder>> {
         self.inner.recorder.as_ref()
     }
 
@@ -294,8 +294,8 @@ impl Engine {
         self.inner.default_timeout
     }
 
-    pub(crate) async fn state(&self, entry: &Arc<Entry>) -> Availability {
-        self.inner.checks.state(entry).await
+    pub(crate) async fn tool_availability(&self, entry: &Arc<ToolEntry>) -> Availability {
+        self.inner.checks.availability(entry).await
     }
 
     /// A new turn begins: the loop guard forgets what the caller did. Whoever
@@ -307,18 +307,18 @@ impl Engine {
 
     /// What the caller was shown before has left its context: to look again is no
     /// circle.
-    pub fn context_left(&self, caller: &Caller) {
+    pub fn forget_shown_results(&self, caller: &Caller) {
         self.inner.guard.forget_answers((caller.session.id(), &caller.task_id));
     }
 
     /// Why the caller's turn must end, in words: it goes in circles, and the
     /// settings say that it is to be stopped.
-    pub fn halted(&self, caller: &Caller) -> Option<String> {
-        self.inner.guard.halted((caller.session.id(), &caller.task_id))
+    pub fn halt_reason(&self, caller: &Caller) -> Option<String> {
+        self.inner.guard.halt_reason((caller.session.id(), &caller.task_id))
     }
 
     /// Puts a text that is too large for a model into a file that it can read.
-    pub fn set_aside(&self, id: &str, text: &str) -> std::io::Result<std::path::PathBuf> {
+    pub fn save_oversized_text(&self, id: &str, text: &str) -> std::io::Result<std::path::PathBuf> {
         self.inner.spill.save(id, "txt", text)
     }
 
@@ -339,19 +339,19 @@ impl fmt::Debug for Engine {
 
 /// An engine in the making.
 pub struct EngineBuilder {
-    tools: Vec<(Owner, Vec<Arc<dyn DynTool>>)>,
+    tools: Vec<(ToolOwner, Vec<Arc<dyn DynTool>>)>,
     policy: Arc<dyn Policy>,
-    secrets: Arc<dyn Secrets>,
+    secrets: Arc<dyn SecretSource>,
     approval_timeout: Duration,
     hooks: Hooks,
-    guard: GuardSettings,
-    limits: Limits,
+    guard: LoopGuardSettings,
+    limits: ResultSizeLimits,
     spill: PathBuf,
-    recorder: Option<Arc<dyn Recorder>>,
+    recorder: Option<Arc<dyn CallRecorder>>,
     checkpoints: Option<Arc<dyn CheckpointHooks>>,
     ports: Ports,
-    toolsets: Toolsets,
-    variable: Lookup,
+    toolsets: ToolsetCatalog,
+    env_lookup: EnvLookup,
     default_timeout: Duration,
     search_limits: SearchLimits,
 }
@@ -364,14 +364,14 @@ impl Default for EngineBuilder {
             secrets: Arc::new(NoSecrets::default()),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             hooks: Hooks::default(),
-            guard: GuardSettings::default(),
-            limits: Limits::default(),
+            guard: LoopGuardSettings::default(),
+            limits: ResultSizeLimits::default(),
             spill: std::env::temp_dir().join("hermes-results"),
             recorder: None,
             checkpoints: None,
             ports: Ports::new(),
-            toolsets: Toolsets::default(),
-            variable: Arc::new(|name| std::env::var(name).ok()),
+            toolsets: ToolsetCatalog::default(),
+            env_lookup: Arc::new(|name| std::env::var(name).ok()),
             default_timeout: DEFAULT_TIMEOUT,
             search_limits: SearchLimits::default(),
         }
@@ -382,12 +382,12 @@ impl EngineBuilder {
     /// Adds tools that are compiled in.
     #[must_use]
     pub fn tools(self, tools: Vec<Arc<dyn DynTool>>) -> Self {
-        self.tools_of(Owner::builtin(), tools)
+        self.tools_from(ToolOwner::builtin(), tools)
     }
 
     /// Adds tools of that owner.
     #[must_use]
-    pub fn tools_of(mut self, owner: Owner, tools: Vec<Arc<dyn DynTool>>) -> Self {
+    pub fn tools_from(mut self, owner: ToolOwner, tools: Vec<Arc<dyn DynTool>>) -> Self {
         self.tools.push((owner, tools));
         self
     }
@@ -401,7 +401,7 @@ impl EngineBuilder {
 
     /// Who keeps the secrets.
     #[must_use]
-    pub fn secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
+    pub fn secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
         self.secrets = secrets;
         self
     }
@@ -422,14 +422,14 @@ impl EngineBuilder {
 
     /// When the loop guard speaks up.
     #[must_use]
-    pub fn guard(mut self, settings: GuardSettings) -> Self {
+    pub fn guard(mut self, settings: LoopGuardSettings) -> Self {
         self.guard = settings;
         self
     }
 
     /// How much reaches the model.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: ResultSizeLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -443,7 +443,7 @@ impl EngineBuilder {
 
     /// Who keeps records.
     #[must_use]
-    pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
+    pub fn recorder(mut self, recorder: Arc<dyn CallRecorder>) -> Self {
         self.recorder = Some(recorder);
         self
     }
@@ -464,15 +464,15 @@ impl EngineBuilder {
 
     /// The toolsets, with the user's own.
     #[must_use]
-    pub fn toolsets(mut self, toolsets: Toolsets) -> Self {
+    pub fn toolsets(mut self, toolsets: ToolsetCatalog) -> Self {
         self.toolsets = toolsets;
         self
     }
 
     /// How required environment variables are looked up.
     #[must_use]
-    pub fn variables(mut self, lookup: Lookup) -> Self {
-        self.variable = lookup;
+    pub fn env_lookup(mut self, lookup: EnvLookup) -> Self {
+        self.env_lookup = lookup;
         self
     }
 
@@ -492,10 +492,10 @@ impl EngineBuilder {
 
     /// The engine. Fails if two tools want the same name.
     pub fn build(self) -> Result<Engine, RegistryError> {
-        let registry = Registry::new();
+        let registry = ToolRegistry::new();
         registry.edit(|edit| {
             for tool in bridge::tools() {
-                edit.register(tool, &Owner::engine())?;
+                edit.register(tool, &ToolOwner::engine())?;
             }
             for (owner, tools) in self.tools {
                 for tool in tools {
@@ -504,7 +504,7 @@ impl EngineBuilder {
             }
             Ok(())
         })?;
-        let inner = Inner {
+        let inner = EngineInner {
             registry,
             policy: ArcSwap::from_pointee(self.policy),
             secrets: self.secrets,
@@ -512,7 +512,7 @@ impl EngineBuilder {
             hooks: self.hooks,
             guard: LoopGuard::new(self.guard),
             limits: self.limits,
-            spill: Spill::new(self.spill),
+            spill: SpillStore::new(self.spill),
             recorder: self.recorder,
             checkpoints: self.checkpoints,
             ports: Arc::new(self.ports),
@@ -520,9 +520,9 @@ impl EngineBuilder {
             search_limits: self.search_limits,
             toolsets: ArcSwap::from_pointee(self.toolsets),
             toolsets_generation: AtomicU64::new(0),
-            checks: Checks::new(self.variable),
-            definitions: Cache::default(),
-            everything: ArcSwapOption::empty(),
+            checks: AvailabilityCache::new(self.env_lookup),
+            definitions: DefinitionsCache::default(),
+            full_scope: ArcSwapOption::empty(),
         };
         Ok(Engine { inner: Arc::new(inner) })
     }

@@ -14,47 +14,47 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::registry::Owner;
+use crate::registry::ToolOwner;
 
 /// How long a tool that is to go waits for its calls in flight, and how long
 /// it may then take to clean up.
-pub(crate) const RETIRE_PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const RETIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
-// What has happened to a tool so far, as bits of `Entry::life`. One atomic, so
+// What has happened to a tool so far, as bits of `ToolEntry::life`. One atomic, so
 // that a set-up and a retirement that meet agree on which of them was first.
-const SET_UP: u8 = 1;
-const LEAVING: u8 = 2;
-const GONE: u8 = 4;
-const TAKEN_DOWN: u8 = 8;
+const LIFECYCLE_SET_UP: u8 = 1;
+const LIFECYCLE_RETIRING: u8 = 2;
+const LIFECYCLE_RETIRED: u8 = 4;
+const LIFECYCLE_TORN_DOWN: u8 = 8;
 
 /// A tool in the registry.
-pub struct Entry {
+pub struct ToolEntry {
     id: u64,
     tool: Arc<dyn DynTool>,
-    owner: Owner,
+    owner: ToolOwner,
     schema: OnceLock<Schema>,
     definition: OnceLock<Arc<str>>,
     ready: OnceCell<()>,
     retired: OnceCell<()>,
-    life: AtomicU8,
+    lifecycle: AtomicU8,
     // Counts the calls in flight, so that a removed tool is taken down only
     // when the last of them is through.
-    flights: TaskTracker,
+    in_flight: TaskTracker,
 }
 
-impl Entry {
-    pub(crate) fn new(tool: Arc<dyn DynTool>, owner: Owner) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+impl ToolEntry {
+    pub(crate) fn new(tool: Arc<dyn DynTool>, owner: ToolOwner) -> Self {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             tool,
             owner,
             schema: OnceLock::new(),
             definition: OnceLock::new(),
             ready: OnceCell::new(),
             retired: OnceCell::new(),
-            life: AtomicU8::new(0),
-            flights: TaskTracker::new(),
+            lifecycle: AtomicU8::new(0),
+            in_flight: TaskTracker::new(),
         }
     }
 
@@ -79,7 +79,7 @@ impl Entry {
     }
 
     /// Who registered it.
-    pub fn owner(&self) -> &Owner {
+    pub fn owner(&self) -> &ToolOwner {
         &self.owner
     }
 
@@ -92,7 +92,7 @@ impl Entry {
     pub fn schema(&self) -> &Schema {
         self.schema.get_or_init(|| {
             let parameters = self.tool.parameters();
-            Schema::new(match self.owner.is_ours() {
+            Schema::new(match self.owner.is_compiled_in() {
                 true => hermes_schema::tidy_schema(parameters),
                 false => hermes_schema::tidy_foreign_schema(parameters),
             })
@@ -103,17 +103,17 @@ impl Entry {
     pub fn definition(&self) -> Arc<str> {
         // A definition that depends on the day's configuration is not kept.
         if let Some(fields) = self.tool.overrides() {
-            return self.render(Some(fields)).into();
+            return self.render_definition(Some(fields)).into();
         }
-        self.definition.get_or_init(|| self.render(None).into()).clone()
+        self.definition.get_or_init(|| self.render_definition(None).into()).clone()
     }
 
     /// Name, description and parameters, as a model sees them.
-    pub fn function(&self) -> Value {
-        self.function_with(self.tool.overrides())
+    pub fn function_json(&self) -> Value {
+        self.function_json_with(self.tool.overrides())
     }
 
-    fn function_with(&self, overrides: Option<Map<String, Value>>) -> Value {
+    fn function_json_with(&self, overrides: Option<Map<String, Value>>) -> Value {
         let mut function = json!({
             "name": self.name(),
             "description": self.spec().description,
@@ -130,78 +130,78 @@ impl Entry {
         function
     }
 
-    fn render(&self, overrides: Option<Map<String, Value>>) -> String {
-        json!({ "type": "function", "function": self.function_with(overrides) }).to_string()
+    fn render_definition(&self, overrides: Option<Map<String, Value>>) -> String {
+        json!({ "type": "function", "function": self.function_json_with(overrides) }).to_string()
     }
 
     /// Sets the tool up, once. Fails once the tool is gone.
     pub(crate) async fn ensure_ready(&self) -> Result<(), ToolError> {
-        if self.is(GONE) {
-            return Err(self.removed());
+        if self.has_reached(LIFECYCLE_RETIRED) {
+            return Err(self.removed_error());
         }
         self.ready.get_or_try_init(|| self.set_up()).await.copied()
     }
 
     async fn set_up(&self) -> Result<(), ToolError> {
-        if self.is(LEAVING) {
-            return Err(self.removed());
+        if self.has_reached(LIFECYCLE_RETIRING) {
+            return Err(self.removed_error());
         }
         self.tool.setup().await?;
-        if self.life.fetch_or(SET_UP, Ordering::SeqCst) & GONE != 0 {
+        if self.lifecycle.fetch_or(LIFECYCLE_SET_UP, Ordering::SeqCst) & LIFECYCLE_RETIRED != 0 {
             // The retirement did not wait so long.
-            self.take_down().await;
-            return Err(self.removed());
+            self.tear_down().await;
+            return Err(self.removed_error());
         }
         Ok(())
     }
 
     /// Marks a call as being in flight until the token is dropped.
-    pub(crate) fn board(&self) -> TaskTrackerToken {
-        self.flights.token()
+    pub(crate) fn acquire(&self) -> TaskTrackerToken {
+        self.in_flight.token()
     }
 
     /// Waits a while for the calls in flight, then takes the tool down, once:
     /// whoever else asks only waits until that is done. A tool that panics or
     /// hangs while it is taken down is left to itself.
     pub async fn retire(&self) {
-        self.retired.get_or_init(|| self.leave()).await;
+        self.retired.get_or_init(|| self.drain_and_retire()).await;
     }
 
-    async fn leave(&self) {
-        let deadline = Instant::now() + RETIRE_PATIENCE;
-        self.life.fetch_or(LEAVING, Ordering::SeqCst);
-        self.flights.close();
+    async fn drain_and_retire(&self) {
+        let deadline = Instant::now() + RETIRE_TIMEOUT;
+        self.lifecycle.fetch_or(LIFECYCLE_RETIRING, Ordering::SeqCst);
+        self.in_flight.close();
         // Out of patience or not, the tool goes.
-        let _ = timeout_at(deadline, self.flights.wait()).await;
-        self.life.fetch_or(GONE, Ordering::SeqCst);
+        let _ = timeout_at(deadline, self.in_flight.wait()).await;
+        self.lifecycle.fetch_or(LIFECYCLE_RETIRED, Ordering::SeqCst);
         // A call may have come aboard a moment ago; from now on none gets far.
-        let _ = timeout_at(deadline, self.flights.wait()).await;
-        if self.is(SET_UP) {
-            self.take_down().await;
+        let _ = timeout_at(deadline, self.in_flight.wait()).await;
+        if self.has_reached(LIFECYCLE_SET_UP) {
+            self.tear_down().await;
         }
     }
 
     /// Runs the tool's own clean-up, at most once, where neither its panic nor
     /// its hanging, be it asleep or busy, reaches the caller.
-    async fn take_down(&self) {
-        if self.life.fetch_or(TAKEN_DOWN, Ordering::SeqCst) & TAKEN_DOWN != 0 {
+    async fn tear_down(&self) {
+        if self.lifecycle.fetch_or(LIFECYCLE_TORN_DOWN, Ordering::SeqCst) & LIFECYCLE_TORN_DOWN != 0 {
             return;
         }
         let tool = Arc::clone(&self.tool);
-        let task = tokio::spawn(async move { timeout(RETIRE_PATIENCE, tool.teardown()).await });
-        let _ = timeout(RETIRE_PATIENCE, task).await;
+        let task = tokio::spawn(async move { timeout(RETIRE_TIMEOUT, tool.teardown()).await });
+        let _ = timeout(RETIRE_TIMEOUT, task).await;
     }
 
-    fn is(&self, stage: u8) -> bool {
-        self.life.load(Ordering::SeqCst) & stage != 0
+    fn has_reached(&self, stage: u8) -> bool {
+        self.lifecycle.load(Ordering::SeqCst) & stage != 0
     }
 
-    fn removed(&self) -> ToolError {
+    fn removed_error(&self) -> ToolError {
         ToolError::unavailable(format!("{} was removed", self.name()))
     }
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for ToolEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Entry({}:{})", self.toolset(), self.name())
     }

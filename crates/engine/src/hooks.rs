@@ -38,7 +38,7 @@ pub struct ResultView<'a> {
 
 /// What a hook wants done with a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum PreCall {
+pub enum HookDecision {
     /// Go on.
     Continue,
     /// Go on with these arguments. They are coerced, validated and judged
@@ -56,8 +56,8 @@ pub trait Hook: Send + Sync {
     fn name(&self) -> &str;
 
     /// Before the call is judged. A hook that fails should block.
-    fn pre_tool_call<'a>(&'a self, _call: CallView<'a>) -> BoxFuture<'a, PreCall> {
-        Box::pin(async { PreCall::Continue })
+    fn pre_tool_call<'a>(&'a self, _call: CallView<'a>) -> BoxFuture<'a, HookDecision> {
+        Box::pin(async { HookDecision::Continue })
     }
 
     /// After every call, whatever came of it.

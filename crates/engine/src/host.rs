@@ -11,19 +11,19 @@ use serde_json::Value;
 use crate::caller::Caller;
 use crate::definitions::ToolScope;
 use crate::engine::{Engine, SearchLimits};
-use crate::names;
-use crate::pipeline::Flight;
+use crate::tool_names;
+use crate::pipeline::BatchContext;
 
 /// How deep tools may call tools.
-const MAX_DEPTH: u8 = 8;
+const MAX_CALL_DEPTH: u8 = 8;
 
 /// How much of a description a search shows.
-const DESCRIPTION_CHARS: usize = 400;
+const MAX_DESCRIPTION_CHARS: usize = 400;
 
 /// The engine as one call sees it: its calls are made on behalf of the same
 /// caller, stop when it stops, and see the same registry.
 pub(crate) struct SessionHost {
-    pub(crate) flight: Arc<Flight>,
+    pub(crate) batch: Arc<BatchContext>,
     pub(crate) call_id: Arc<str>,
     pub(crate) cancel: CancellationToken,
     pub(crate) deadline: Instant,
@@ -31,32 +31,32 @@ pub(crate) struct SessionHost {
 
 impl SessionHost {
     fn engine(&self) -> &Engine {
-        &self.flight.engine
+        &self.batch.engine
     }
 
     /// The caller of the inner calls.
-    fn caller(&self) -> Result<Caller, ToolError> {
-        let mut caller = self.flight.caller.clone();
+    fn inner_caller(&self) -> Result<Caller, ToolError> {
+        let mut caller = self.batch.caller.clone();
         caller.cancel = self.cancel.clone();
         caller.deadline = Some(self.deadline);
-        caller.snapshot = Some(Arc::clone(&self.flight.snapshot));
-        caller.turn = Some(self.flight.turn());
+        caller.snapshot = Some(Arc::clone(&self.batch.snapshot));
+        caller.turn = Some(self.batch.turn_id());
         caller.parent = Some(Arc::clone(&self.call_id));
         caller.depth += 1;
-        if caller.depth > MAX_DEPTH {
-            return Err(ToolError::limit(format!("Tools called one another {MAX_DEPTH} deep")));
+        if caller.depth > MAX_CALL_DEPTH {
+            return Err(ToolError::limit(format!("Tools called one another {MAX_CALL_DEPTH} deep")));
         }
         Ok(caller)
     }
 
     fn scope(&self) -> Arc<ToolScope> {
-        self.flight.caller.scope.clone().unwrap_or_else(|| self.engine().everything())
+        self.batch.caller.scope.clone().unwrap_or_else(|| self.engine().full_scope())
     }
 }
 
 impl EngineHandle for SessionHost {
     fn search_tools(&self, query: &str, limit: Option<usize>) -> (Vec<ToolMatch>, usize) {
-        let SearchLimits { default, most } = self.engine().search_limits();
+        let SearchLimits { default, max: most } = self.engine().search_limits();
         let limit = limit.unwrap_or(default).min(most);
         let scope = self.scope();
         let index = scope.index();
@@ -68,7 +68,7 @@ impl EngineHandle for SessionHost {
                 toolset: entry.toolset().to_owned(),
                 description: hermes_schema::excerpt::excerpt(
                     &entry.spec().description,
-                    DESCRIPTION_CHARS,
+                    MAX_DESCRIPTION_CHARS,
                 )
                 .into_owned(),
             })
@@ -79,11 +79,11 @@ impl EngineHandle for SessionHost {
     fn describe_tool(&self, name: &str) -> Option<Value> {
         let snapshot = self.engine().snapshot();
         let entry = snapshot.find(name)?;
-        self.scope().contains(entry.name()).then(|| entry.function())
+        self.scope().contains(entry.name()).then(|| entry.function_json())
     }
 
     fn similar_names(&self, name: &str) -> Vec<String> {
-        names::suggest(name, self.scope().entries().iter().map(|e| e.name()))
+        tool_names::suggest(name, self.scope().entries().iter().map(|e| e.name()))
     }
 
     fn tool_names(&self) -> Vec<String> {
@@ -92,27 +92,27 @@ impl EngineHandle for SessionHost {
 
     fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolResult> {
         Box::pin(async move {
-            match self.caller() {
-                Err(error) => refusal(&call, &error),
+            match self.inner_caller() {
+                Err(error) => refused_result(&call, &error),
                 Ok(caller) => self.engine().call(call, &caller).await,
             }
         })
     }
 
     fn request_approval(&self, effects: Vec<Effect>, reason: String) -> BoxFuture<'_, bool> {
-        Box::pin(self.flight.request(&self.call_id, effects, reason))
+        Box::pin(self.batch.request_approval(&self.call_id, effects, reason))
     }
 
     fn call_all(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
         Box::pin(async move {
-            match self.caller() {
-                Err(error) => calls.iter().map(|call| refusal(call, &error)).collect(),
+            match self.inner_caller() {
+                Err(error) => calls.iter().map(|call| refused_result(call, &error)).collect(),
                 Ok(caller) => self.engine().dispatch(calls, &caller).await,
             }
         })
     }
 }
 
-fn refusal(call: &ToolCall, error: &ToolError) -> ToolResult {
+fn refused_result(call: &ToolCall, error: &ToolError) -> ToolResult {
     ToolResult::error(&call.id, &call.name, error, EffectDisposition::NotRun)
 }

@@ -13,41 +13,41 @@ mod bridge;
 mod caller;
 mod definitions;
 pub mod distributions;
-mod elsewhere;
+mod command_writes;
 mod engine;
 mod entry;
-mod extent;
-mod guard;
+mod side_effects;
+mod loop_guard;
 mod hooks;
 mod host;
-pub mod names;
-mod onlooker;
-mod patterns;
+pub mod tool_names;
+mod observer;
+mod glob_expansion;
 mod pipeline;
 mod record;
 mod registry;
 mod sanitize;
 mod search;
-mod secrecy;
+mod secret_source;
 mod spill;
 pub mod toolsets;
 
-pub use availability::{Checks, GRACE, Lookup, PATIENCE, TTL};
+pub use availability::{AvailabilityCache, FAILURE_GRACE, EnvLookup, CHECK_TIMEOUT, AVAILABILITY_TTL};
 pub use caller::Caller;
-pub use definitions::{DeferMode, Deferral, Definitions, ToolScope};
+pub use definitions::{DeferMode, DeferralSettings, ToolDefinitions, ToolScope};
 pub use engine::{
-    AllowAll, DEFAULT_APPROVAL_TIMEOUT, DEFAULT_TIMEOUT, Engine, EngineBuilder, Preview,
+    AllowAll, DEFAULT_APPROVAL_TIMEOUT, DEFAULT_TIMEOUT, Engine, EngineBuilder, CallPreview,
     SearchLimits,
 };
-pub use entry::Entry;
-pub use guard::{Counts, GuardSettings};
-pub use hooks::{CallView, Hook, Hooks, PreCall, ResultView};
-pub use onlooker::{Begun, Onlooker};
-pub use record::{Record, Recorder, status_name};
+pub use entry::ToolEntry;
+pub use loop_guard::{LoopThresholds, LoopGuardSettings};
+pub use hooks::{CallView, Hook, Hooks, HookDecision, ResultView};
+pub use observer::{CallStarted, CallObserver};
+pub use record::{CallRecord, CallRecorder, status_name};
 pub use registry::{
-    BRIDGE, Edit, Origin, Owner, RESERVED, Registry, RegistryError, Snapshot, is_callable,
+    BRIDGE_TOOLSET, RegistryEdit, ToolSource, ToolOwner, RESERVED_TOOL_NAMES, ToolRegistry, RegistryError, RegistrySnapshot, is_valid_tool_name,
 };
 pub use sanitize::{sanitize_error, strip_framing};
-pub use search::Index;
-pub use secrecy::Secrets;
-pub use spill::{Limits, Spill};
+pub use search::ToolSearchIndex;
+pub use secret_source::SecretSource;
+pub use spill::{ResultSizeLimits, SpillStore};

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// One call, as it is remembered. Arguments and results are not part of it:
 /// they may hold secrets.
 #[derive(Debug, Clone, Serialize)]
-pub struct Record<'a> {
+pub struct CallRecord<'a> {
     /// Milliseconds since the epoch; the log has its own way of telling time.
     #[serde(skip)]
     pub time_ms: u64,
@@ -84,23 +84,23 @@ pub struct ConnectionDetails<'a> {
 }
 
 /// How much of a resource, and how many effects, a record keeps.
-const RESOURCE_CHARS: usize = 4096;
-const EFFECTS: usize = 100;
+const MAX_RESOURCE_CHARS: usize = 4096;
+const MAX_RECORDED_EFFECTS: usize = 100;
 
 /// Effects with their resources cut to what a log should hold.
 fn shortened<S: serde::Serializer>(effects: &&[Effect], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Short<'a> {
+    struct EffectSummary<'a> {
         scope: &'a str,
         resource: std::borrow::Cow<'a, str>,
     }
-    serializer.collect_seq(effects.iter().take(EFFECTS).map(|effect| {
+    serializer.collect_seq(effects.iter().take(MAX_RECORDED_EFFECTS).map(|effect| {
         let resource = effect.resource.as_text();
-        let resource = match resource.char_indices().nth(RESOURCE_CHARS) {
+        let resource = match resource.char_indices().nth(MAX_RESOURCE_CHARS) {
             Some((end, _)) => format!("{}…", &resource[..end]).into(),
             None => resource,
         };
-        Short { scope: effect.scope.as_str(), resource }
+        EffectSummary { scope: effect.scope.as_str(), resource }
     }))
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn now_ms() -> u64 {
 }
 
 /// Whoever keeps records.
-pub trait Recorder: Send + Sync {
+pub trait CallRecorder: Send + Sync {
     /// Called once for every call, when its answer is known.
-    fn record(&self, record: &Record<'_>);
+    fn record(&self, record: &CallRecord<'_>);
 }

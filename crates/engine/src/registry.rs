@@ -8,45 +8,45 @@ use arc_swap::ArcSwap;
 use hermes_core::{BoxFuture, DynTool, ToolError};
 use serde_json::{Map, Value};
 
-use crate::entry::Entry;
+use crate::entry::ToolEntry;
 use crate::toolsets::ToolIndex;
 
 /// The toolset of the engine's own tools. It is part of no selection: they
 /// appear by themselves when tools are deferred.
-pub const BRIDGE: &str = "bridge";
+pub const BRIDGE_TOOLSET: &str = "bridge";
 
 /// Names that only the engine itself may register or remove.
-pub const RESERVED: [&str; 3] = ["tool_search", "tool_describe", "tool_call"];
+pub const RESERVED_TOOL_NAMES: [&str; 3] = ["tool_search", "tool_describe", "tool_call"];
 
 /// Who registered a tool. Only an owner can replace or remove its own tools,
 /// unless the operator has let it override others'.
 #[derive(Debug, Clone)]
-pub struct Owner {
-    kind: Kind,
+pub struct ToolOwner {
+    kind: OwnerKind,
     may_override: bool,
 }
 
 // Not a mere string: a plug-in may call itself "engine" and still be none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum OwnerKind {
     Engine,
     Builtin,
     Named(Arc<str>),
 }
 
-impl Owner {
+impl ToolOwner {
     /// The tools that are compiled in.
     pub fn builtin() -> Self {
-        Self { kind: Kind::Builtin, may_override: false }
+        Self { kind: OwnerKind::Builtin, may_override: false }
     }
 
     /// A plug-in, a server, a user's file.
     pub fn named(id: impl Into<Arc<str>>) -> Self {
-        Self { kind: Kind::Named(id.into()), may_override: false }
+        Self { kind: OwnerKind::Named(id.into()), may_override: false }
     }
 
     pub(crate) fn engine() -> Self {
-        Self { kind: Kind::Engine, may_override: false }
+        Self { kind: OwnerKind::Engine, may_override: false }
     }
 
     /// The same owner, allowed by the operator to replace tools of others.
@@ -59,30 +59,30 @@ impl Owner {
     /// Its id, to be shown: owners of different kinds may share one.
     pub fn id(&self) -> &str {
         match &self.kind {
-            Kind::Engine => "engine",
-            Kind::Builtin => "builtin",
-            Kind::Named(id) => id,
+            OwnerKind::Engine => "engine",
+            OwnerKind::Builtin => "builtin",
+            OwnerKind::Named(id) => id,
         }
     }
 
     /// Whether its tools are compiled in.
-    pub(crate) fn is_ours(&self) -> bool {
-        !matches!(self.kind, Kind::Named(_))
+    pub(crate) fn is_compiled_in(&self) -> bool {
+        !matches!(self.kind, OwnerKind::Named(_))
     }
 
     fn is_engine(&self) -> bool {
-        self.kind == Kind::Engine
+        self.kind == OwnerKind::Engine
     }
 }
 
 /// The same owner, whatever it is allowed to do today.
-impl PartialEq for Owner {
+impl PartialEq for ToolOwner {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
 }
 
-impl Eq for Owner {}
+impl Eq for ToolOwner {}
 
 /// Why a change to the registry was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -131,9 +131,9 @@ pub enum RegistryError {
 }
 
 /// Whoever some tools come from, and who may have more of them by now.
-pub trait Origin: Send + Sync + std::fmt::Debug {
+pub trait ToolSource: Send + Sync + std::fmt::Debug {
     /// Asks for what there is, and registers it. An error is why nobody knows.
-    fn ask(&self) -> BoxFuture<'_, Result<(), ToolError>>;
+    fn refresh(&self) -> BoxFuture<'_, Result<(), ToolError>>;
 }
 
 /// Where an alias leads.
@@ -147,35 +147,35 @@ pub(crate) struct AliasTarget {
 #[derive(Debug, Clone)]
 struct ToolsetAlias {
     toolset: String,
-    owner: Owner,
+    owner: ToolOwner,
 }
 
 /// The registry at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Snapshot {
+pub struct RegistrySnapshot {
     generation: u64,
-    tools: HashMap<Arc<str>, Arc<Entry>>,
+    tools: HashMap<Arc<str>, Arc<ToolEntry>>,
     aliases: HashMap<Arc<str>, AliasTarget>,
     ids: HashMap<Arc<str>, Arc<str>>,
     toolsets: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     toolset_aliases: BTreeMap<String, ToolsetAlias>,
     absences: BTreeMap<String, ToolError>,
-    origins: BTreeMap<String, Arc<dyn Origin>>,
+    sources: BTreeMap<String, Arc<dyn ToolSource>>,
 }
 
-impl Snapshot {
+impl RegistrySnapshot {
     /// Grows with every change.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
     /// The tool of that canonical name.
-    pub fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub fn get(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.tools.get(name)
     }
 
     /// The tool of that name, alias or id.
-    pub fn find(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub fn find(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         let alias = || self.tools.get(&self.aliases.get(name)?.tool);
         self.get(name).or_else(alias).or_else(|| self.tools.get(self.ids.get(name)?))
     }
@@ -187,19 +187,19 @@ impl Snapshot {
     }
 
     /// Why a tool of that name is not there, if its like could be.
-    pub fn absence(&self, name: &str) -> Option<&ToolError> {
+    pub fn absence_reason(&self, name: &str) -> Option<&ToolError> {
         let mut absences = self.absences.iter();
         absences.find(|(prefix, _)| name.starts_with(prefix.as_str())).map(|(_, why)| why)
     }
 
     /// Who may have a tool of that name, though it is not here.
-    pub(crate) fn origins(&self, name: &str) -> Vec<Arc<dyn Origin>> {
-        let own = self.origins.iter().filter(|(prefix, _)| name.starts_with(prefix.as_str()));
+    pub(crate) fn sources_for(&self, name: &str) -> Vec<Arc<dyn ToolSource>> {
+        let own = self.sources.iter().filter(|(prefix, _)| name.starts_with(prefix.as_str()));
         own.map(|(_, origin)| Arc::clone(origin)).collect()
     }
 
     /// Every tool, by name.
-    pub fn entries(&self) -> Vec<Arc<Entry>> {
+    pub fn entries(&self) -> Vec<Arc<ToolEntry>> {
         let mut all: Vec<_> = self.tools.values().cloned().collect();
         all.sort_by(|a, b| a.name().cmp(b.name()));
         all
@@ -221,7 +221,7 @@ impl Snapshot {
     }
 }
 
-impl ToolIndex for Snapshot {
+impl ToolIndex for RegistrySnapshot {
     fn tools_in(&self, toolset: &str) -> Vec<String> {
         self.toolsets
             .get(toolset)
@@ -232,7 +232,7 @@ impl ToolIndex for Snapshot {
     fn toolset_names(&self) -> Vec<String> {
         self.toolsets
             .keys()
-            .filter(|name| &***name != BRIDGE)
+            .filter(|name| &***name != BRIDGE_TOOLSET)
             .map(|name| name.to_string())
             .collect()
     }
@@ -244,28 +244,28 @@ impl ToolIndex for Snapshot {
 
 /// The registry: the current snapshot, and the one way to change it.
 #[derive(Debug, Default)]
-pub struct Registry {
-    current: ArcSwap<Snapshot>,
+pub struct ToolRegistry {
+    current: ArcSwap<RegistrySnapshot>,
     // Held while a change is made, so that two changes cannot lose each other.
     changing: Mutex<()>,
-    retired: Mutex<Vec<Arc<Entry>>>,
+    retired: Mutex<Vec<Arc<ToolEntry>>>,
 }
 
-impl Registry {
+impl ToolRegistry {
     /// An empty registry.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The registry as it is now.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
+    pub fn snapshot(&self) -> Arc<RegistrySnapshot> {
         self.current.load_full()
     }
 
     /// Makes several changes that become visible together, or none at all.
-    pub fn edit<T, E>(&self, change: impl FnOnce(&mut Edit) -> Result<T, E>) -> Result<T, E> {
+    pub fn edit<T, E>(&self, change: impl FnOnce(&mut RegistryEdit) -> Result<T, E>) -> Result<T, E> {
         let _guard = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut edit = Edit::of(&self.current.load());
+        let mut edit = RegistryEdit::from_snapshot(&self.current.load());
         let answer = change(&mut edit)?;
         if edit.changed {
             edit.next.generation += 1;
@@ -278,16 +278,16 @@ impl Registry {
     /// The tools that were replaced or removed since this was last asked.
     /// They are still set up: whoever takes them must [retire](Entry::retire)
     /// them.
-    pub fn take_retired(&self) -> Vec<Arc<Entry>> {
+    pub fn take_retired(&self) -> Vec<Arc<ToolEntry>> {
         std::mem::take(&mut self.retired())
     }
 
-    fn retired(&self) -> MutexGuard<'_, Vec<Arc<Entry>>> {
+    fn retired(&self) -> MutexGuard<'_, Vec<Arc<ToolEntry>>> {
         self.retired.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a tool.
-    pub fn register(&self, tool: Arc<dyn DynTool>, owner: &Owner) -> Result<(), RegistryError> {
+    pub fn register(&self, tool: Arc<dyn DynTool>, owner: &ToolOwner) -> Result<(), RegistryError> {
         self.edit(|edit| edit.register(tool, owner))
     }
 
@@ -295,31 +295,31 @@ impl Registry {
     pub fn deregister(
         &self,
         name: &str,
-        owner: &Owner,
-    ) -> Result<Option<Arc<Entry>>, RegistryError> {
+        owner: &ToolOwner,
+    ) -> Result<Option<Arc<ToolEntry>>, RegistryError> {
         self.edit(|edit| edit.deregister(name, owner))
     }
 }
 
 /// A change in the making.
 #[derive(Debug)]
-pub struct Edit {
-    next: Snapshot,
+pub struct RegistryEdit {
+    next: RegistrySnapshot,
     changed: bool,
     added: HashSet<Arc<str>>,
-    retired: Vec<Arc<Entry>>,
+    retired: Vec<Arc<ToolEntry>>,
 }
 
-impl Edit {
-    fn of(current: &Snapshot) -> Self {
+impl RegistryEdit {
+    fn from_snapshot(current: &RegistrySnapshot) -> Self {
         Self { next: current.clone(), changed: false, added: HashSet::new(), retired: Vec::new() }
     }
 
     /// Adds a tool, in place of an older one of the same owner, or of anybody
     /// if the owner may override. A tool that was replaced is gone: removing
     /// its replacement does not bring it back.
-    pub fn register(&mut self, tool: Arc<dyn DynTool>, owner: &Owner) -> Result<(), RegistryError> {
-        let entry = Arc::new(Entry::new(tool, owner.clone()));
+    pub fn register(&mut self, tool: Arc<dyn DynTool>, owner: &ToolOwner) -> Result<(), RegistryError> {
+        let entry = Arc::new(ToolEntry::new(tool, owner.clone()));
         let name: Arc<str> = entry.name().into();
         let toolset: Arc<str> = entry.toolset().into();
         self.check_name(&entry)?;
@@ -333,7 +333,7 @@ impl Edit {
         if let Some(replaced) = replaced {
             // Only now, so that refreshing a toolset's only tool does not
             // cost the toolset its other names.
-            self.prune(replaced.toolset());
+            self.prune_toolset(replaced.toolset());
         }
         self.added.insert(name);
         self.changed = true;
@@ -345,8 +345,8 @@ impl Edit {
     pub fn deregister(
         &mut self,
         name: &str,
-        owner: &Owner,
-    ) -> Result<Option<Arc<Entry>>, RegistryError> {
+        owner: &ToolOwner,
+    ) -> Result<Option<Arc<ToolEntry>>, RegistryError> {
         check_reserved(name, owner)?;
         let Some(entry) = self.next.get(name) else { return Ok(None) };
         if entry.owner().is_engine() && !owner.is_engine() {
@@ -360,7 +360,7 @@ impl Edit {
         }
         let removed = self.detach(name);
         if let Some(entry) = &removed {
-            self.prune(entry.toolset());
+            self.prune_toolset(entry.toolset());
         }
         self.changed = true;
         Ok(removed)
@@ -373,11 +373,11 @@ impl Edit {
         &mut self,
         alias: impl Into<String>,
         toolset: impl Into<String>,
-        owner: &Owner,
+        owner: &ToolOwner,
     ) -> Result<(), RegistryError> {
         let (alias, toolset) = (alias.into(), toolset.into());
-        if !owner.is_engine() && (alias == BRIDGE || toolset == BRIDGE) {
-            return Err(RegistryError::Reserved(BRIDGE.to_owned()));
+        if !owner.is_engine() && (alias == BRIDGE_TOOLSET || toolset == BRIDGE_TOOLSET) {
+            return Err(RegistryError::Reserved(BRIDGE_TOOLSET.to_owned()));
         }
         let existing = if self.next.toolsets.contains_key(alias.as_str()) {
             Some(&alias)
@@ -410,7 +410,7 @@ impl Edit {
 
     /// Gives a tool of this owner an id: a name of any form, by which it can be
     /// called and which is read as it stands.
-    pub fn identify(&mut self, id: &str, tool: &str, owner: &Owner) {
+    pub fn assign_id(&mut self, id: &str, tool: &str, owner: &ToolOwner) {
         let is_own = self.next.get(tool).is_some_and(|entry| entry.owner() == owner);
         let is_free = self.next.find(id).is_none_or(|entry| entry.owner() == owner);
         if is_own && is_free && self.next.ids.get(id).is_none_or(|known| **known != *tool) {
@@ -421,18 +421,18 @@ impl Edit {
 
     /// From now on this one is asked before a tool whose name begins like this
     /// is said not to exist; or no longer so.
-    pub fn ask_origin(&mut self, prefix: &str, origin: Option<Arc<dyn Origin>>) {
+    pub fn set_source(&mut self, prefix: &str, origin: Option<Arc<dyn ToolSource>>) {
         match origin {
             Some(origin) => {
-                let known = self.next.origins.insert(prefix.to_owned(), origin);
+                let known = self.next.sources.insert(prefix.to_owned(), origin);
                 self.changed |= known.is_none();
             }
-            None => self.changed |= self.next.origins.remove(prefix).is_some(),
+            None => self.changed |= self.next.sources.remove(prefix).is_some(),
         }
     }
 
     /// Takes a tool and its other names out, and remembers that it must be retired.
-    fn detach(&mut self, name: &str) -> Option<Arc<Entry>> {
+    fn detach(&mut self, name: &str) -> Option<Arc<ToolEntry>> {
         let entry = self.next.tools.remove(name)?;
         self.next.aliases.retain(|_, target| &*target.tool != name);
         self.next.ids.retain(|_, tool| &**tool != name);
@@ -444,18 +444,18 @@ impl Edit {
     }
 
     /// A toolset's last tool takes the toolset and its other names along.
-    fn prune(&mut self, toolset: &str) {
+    fn prune_toolset(&mut self, toolset: &str) {
         if self.next.toolsets.get(toolset).is_some_and(BTreeSet::is_empty) {
             self.next.toolsets.remove(toolset);
             self.next.toolset_aliases.retain(|_, alias| alias.toolset != toolset);
         }
     }
 
-    fn check_name(&self, entry: &Entry) -> Result<(), RegistryError> {
+    fn check_name(&self, entry: &ToolEntry) -> Result<(), RegistryError> {
         let (name, owner) = (entry.name(), entry.owner());
-        check_callable(name, owner)?;
-        if entry.toolset() == BRIDGE && !owner.is_engine() {
-            return Err(RegistryError::Reserved(BRIDGE.to_owned()));
+        check_tool_name(name, owner)?;
+        if entry.toolset() == BRIDGE_TOOLSET && !owner.is_engine() {
+            return Err(RegistryError::Reserved(BRIDGE_TOOLSET.to_owned()));
         }
         let Some(existing) = self.next.find(name) else { return Ok(()) };
         if existing.owner().is_engine() && !owner.is_engine() {
@@ -479,7 +479,7 @@ impl Edit {
 
     fn read_aliases(
         &self,
-        entry: &Entry,
+        entry: &ToolEntry,
         name: &Arc<str>,
     ) -> Result<HashMap<Arc<str>, AliasTarget>, RegistryError> {
         let mut aliases = HashMap::new();
@@ -496,8 +496,8 @@ impl Edit {
     }
 
     /// No override helps here: who wants another tool's name must replace it.
-    fn check_alias(&self, alias: &str, entry: &Entry) -> Result<(), RegistryError> {
-        check_callable(alias, entry.owner())?;
+    fn check_alias(&self, alias: &str, entry: &ToolEntry) -> Result<(), RegistryError> {
+        check_tool_name(alias, entry.owner())?;
         let taken_by = if alias == entry.name() {
             Some(alias)
         } else {
@@ -514,22 +514,22 @@ impl Edit {
     }
 }
 
-fn check_callable(name: &str, owner: &Owner) -> Result<(), RegistryError> {
-    if !is_callable(name) {
+fn check_tool_name(name: &str, owner: &ToolOwner) -> Result<(), RegistryError> {
+    if !is_valid_tool_name(name) {
         return Err(RegistryError::InvalidName(name.to_owned()));
     }
     check_reserved(name, owner)
 }
 
-fn check_reserved(name: &str, owner: &Owner) -> Result<(), RegistryError> {
-    if RESERVED.contains(&name) && !owner.is_engine() {
+fn check_reserved(name: &str, owner: &ToolOwner) -> Result<(), RegistryError> {
+    if RESERVED_TOOL_NAMES.contains(&name) && !owner.is_engine() {
         return Err(RegistryError::Reserved(name.to_owned()));
     }
     Ok(())
 }
 
 /// Whether every model accepts this as a tool's name.
-pub fn is_callable(name: &str) -> bool {
+pub fn is_valid_tool_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }

@@ -2,13 +2,13 @@
 //! for the conversation itself, and not too much of it.
 
 /// How many characters of an error survive.
-pub(crate) const ERROR_CHARS: usize = 2000;
+pub(crate) const MAX_ERROR_CHARS: usize = 2000;
 
 /// What marks the text as an error that a tool raised.
-pub(crate) const PREFIX: &str = "[TOOL_ERROR] ";
+pub(crate) const ERROR_PREFIX: &str = "[TOOL_ERROR] ";
 
 /// Tags that frame conversations and calls, in the templates of any model.
-const FRAMING: [&str; 21] = [
+const FRAMING_TAGS: [&str; 21] = [
     "tool_call",
     "tool_calls",
     "function_calls",
@@ -34,7 +34,7 @@ const FRAMING: [&str; 21] = [
 
 /// Marks in brackets that frame conversations and calls. Exactly so: an index
 /// `[inst]` is code.
-const BRACKETED: [&str; 9] = [
+const BRACKET_MARKERS: [&str; 9] = [
     "[INST]",
     "[/INST]",
     "[SYSTEM_PROMPT]",
@@ -47,14 +47,14 @@ const BRACKETED: [&str; 9] = [
 ];
 
 /// What opens a mark.
-const MARKS: [char; 4] = ['<', '`', '[', ']'];
+const MARKER_STARTS: [char; 4] = ['<', '`', '[', ']'];
 
 /// The longest name of a special token.
-const TOKEN_CHARS: usize = 40;
+const MAX_TOKEN_CHARS: usize = 40;
 
 /// An unexpected error: framing stripped, shortened, marked.
 pub fn sanitize_error(text: &str) -> String {
-    format!("{PREFIX}{}", shorten(&strip_framing(text)))
+    format!("{ERROR_PREFIX}{}", truncate_error(&strip_framing(text)))
 }
 
 /// Removes role and call tags (with or without attributes), special tokens of
@@ -62,7 +62,7 @@ pub fn sanitize_error(text: &str) -> String {
 /// wherever they stand. What they enclose stays.
 pub fn strip_framing(text: &str) -> String {
     let mut once = text.replace(is_invisible, "");
-    if !once.contains(MARKS) {
+    if !once.contains(MARKER_STARTS) {
         return once;
     }
     // Removing a tag can bring the halves of another together.
@@ -74,7 +74,7 @@ pub fn strip_framing(text: &str) -> String {
         once = again;
     }
     // Still changing after that many rounds is an attack, not an error.
-    once.replace(MARKS, "")
+    once.replace(MARKER_STARTS, "")
 }
 
 /// Characters without width and those that turn the direction: they hide
@@ -92,9 +92,9 @@ fn is_invisible(c: char) -> bool {
 
 fn strip_once(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut closings = Closings { text, next: text.find('>') };
+    let mut closings = TagEndFinder { text, next: text.find('>') };
     let mut rest = text;
-    while let Some(at) = rest.find(MARKS) {
+    while let Some(at) = rest.find(MARKER_STARTS) {
         let (before, mark) = rest.split_at(at);
         out.push_str(before);
         let after = after_fixed(mark)
@@ -117,7 +117,7 @@ fn after_fixed(mark: &str) -> Option<&str> {
         return Some(after);
     }
     if mark.starts_with('[') {
-        return BRACKETED.iter().find_map(|known| mark.strip_prefix(known));
+        return BRACKET_MARKERS.iter().find_map(|known| mark.strip_prefix(known));
     }
     ["<<SYS>>", "<</SYS>>"].iter().find_map(|known| {
         let (start, after) = mark.split_at_checked(known.len())?;
@@ -138,18 +138,18 @@ fn after_fence(mark: &str) -> Option<&str> {
 /// What follows a special token such as `<|im_start|>`, if one stands here.
 /// Some models write the bars wide and the underscores low.
 fn after_token(mark: &str) -> Option<&str> {
-    const BARS: [char; 2] = ['|', '｜'];
-    let inner = mark.strip_prefix('<')?.strip_prefix(BARS)?;
+    const TOKEN_BARS: [char; 2] = ['|', '｜'];
+    let inner = mark.strip_prefix('<')?.strip_prefix(TOKEN_BARS)?;
     let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '▁';
-    let length = inner.chars().take(TOKEN_CHARS + 1).take_while(|&c| in_name(c)).count();
-    if !(1..=TOKEN_CHARS).contains(&length) {
+    let length = inner.chars().take(MAX_TOKEN_CHARS + 1).take_while(|&c| in_name(c)).count();
+    if !(1..=MAX_TOKEN_CHARS).contains(&length) {
         return None;
     }
-    inner.trim_start_matches(in_name).strip_prefix(BARS)?.strip_prefix('>')
+    inner.trim_start_matches(in_name).strip_prefix(TOKEN_BARS)?.strip_prefix('>')
 }
 
 /// What follows a framing tag, if one stands here.
-fn after_tag<'a>(mark: &'a str, closings: &mut Closings<'a>) -> Option<&'a str> {
+fn after_tag<'a>(mark: &'a str, closings: &mut TagEndFinder<'a>) -> Option<&'a str> {
     let inner = mark.strip_prefix('<')?.trim_start();
     let unslashed = inner.strip_prefix('/');
     let inner = unslashed.unwrap_or(inner);
@@ -162,13 +162,13 @@ fn after_tag<'a>(mark: &'a str, closings: &mut Closings<'a>) -> Option<&'a str> 
         // `<function main at 0x7f>` is how some languages print a function.
         unslashed.is_some() || after.trim_start().starts_with('=')
     } else {
-        FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known))
+        FRAMING_TAGS.iter().any(|known| name.eq_ignore_ascii_case(known))
     };
     let ends = |c: char| c.is_whitespace() || matches!(c, '>' | '/' | '|' | '=');
     if !is_framing || !after.starts_with(ends) {
         return None;
     }
-    after_attributes(after).or_else(|| closings.after(after))
+    after_attributes(after).or_else(|| closings.after_next_end(after))
 }
 
 fn split_name(text: &str) -> (&str, &str) {
@@ -194,15 +194,15 @@ fn after_attributes(text: &str) -> Option<&str> {
 
 /// Where the next `>` is. It is looked for once for all the tags before it,
 /// so that many unclosed ones cost no more than the text is long.
-struct Closings<'a> {
+struct TagEndFinder<'a> {
     text: &'a str,
     next: Option<usize>,
 }
 
-impl<'a> Closings<'a> {
+impl<'a> TagEndFinder<'a> {
     /// What follows the first `>` in `rest`, the end of the text from
     /// somewhere on; each time from further on.
-    fn after(&mut self, rest: &'a str) -> Option<&'a str> {
+    fn after_next_end(&mut self, rest: &'a str) -> Option<&'a str> {
         let from = self.text.len().saturating_sub(rest.len());
         if self.next? < from {
             self.next = rest.find('>').map(|at| from + at);
@@ -211,12 +211,12 @@ impl<'a> Closings<'a> {
     }
 }
 
-/// At most [`ERROR_CHARS`] characters.
-pub(crate) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(ERROR_CHARS) {
+/// At most [`MAX_ERROR_CHARS`] characters.
+pub(crate) fn truncate_error(text: &str) -> String {
+    match text.char_indices().nth(MAX_ERROR_CHARS) {
         None => text.to_owned(),
         Some(_) => {
-            let end = text.char_indices().nth(ERROR_CHARS - 3).map_or(text.len(), |(at, _)| at);
+            let end = text.char_indices().nth(MAX_ERROR_CHARS - 3).map_or(text.len(), |(at, _)| at);
             format!("{}...", text.get(..end).unwrap_or_default())
         }
     }

@@ -115,12 +115,12 @@ fn ordinary_text_stays() {
 
 #[test]
 fn errors_are_marked_and_bounded() {
-    assert_eq!(sanitize_error(""), PREFIX);
+    assert_eq!(sanitize_error(""), ERROR_PREFIX);
     assert_eq!(sanitize_error("<system>hi</system>"), "[TOOL_ERROR] hi");
     let long = sanitize_error(&"é".repeat(5000));
     assert_eq!(long.chars().count(), 2013);
     assert!(long.ends_with("..."));
-    assert_eq!(shorten(&"x".repeat(2000)).len(), 2000);
+    assert_eq!(truncate_error(&"x".repeat(2000)).len(), 2000);
 }
 
 #[test]

@@ -4,31 +4,31 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::entry::Entry;
+use crate::entry::ToolEntry;
 
-const K1: f64 = 1.5;
-const B: f64 = 0.75;
+const BM25_K1: f64 = 1.5;
+const BM25_B: f64 = 0.75;
 
 /// An index over some tools.
 #[derive(Debug)]
-pub struct Index {
-    entries: Vec<Arc<Entry>>,
+pub struct ToolSearchIndex {
+    entries: Vec<Arc<ToolEntry>>,
     // Term → (tool, how often), sorted so that scores add up in one order.
     postings: HashMap<String, Vec<(usize, f64)>>,
     lengths: Vec<f64>,
-    average: f64,
+    average_length: f64,
 }
 
-impl Index {
+impl ToolSearchIndex {
     /// Indexes these tools.
-    pub fn new(entries: Vec<Arc<Entry>>) -> Self {
+    pub fn new(entries: Vec<Arc<ToolEntry>>) -> Self {
         let mut postings: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
         let mut lengths = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             let mut counts: BTreeMap<String, f64> = BTreeMap::new();
             let mut length = 0.0;
-            each_text(entry, |text, weight| {
-                for term in terms(text) {
+            visit_searchable_text(entry, |text, weight| {
+                for term in tokenize(text) {
                     *counts.entry(term).or_default() += weight;
                     length += weight;
                 }
@@ -39,7 +39,7 @@ impl Index {
             lengths.push(length);
         }
         let average = lengths.iter().sum::<f64>() / (lengths.len().max(1) as f64);
-        Self { entries, postings, lengths, average }
+        Self { entries, postings, lengths, average_length: average }
     }
 
     /// How many tools it holds.
@@ -53,10 +53,10 @@ impl Index {
     }
 
     /// The best matches, best first.
-    pub fn search(&self, query: &str, limit: usize) -> Vec<&Arc<Entry>> {
+    pub fn search(&self, query: &str, limit: usize) -> Vec<&Arc<ToolEntry>> {
         let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
         let total = self.entries.len() as f64;
-        let mut asked = terms(query);
+        let mut asked = tokenize(query);
         asked.sort();
         asked.dedup();
         for term in &asked {
@@ -64,9 +64,9 @@ impl Index {
             let df = found.len() as f64;
             let idf = (1.0 + (total - df + 0.5) / (df + 0.5)).ln();
             for &(at, count) in found {
-                let length = self.lengths.get(at).copied().unwrap_or(self.average);
-                let norm = K1 * (1.0 - B + B * length / self.average.max(f64::MIN_POSITIVE));
-                *scores.entry(at).or_default() += idf * count * (K1 + 1.0) / (count + norm);
+                let length = self.lengths.get(at).copied().unwrap_or(self.average_length);
+                let norm = BM25_K1 * (1.0 - BM25_B + BM25_B * length / self.average_length.max(f64::MIN_POSITIVE));
+                *scores.entry(at).or_default() += idf * count * (BM25_K1 + 1.0) / (count + norm);
             }
         }
         if scores.is_empty() {
@@ -77,7 +77,7 @@ impl Index {
         ranked.iter().take(limit).filter_map(|(at, _)| self.entries.get(*at)).collect()
     }
 
-    fn by_substring(&self, query: &str, limit: usize) -> Vec<&Arc<Entry>> {
+    fn by_substring(&self, query: &str, limit: usize) -> Vec<&Arc<ToolEntry>> {
         let query = query.trim().to_lowercase();
         if query.is_empty() {
             return Vec::new();
@@ -92,7 +92,7 @@ impl Index {
 }
 
 /// The searchable texts of a tool; a name says more than a description.
-fn each_text(entry: &Entry, mut visit: impl FnMut(&str, f64)) {
+fn visit_searchable_text(entry: &ToolEntry, mut visit: impl FnMut(&str, f64)) {
     let spec = entry.spec();
     visit(&spec.name, 2.0);
     visit(&spec.description, 1.0);
@@ -111,13 +111,13 @@ fn each_text(entry: &Entry, mut visit: impl FnMut(&str, f64)) {
 
 /// Lower-cased words. Scripts that do not put spaces between words are cut
 /// into overlapping pairs, so that any part of a phrase can be found.
-fn terms(text: &str) -> Vec<String> {
+fn tokenize(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
-        for piece in camel(word) {
+        for piece in split_camel_case(word) {
             let piece = piece.to_lowercase();
-            if piece.chars().any(is_unspaced) {
-                pairs(&piece, &mut out);
+            if piece.chars().any(is_unspaced_script) {
+                push_bigrams(&piece, &mut out);
             } else {
                 out.push(stem(piece));
             }
@@ -127,7 +127,7 @@ fn terms(text: &str) -> Vec<String> {
 }
 
 /// The pieces of `camelCase`.
-fn camel(word: &str) -> Vec<&str> {
+fn split_camel_case(word: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;
     let mut before_lower = false;
@@ -149,7 +149,7 @@ fn stem(word: String) -> String {
     if plural { word.trim_end_matches('s').to_owned() } else { word }
 }
 
-fn pairs(piece: &str, out: &mut Vec<String>) {
+fn push_bigrams(piece: &str, out: &mut Vec<String>) {
     let chars: Vec<char> = piece.chars().collect();
     if chars.len() == 1 {
         out.push(piece.to_owned());
@@ -158,7 +158,7 @@ fn pairs(piece: &str, out: &mut Vec<String>) {
 }
 
 /// Han, kana, Thai, Lao, Khmer, Burmese.
-fn is_unspaced(c: char) -> bool {
+fn is_unspaced_script(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF
         | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2FFFF)

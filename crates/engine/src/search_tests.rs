@@ -12,6 +12,6 @@ fn words_are_cut_from_names_and_sentences() {
         ("Погода, МОСКВА!", vec!["погода", "москва"]),
         ("", vec![]),
     ] {
-        assert_eq!(terms(text), expected, "{text}");
+        assert_eq!(tokenize(text), expected, "{text}");
     }
 }

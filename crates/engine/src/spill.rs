@@ -15,40 +15,40 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value, json};
 
 /// How long a spilled file is kept.
-const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+const SPILL_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long the folder is left alone after it was swept.
-const SWEEP_PAUSE: Duration = Duration::from_secs(60 * 60);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 /// What the names of our files begin with; nothing else is ever removed.
 const FILE_PREFIX: &str = "hermes-result-";
 
 /// How many characters of each end stay in a result, at most.
-const END: usize = 1_000;
+const MAX_EXCERPT_CHARS: usize = 1_000;
 
 /// A field of no more characters, with its name, stays in a result that is cut.
-const SHORT: usize = 300;
+const MAX_SHORT_FIELD_BYTES: usize = 300;
 
 /// A text that makes up this percentage of a result is spilled as it is, lines
 /// and all; otherwise the whole JSON is. Above 50, so that only one text can.
-const DOMINANT: usize = 70;
+const DOMINANT_TEXT_PERCENT: usize = 70;
 
 /// How many characters reach the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ResultSizeLimits {
     /// Of one result.
     pub per_result: usize,
     /// Of all results of a batch together.
     pub per_batch: usize,
 }
 
-impl Default for Limits {
+impl Default for ResultSizeLimits {
     fn default() -> Self {
         Self { per_result: 100_000, per_batch: 200_000 }
     }
 }
 
-impl Limits {
+impl ResultSizeLimits {
     /// Limits for a model with that many tokens of context, four characters
     /// each: 15 % for a result, 30 % for a batch, within bounds.
     pub fn for_window(tokens: Option<u64>) -> Self {
@@ -78,35 +78,35 @@ pub(crate) fn exceeds(text: &str, limit: usize) -> bool {
 
 /// Where large results go.
 #[derive(Debug)]
-pub struct Spill {
-    folder: PathBuf,
-    swept: Mutex<Option<Instant>>,
+pub struct SpillStore {
+    dir: PathBuf,
+    last_sweep: Mutex<Option<Instant>>,
 }
 
 /// A result that was too large.
 #[derive(Debug)]
-pub(crate) struct Spilled {
+pub(crate) struct SpilledResult {
     pub(crate) content: String,
     pub(crate) path: Option<PathBuf>,
 }
 
-impl Spill {
+impl SpillStore {
     /// Results go below `folder`, which is made when first needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         // Without a slash at its end, after which a link would be followed.
         let folder = folder.into().components().collect();
-        Self { folder, swept: Mutex::new(None) }
+        Self { dir: folder, last_sweep: Mutex::new(None) }
     }
 
     /// Puts `content` into a file and returns what stands in its place, which
     /// has no more than `limit` characters unless that is hardly any.
-    pub(crate) fn spill(&self, call_id: &str, content: &str, limit: usize) -> Spilled {
+    pub(crate) fn spill(&self, call_id: &str, content: &str, limit: usize) -> SpilledResult {
         // Two ends, each of which escapes can make twice as long, fill half of it.
-        let end = (limit / 8).clamp(100, END);
+        let end = (limit / 8).clamp(100, MAX_EXCERPT_CHARS);
         let Ok(mut value) = serde_json::from_str::<Value>(content) else {
             return self.spill_whole(call_id, "txt", content, content, end, Map::new());
         };
-        if let Some(pointer) = dominant_text(&value, share_of(content))
+        if let Some(pointer) = dominant_text(&value, dominance_threshold(content))
             && let Some(text) = value.pointer_mut(&pointer).map(Value::take)
         {
             let spilled = self.spill_text(call_id, value, &pointer, &text, end);
@@ -118,7 +118,7 @@ impl Spill {
             }
             value = serde_json::from_str(content).unwrap_or_default();
         }
-        let lines = in_lines(&value, content.len()).unwrap_or_else(|_| content.to_owned());
+        let lines = to_paged_json(&value, content.len()).unwrap_or_else(|_| content.to_owned());
         self.spill_whole(call_id, "json", content, &lines, end, short_fields(value, limit / 4))
     }
 
@@ -130,10 +130,10 @@ impl Spill {
         pointer: &str,
         text: &Value,
         end: usize,
-    ) -> Spilled {
+    ) -> SpilledResult {
         let text = text.as_str().unwrap_or_default();
         let saved = self.save(call_id, "txt", text);
-        Spilled { content: excerpted(value, pointer, text, end, &saved), path: saved.ok() }
+        SpilledResult { content: excerpt_result(value, pointer, text, end, &saved), path: saved.ok() }
     }
 
     /// Saves a whole result as `lines`; only its ends stay, and what is `kept`
@@ -146,27 +146,27 @@ impl Spill {
         lines: &str,
         end: usize,
         kept: Map<String, Value>,
-    ) -> Spilled {
+    ) -> SpilledResult {
         let saved = self.save(call_id, extension, lines);
         let mut summary = kept;
         summary.insert("truncated".into(), true.into());
         summary.insert("head".into(), head(content, end).into());
         summary.insert("tail".into(), tail(content, end).into());
-        let note = describe(&saved, content.chars().count(), None);
+        let note = spill_note(&saved, content.chars().count(), None);
         summary.insert("spilled".into(), note);
-        Spilled { content: Value::Object(summary).to_string(), path: saved.ok() }
+        SpilledResult { content: Value::Object(summary).to_string(), path: saved.ok() }
     }
 
     pub(crate) fn save(&self, call_id: &str, extension: &str, text: &str) -> io::Result<PathBuf> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        let owner = self.owner()?;
-        let path = self.folder.join(file_name(call_id, extension));
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        let owner = self.checked_owner()?;
+        let path = self.dir.join(file_name(call_id, extension));
         let mut file =
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let written = file.metadata().and_then(|made| {
             // What we make is ours, so it tells who we are.
             if made.uid() != owner {
-                return Err(self.unsafe_folder("belongs to another user"));
+                return Err(self.unsafe_dir_error("belongs to another user"));
             }
             file.write_all(text.as_bytes())
         });
@@ -183,26 +183,26 @@ impl Spill {
 
     /// The owner of the folder, unless others can put something in its place
     /// or into it.
-    fn owner(&self) -> io::Result<u32> {
-        let folder = fs::symlink_metadata(&self.folder)?;
+    fn checked_owner(&self) -> io::Result<u32> {
+        let folder = fs::symlink_metadata(&self.dir)?;
         if !folder.is_dir() {
-            return Err(self.unsafe_folder("is not a folder but a link or a file"));
+            return Err(self.unsafe_dir_error("is not a folder but a link or a file"));
         }
         if folder.mode() & 0o022 != 0 {
-            return Err(self.unsafe_folder("can be written by other users"));
+            return Err(self.unsafe_dir_error("can be written by other users"));
         }
         Ok(folder.uid())
     }
 
-    fn unsafe_folder(&self, why: &str) -> io::Error {
-        let text = format!("{} {why}", self.folder.display());
+    fn unsafe_dir_error(&self, why: &str) -> io::Error {
+        let text = format!("{} {why}", self.dir.display());
         io::Error::new(io::ErrorKind::PermissionDenied, text)
     }
 
     /// Whether the last sweep is long ago; if so, this counts as one.
     fn is_sweep_due(&self, now: Instant) -> bool {
-        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_PAUSE);
+        let mut swept = self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
         if due {
             *swept = Some(now);
         }
@@ -211,10 +211,10 @@ impl Spill {
 
     /// Removes those of our files that have outlived their use.
     pub fn sweep(&self) {
-        if self.owner().is_err() {
+        if self.checked_owner().is_err() {
             return;
         }
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let Ok(entries) = fs::read_dir(&self.dir) else { return };
         let now = SystemTime::now();
         for entry in entries.flatten() {
             if !entry.file_name().as_encoded_bytes().starts_with(FILE_PREFIX.as_bytes()) {
@@ -223,7 +223,7 @@ impl Spill {
             let old = fs::symlink_metadata(entry.path())
                 .and_then(|found| Ok((found.is_file(), found.modified()?)))
                 .is_ok_and(|(is_file, at)| {
-                    is_file && now.duration_since(at).is_ok_and(|age| age > LIFETIME)
+                    is_file && now.duration_since(at).is_ok_and(|age| age > SPILL_LIFETIME)
                 });
             if old {
                 let _ = fs::remove_file(entry.path());
@@ -232,12 +232,12 @@ impl Spill {
     }
 
     /// Where results go.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 }
 
-fn describe(saved: &io::Result<PathBuf>, chars: usize, field: Option<&str>) -> Value {
+fn spill_note(saved: &io::Result<PathBuf>, chars: usize, field: Option<&str>) -> Value {
     let mut note = Map::new();
     note.insert("chars".into(), chars.into());
     if let Some(field) = field {
@@ -259,7 +259,7 @@ fn describe(saved: &io::Result<PathBuf>, chars: usize, field: Option<&str>) -> V
 }
 
 /// The result with the ends of `text` where `text` was.
-fn excerpted(
+fn excerpt_result(
     mut value: Value,
     pointer: &str,
     text: &str,
@@ -273,7 +273,7 @@ fn excerpted(
     if let Some(slot) = value.pointer_mut(pointer) {
         *slot = short.into();
     }
-    let note = describe(saved, chars, Some(pointer.trim_start_matches('/')));
+    let note = spill_note(saved, chars, Some(pointer.trim_start_matches('/')));
     match value {
         Value::Object(mut fields) => {
             fields.insert("truncated".into(), true.into());
@@ -294,7 +294,7 @@ fn short_fields(value: Value, room: usize) -> Map<String, Value> {
     let mut used = 0;
     let fitting = sizes.into_iter().take_while(|size| {
         used += size;
-        *size <= SHORT && used <= room
+        *size <= MAX_SHORT_FIELD_BYTES && used <= room
     });
     let most = fitting.last().unwrap_or_default();
     let mut left = room;
@@ -309,8 +309,8 @@ fn short_fields(value: Value, room: usize) -> Map<String, Value> {
 }
 
 /// How long a text must be to dominate `content`.
-fn share_of(content: &str) -> usize {
-    content.len().saturating_mul(DOMINANT).div_ceil(100)
+fn dominance_threshold(content: &str) -> usize {
+    content.len().saturating_mul(DOMINANT_TEXT_PERCENT).div_ceil(100)
 }
 
 /// The pointer to the string of at least `floor` bytes. A parsed value is
@@ -332,9 +332,9 @@ fn dominant_text(value: &Value, floor: usize) -> Option<String> {
 
 /// JSON in lines, so that it can be paged: indented, unless that would make
 /// a multiple of the `size` it came in.
-fn in_lines(value: &Value, size: usize) -> io::Result<String> {
+fn to_paged_json(value: &Value, size: usize) -> io::Result<String> {
     let print = |indent: &[u8], left: usize| {
-        let mut room = Room { bytes: Vec::new(), left };
+        let mut room = BoundedBuffer { bytes: Vec::new(), left };
         let format = PrettyFormatter::with_indent(indent);
         value.serialize(&mut Serializer::with_formatter(&mut room, format))?;
         String::from_utf8(room.bytes).map_err(io::Error::other)
@@ -343,12 +343,12 @@ fn in_lines(value: &Value, size: usize) -> io::Result<String> {
 }
 
 /// A buffer that takes so many bytes and no more.
-struct Room {
+struct BoundedBuffer {
     bytes: Vec<u8>,
     left: usize,
 }
 
-impl Write for Room {
+impl Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
         self.bytes.extend_from_slice(bytes);
@@ -383,7 +383,7 @@ fn tail(text: &str, chars: usize) -> &str {
 /// A name that no other file has: ids repeat across sessions and within
 /// damaged batches, process ids across restarts and containers.
 fn file_name(id: &str, extension: &str) -> String {
-    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
+    static NEXT_FILE: LazyLock<AtomicU64> = LazyLock::new(|| {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         AtomicU64::new(u64::try_from(now.as_micros()).unwrap_or_default())
     });
@@ -396,7 +396,7 @@ fn file_name(id: &str, extension: &str) -> String {
         "" => "call",
         some => some,
     };
-    let count = NEXT.fetch_add(1, Ordering::Relaxed);
+    let count = NEXT_FILE.fetch_add(1, Ordering::Relaxed);
     format!("{FILE_PREFIX}{safe}-{}-{count:x}.{extension}", std::process::id())
 }
 

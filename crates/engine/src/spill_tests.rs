@@ -4,11 +4,11 @@ use super::*;
 
 const LIMIT: usize = 8_000;
 
-fn read(spilled: &Spilled) -> String {
+fn read(spilled: &SpilledResult) -> String {
     fs::read_to_string(spilled.path.as_ref().expect("saved")).expect("readable")
 }
 
-fn parse(spilled: &Spilled) -> Value {
+fn parse(spilled: &SpilledResult) -> Value {
     serde_json::from_str(&spilled.content).expect("JSON")
 }
 
@@ -21,15 +21,15 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn limits_follow_the_window() {
-    assert_eq!(Limits::for_window(None), Limits { per_result: 100_000, per_batch: 200_000 });
-    assert_eq!(Limits::for_window(Some(65_536)), Limits { per_result: 39_321, per_batch: 78_643 });
-    assert_eq!(Limits::for_window(Some(1_000)), Limits { per_result: 8_000, per_batch: 16_000 });
-    assert_eq!(Limits::for_window(Some(u64::MAX)), Limits::default());
+    assert_eq!(ResultSizeLimits::for_window(None), ResultSizeLimits { per_result: 100_000, per_batch: 200_000 });
+    assert_eq!(ResultSizeLimits::for_window(Some(65_536)), ResultSizeLimits { per_result: 39_321, per_batch: 78_643 });
+    assert_eq!(ResultSizeLimits::for_window(Some(1_000)), ResultSizeLimits { per_result: 8_000, per_batch: 16_000 });
+    assert_eq!(ResultSizeLimits::for_window(Some(u64::MAX)), ResultSizeLimits::default());
 }
 
 #[test]
 fn a_tool_cannot_raise_its_limit() {
-    let limits = Limits::default();
+    let limits = ResultSizeLimits::default();
     assert_eq!(limits.for_tool(ResultLimit::Chars(500)), Some(500));
     assert_eq!(limits.for_tool(ResultLimit::Chars(900_000)), Some(100_000));
     assert_eq!(limits.for_tool(ResultLimit::Unbounded), None);
@@ -45,7 +45,7 @@ fn characters_count_not_bytes() {
 #[test]
 fn a_result_without_one_long_text_is_saved_as_json() {
     let folder = tempfile::tempdir().expect("folder");
-    let spill = Spill::new(folder.path().join("new"));
+    let spill = SpillStore::new(folder.path().join("new"));
     let list: Vec<Value> = (0..2_000).map(|i| json!({ "n": i })).collect();
     let content = json!({ "list": list }).to_string();
     let spilled = spill.spill("id", &content, LIMIT);
@@ -65,7 +65,7 @@ fn short_fields_stay_fields() {
         "exit_code": 3, "failures": list, "status": "failed", "counts": { "passed": 7 },
         "error": null, "note": "x".repeat(400), "head": 1,
     });
-    let spilled = Spill::new(folder.path()).spill("id", &content.to_string(), LIMIT);
+    let spilled = SpillStore::new(folder.path()).spill("id", &content.to_string(), LIMIT);
     let kept = parse(&spilled);
     assert_eq!((&kept["exit_code"], &kept["status"]), (&json!(3), &json!("failed")));
     assert_eq!(kept["counts"]["passed"], 7);
@@ -81,7 +81,7 @@ fn many_short_fields_do_not_break_the_limit() {
     let fields: Map<String, Value> =
         (0..5_000).map(|n| (format!("field{n}"), json!("some text"))).collect();
     let content = Value::Object(fields).to_string();
-    let spilled = Spill::new(folder.path()).spill("id", &content, LIMIT);
+    let spilled = SpillStore::new(folder.path()).spill("id", &content, LIMIT);
     assert!(!exceeds(&spilled.content, LIMIT), "{}", spilled.content.len());
     assert!(parse(&spilled)["head"].is_string());
 }
@@ -91,7 +91,7 @@ fn one_long_text_is_saved_as_it_is() {
     let folder = tempfile::tempdir().expect("folder");
     let text = "line\n".repeat(10_000);
     let content = json!({ "a/b": [{ "text": text }], "code": 3 }).to_string();
-    let spilled = Spill::new(folder.path()).spill("id", &content, LIMIT);
+    let spilled = SpillStore::new(folder.path()).spill("id", &content, LIMIT);
     assert_eq!(read(&spilled), text);
     let kept = parse(&spilled);
     assert_eq!((&kept["code"], &kept["truncated"]), (&json!(3), &json!(true)));
@@ -104,7 +104,7 @@ fn one_long_text_is_saved_as_it_is() {
 fn a_second_large_text_does_not_break_the_limit() {
     let folder = tempfile::tempdir().expect("folder");
     let whole = json!({ "stdout": "o".repeat(700_000), "stderr": "e".repeat(290_000) });
-    let spilled = Spill::new(folder.path()).spill("id", &whole.to_string(), 100_000);
+    let spilled = SpillStore::new(folder.path()).spill("id", &whole.to_string(), 100_000);
     assert!(!exceeds(&spilled.content, 100_000), "{}", spilled.content.len());
     assert_eq!(serde_json::from_str::<Value>(&read(&spilled)).expect("JSON"), whole);
     assert_eq!(names(folder.path()).len(), 1, "the first attempt leaves nothing");
@@ -116,7 +116,7 @@ fn a_second_large_text_does_not_break_the_limit() {
 #[test]
 fn a_key_or_an_escape_does_not_break_the_limit() {
     let folder = tempfile::tempdir().expect("folder");
-    let spill = Spill::new(folder.path());
+    let spill = SpillStore::new(folder.path());
     let key = json!({ "k".repeat(9_000): "t".repeat(90_000) }).to_string();
     let bells = json!({ "text": "\u{7}".repeat(90_000) }).to_string();
     let quotes = json!(vec!["\""; 30_000]).to_string();
@@ -132,14 +132,14 @@ fn a_key_or_an_escape_does_not_break_the_limit() {
 #[test]
 fn what_cannot_be_parsed_is_saved_as_it_is() {
     let folder = tempfile::tempdir().expect("folder");
-    let spill = Spill::new(folder.path());
+    let spill = SpillStore::new(folder.path());
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for content in [deep, "no JSON ".repeat(5_000)] {
         let spilled = spill.spill("id", &content, LIMIT);
         assert_eq!(read(&spilled), content);
         let kept = parse(&spilled);
-        assert_eq!(kept["head"], json!(head(&content, END)));
-        assert_eq!(kept["tail"], json!(tail(&content, END)));
+        assert_eq!(kept["head"], json!(head(&content, MAX_EXCERPT_CHARS)));
+        assert_eq!(kept["tail"], json!(tail(&content, MAX_EXCERPT_CHARS)));
     }
 }
 
@@ -147,15 +147,15 @@ fn what_cannot_be_parsed_is_saved_as_it_is() {
 fn indentation_does_not_multiply_a_result() {
     let nested = format!("{}{}{}", "[".repeat(100), "0,".repeat(5_000) + "0", "]".repeat(100));
     let value: Value = serde_json::from_str(&nested).expect("JSON");
-    let lines = in_lines(&value, nested.len()).expect("printed");
+    let lines = to_paged_json(&value, nested.len()).expect("printed");
     assert!(lines.len() < nested.len() * 8 && lines.lines().count() > 5_000);
-    assert_eq!(in_lines(&json!({ "a": 1 }), 7).expect("printed"), "{\n  \"a\": 1\n}");
+    assert_eq!(to_paged_json(&json!({ "a": 1 }), 7).expect("printed"), "{\n  \"a\": 1\n}");
 }
 
 #[test]
 fn files_have_safe_and_different_names() {
     let folder = tempfile::tempdir().expect("folder");
-    let spill = Spill::new(folder.path());
+    let spill = SpillStore::new(folder.path());
     let text = json!({ "t": "x".repeat(9_000) }).to_string();
     let mut seen = std::collections::HashSet::new();
     for id in ["call_7", "call_7", "../../etc/passwd", "", "ü", "a/b", &"long".repeat(200)] {
@@ -172,7 +172,7 @@ fn files_have_safe_and_different_names() {
 fn only_we_can_read_what_is_saved() {
     let folder = tempfile::tempdir().expect("folder");
     let below = folder.path().join("a/b");
-    let path = Spill::new(&below).save("id", "txt", "x").expect("saved");
+    let path = SpillStore::new(&below).save("id", "txt", "x").expect("saved");
     let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
     assert_eq!((mode(&below), mode(&path)), (0o700, 0o600));
 }
@@ -185,21 +185,21 @@ fn a_folder_that_others_control_is_not_used() {
     symlink(&real, &link).expect("linked");
     let slash = PathBuf::from(format!("{}/", link.display()));
     for folder in [&link, &slash] {
-        let error = Spill::new(folder).save("id", "txt", "x").expect_err("a link");
+        let error = SpillStore::new(folder).save("id", "txt", "x").expect_err("a link");
         assert!(error.to_string().contains("a link or a file"), "{error}");
     }
     for mode in [0o770, 0o707, 0o777, 0o1777] {
         fs::set_permissions(&real, fs::Permissions::from_mode(mode)).expect("opened");
-        let error = Spill::new(&real).save("id", "txt", "x").expect_err("open to others");
+        let error = SpillStore::new(&real).save("id", "txt", "x").expect_err("open to others");
         assert!(error.to_string().contains("written by other users"), "{error}");
     }
     let content = json!({ "t": "x".repeat(9_000) }).to_string();
-    let spilled = Spill::new(&real).spill("id", &content, LIMIT);
+    let spilled = SpillStore::new(&real).spill("id", &content, LIMIT);
     assert!(spilled.path.is_none());
     assert!(spilled.content.contains("could not be saved"), "{}", spilled.content);
     assert!(names(&real).is_empty());
     fs::set_permissions(&real, fs::Permissions::from_mode(0o755)).expect("closed");
-    assert!(Spill::new(&real).save("id", "txt", "x").is_ok());
+    assert!(SpillStore::new(&real).save("id", "txt", "x").is_ok());
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_folder_of_another_user_is_not_used() {
     if std::os::unix::fs::chown(folder.path(), Some(12_345), None).is_err() {
         return;
     }
-    let error = Spill::new(folder.path()).save("id", "txt", "x").expect_err("not ours");
+    let error = SpillStore::new(folder.path()).save("id", "txt", "x").expect_err("not ours");
     assert!(error.to_string().contains("another user"), "{error}");
     assert!(names(folder.path()).is_empty(), "nothing is left behind");
 }
@@ -237,11 +237,11 @@ fn only_old_files_of_our_own_are_swept() {
     }
     fs::create_dir(&subfolder).expect("made");
     symlink(&foreign, &link).expect("linked");
-    let long_ago = SystemTime::now() - 2 * LIFETIME;
+    let long_ago = SystemTime::now() - 2 * SPILL_LIFETIME;
     for path in [&old, &foreign, &subfolder] {
         fs::File::open(path).and_then(|f| f.set_modified(long_ago)).expect("aged");
     }
-    Spill::new(folder.path()).sweep();
+    SpillStore::new(folder.path()).sweep();
     assert!(!old.exists());
     assert!(new.exists() && foreign.exists() && subfolder.exists());
     assert!(link.symlink_metadata().is_ok());
@@ -249,13 +249,13 @@ fn only_old_files_of_our_own_are_swept() {
 
 #[test]
 fn sweeps_are_an_hour_apart() {
-    let spill = Spill::new("unused");
+    let spill = SpillStore::new("unused");
     let start = Instant::now();
     assert!(spill.is_sweep_due(start));
     assert!(!spill.is_sweep_due(start));
-    assert!(!spill.is_sweep_due(start + SWEEP_PAUSE / 2));
-    assert!(spill.is_sweep_due(start + SWEEP_PAUSE));
-    assert!(!spill.is_sweep_due(start + SWEEP_PAUSE * 3 / 2));
+    assert!(!spill.is_sweep_due(start + SWEEP_INTERVAL / 2));
+    assert!(spill.is_sweep_due(start + SWEEP_INTERVAL));
+    assert!(!spill.is_sweep_due(start + SWEEP_INTERVAL * 3 / 2));
 }
 
 #[test]
@@ -263,8 +263,8 @@ fn saving_sweeps() {
     let folder = tempfile::tempdir().expect("folder");
     let old = folder.path().join("hermes-result-old");
     fs::write(&old, "x").expect("written");
-    let long_ago = SystemTime::now() - 2 * LIFETIME;
+    let long_ago = SystemTime::now() - 2 * SPILL_LIFETIME;
     fs::File::open(&old).and_then(|f| f.set_modified(long_ago)).expect("aged");
-    let saved = Spill::new(folder.path()).save("id", "txt", "x").expect("saved");
+    let saved = SpillStore::new(folder.path()).save("id", "txt", "x").expect("saved");
     assert!(!old.exists() && saved.exists());
 }

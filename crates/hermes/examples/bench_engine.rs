@@ -11,8 +11,8 @@ use hermes::core::{
     ToolAnnotations, DynTool, Effect, JsonSchema, Policy, CallProposal, Resource, Scope, Session, Tool,
     ToolCall, ToolContext, ToolError, ToolSpec, WorkingDir, erase,
 };
-use hermes::engine::toolsets::Selection;
-use hermes::engine::{Caller, Deferral, Engine};
+use hermes::engine::toolsets::ToolSelection;
+use hermes::engine::{Caller, DeferralSettings, Engine};
 use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
 use hermes::schema::{Schema, coerce};
 use serde::{Deserialize, Serialize};
@@ -249,12 +249,12 @@ impl Bench {
         if !"definitions".contains(&self.only) {
             return;
         }
-        let all = Selection { enabled: None, disabled: Vec::new() };
+        let all = ToolSelection { enabled: None, disabled: Vec::new() };
         let mut times = Vec::new();
         for _ in 0..20 {
             let engine = engine(0, log);
             let start = Instant::now();
-            black_box(engine.definitions(&all, Deferral::default()).await.unwrap());
+            black_box(engine.definitions(&all, DeferralSettings::default()).await.unwrap());
             times.push(start.elapsed());
         }
         let total: Duration = times.iter().sum();
@@ -262,11 +262,11 @@ impl Bench {
         Self::report("definitions.cold", times, count / total.as_secs_f64());
         let engine = engine(0, log);
         let mut times = Vec::with_capacity(self.rounds);
-        engine.definitions(&all, Deferral::default()).await.unwrap();
+        engine.definitions(&all, DeferralSettings::default()).await.unwrap();
         let begin = Instant::now();
         for _ in 0..self.rounds {
             let start = Instant::now();
-            black_box(engine.definitions(&all, Deferral::default()).await.unwrap());
+            black_box(engine.definitions(&all, DeferralSettings::default()).await.unwrap());
             times.push(start.elapsed());
         }
         Self::report("definitions.warm", times, self.rounds as f64 / begin.elapsed().as_secs_f64());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hermes_audit::AuditLog;
-use hermes_engine::{Record, Recorder};
+use hermes_engine::{CallRecord, CallRecorder};
 
 /// Keeps every record in an audit log.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ impl AuditRecorder {
     }
 }
 
-impl Recorder for AuditRecorder {
-    fn record(&self, record: &Record<'_>) {
+impl CallRecorder for AuditRecorder {
+    fn record(&self, record: &CallRecord<'_>) {
         self.0.append(record);
     }
 }

@@ -4,19 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{DynTool, ErrorKind, Grants, ToolCall, ToolContext};
-use hermes_engine::{Caller, Engine, is_callable};
+use hermes_engine::{Caller, Engine, is_valid_tool_name};
 use serde_json::Value;
 
 /// Checks what the tool says of itself. Panics with what is wrong.
 pub fn keeps_the_rules(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     let name = &spec.name;
-    assert!(is_callable(name), "{name}: models refuse this name");
+    assert!(is_valid_tool_name(name), "{name}: models refuse this name");
     assert!(!spec.description.trim().is_empty(), "{name}: no description");
     assert!(!spec.emoji.is_empty(), "{name}: no emoji");
     assert!(!spec.examples.is_empty(), "{name}: no example");
     for alias in &spec.aliases {
-        assert!(is_callable(&alias.name), "{name}: models refuse the alias {}", alias.name);
+        assert!(is_valid_tool_name(&alias.name), "{name}: models refuse the alias {}", alias.name);
     }
     let schema = hermes_schema::Schema::new(hermes_schema::tidy_schema(tool.parameters()));
     if let Err(error) = schema.compile() {
@@ -60,7 +60,7 @@ pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
             put(&folder.path().join(&**path), content);
         }
         let mut engine = Engine::builder().spill_to(folder.path().join(".spill"));
-        if spec.toolset != hermes_engine::BRIDGE {
+        if spec.toolset != hermes_engine::BRIDGE_TOOLSET {
             engine = engine.tools(vec![Arc::clone(tool)]);
         }
         let engine = engine.build().expect("one tool fits");

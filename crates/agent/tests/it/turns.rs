@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use hermes_agent::{Allowance, Budget, End};
-use hermes_engine::{Engine, GuardSettings};
+use hermes_engine::{Engine, LoopGuardSettings};
 use hermes_llm::{ToolChoice, ReplyEvent, ModelError, ModelErrorKind, FinishReason, InlineImage, ChatMessage, ContentPart, TokenUsage};
 
 use crate::script::{Act, Scene, calls, text};
@@ -421,7 +421,7 @@ async fn a_model_that_goes_in_circles_is_halted_with_a_last_word() {
     let mut acts: Vec<Act> = (0..8).map(missing).collect();
     acts.push(Act::Says(text("There is nothing to read.")));
     let mut scene = Scene::new(acts);
-    let guard = GuardSettings { stop: Some(GuardSettings::STOP), ..GuardSettings::default() };
+    let guard = LoopGuardSettings { stop: Some(LoopGuardSettings::STOP_THRESHOLDS), ..LoopGuardSettings::default() };
     let engine = Engine::builder().tools(hermes_tools_file::tools()).guard(guard).build().unwrap();
     scene.agent.makeup_mut().engine = engine;
     let outcome = scene.agent.turn(said("go"), &plenty()).await;

@@ -9,7 +9,7 @@ use hermes_batch::{
     Batch, BatchError, Conversation, Failed, Plan, Prompt, Prompts, Summary, Worker, run,
 };
 use hermes_core::{BoxFuture, CancellationToken};
-use hermes_engine::distributions::Distribution;
+use hermes_engine::distributions::ToolsetDistribution;
 use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply};
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ impl Place {
     }
 
     pub(crate) fn batch(&self, lines: &str) -> Batch {
-        let distribution = Distribution::parse("web=50,file=50,terminal=50").unwrap();
+        let distribution = ToolsetDistribution::parse("web=50,file=50,terminal=50").unwrap();
         Batch {
             prompts: Prompts::read(lines.as_bytes()).unwrap(),
             output: self.output(),

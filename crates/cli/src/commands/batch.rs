@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use hermes::core::{BoxFuture, CancellationToken, ErrorKind};
-use hermes::engine::distributions::{self, Distribution};
+use hermes::engine::distributions::{self, ToolsetDistribution};
 use hermes_agent::{End, Nobody};
 use hermes_batch::{
     Batch as Work, BatchError, Conversation, Failed, Plan, Progress, Prompt, Prompts, Summary,
@@ -140,7 +140,7 @@ pub(crate) fn run(app: &App, command: Batch) -> Outcome {
 
 fn plan(app: &App, args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, Failure> {
     let distribution = match args.distribution.contains('=') {
-        true => Distribution::parse(&args.distribution)?,
+        true => ToolsetDistribution::parse(&args.distribution)?,
         false => distributions::find(&args.distribution)?,
     };
     let snapshot = ready.engine.snapshot();
@@ -168,7 +168,7 @@ fn plan(app: &App, args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, 
 /// The toolsets of which a conversation would have a tool. One that has none that
 /// works here is not drawn, or what is written down would name tools that the model
 /// was never shown.
-fn drawable(app: &App, distribution: &Distribution, ready: &Ready) -> Result<Vec<String>, Failure> {
+fn drawable(app: &App, distribution: &ToolsetDistribution, ready: &Ready) -> Result<Vec<String>, Failure> {
     let (mut drawable, mut idle) = (Vec::new(), Vec::new());
     for share in distribution.shares.iter().filter(|share| share.percent > 0) {
         let choice = Choice { toolsets: vec![share.toolset.clone()], without: without() };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hermes::core::{CallArguments, CallStatus, ToolCall, ToolResult};
-use hermes::engine::names::{self, Reading};
-use hermes::engine::{Entry, Snapshot};
+use hermes::engine::tool_names::{self, NameMatch};
+use hermes::engine::{ToolEntry, RegistrySnapshot};
 use serde_json::Value;
 
 use super::{readable, runtime};
@@ -22,7 +22,7 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     let mut caller = app.caller_anyhow(&ready, &args.options, &[], limit)?;
     caller.who = "cli".into();
     // Programs want the answer as it is; it says itself that it came from outside.
-    caller.labels = false;
+    caller.label_untrusted = false;
     let arguments_from_stdin = args.arguments.iter().any(|argument| argument == "-");
     let has_session = args.options.session.is_some();
     caller.approver = app.approver(&ready, &args.options, arguments_from_stdin, has_session);
@@ -51,25 +51,25 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
 
 /// The tool whose schema the arguments are read by: the one that the pipeline
 /// will find, so that a repaired name changes nothing else.
-pub(crate) fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
+pub(crate) fn meant(snapshot: &RegistrySnapshot, written: &str) -> Option<Arc<ToolEntry>> {
     let known = |name: &str| snapshot.find(name).is_some();
-    match names::read(written, known, snapshot.callable_names()) {
-        Reading::Exact => snapshot.find(written).cloned(),
-        Reading::Repaired(name) | Reading::Alike { name, .. } => snapshot.find(&name).cloned(),
-        Reading::Unknown => None,
+    match tool_names::match_name(written, known, snapshot.callable_names()) {
+        NameMatch::Exact => snapshot.find(written).cloned(),
+        NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => snapshot.find(&name).cloned(),
+        NameMatch::Unknown => None,
     }
 }
 
 /// A tool that has a name which looks like this one, by more than a slip.
-pub(crate) fn alike(snapshot: &Snapshot, written: &str) -> Option<String> {
+pub(crate) fn alike(snapshot: &RegistrySnapshot, written: &str) -> Option<String> {
     let known = |name: &str| snapshot.find(name).is_some();
-    match names::read(written, known, snapshot.callable_names()) {
-        Reading::Alike { name, sure: false } => Some(name),
+    match tool_names::match_name(written, known, snapshot.callable_names()) {
+        NameMatch::Similar { name, is_confident: false } => Some(name),
         _ => None,
     }
 }
 
-pub(crate) fn parameters(entry: Option<&Entry>) -> Parameters<'_> {
+pub(crate) fn parameters(entry: Option<&ToolEntry>) -> Parameters<'_> {
     let Some(entry) = entry else {
         return Parameters { schema: &Value::Null, aliases: Vec::new() };
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes::core::{ErrorKind, CallStatus, ToolError, ToolResult};
-use hermes::engine::{Caller, Secrets as _};
+use hermes::engine::{Caller, SecretSource as _};
 use hermes::protocol::{CallDialect, RequestFrame, RequestFramer, render_results, render_error};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

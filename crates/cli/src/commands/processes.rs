@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Subcommand;
 use hermes::core::ErrorKind;
-use hermes::engine::Secrets as _;
+use hermes::engine::SecretSource as _;
 use hermes_exec::JobRegistry;
 use hermes_exec::job_records::JobRecord;
 use serde_json::{Value, json};

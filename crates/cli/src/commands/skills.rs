@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use hermes::core::ErrorKind;
-use hermes::engine::Secrets as _;
+use hermes::engine::SecretSource as _;
 use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_skills::{SkillSettings, SkillFileContent, SkillNote, SkillLibrary, Skill, SkillError, SkillStatus, skill_roots};
 use serde_json::{Value, json};

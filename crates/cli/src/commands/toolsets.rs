@@ -2,8 +2,8 @@
 
 use hermes::core::ErrorKind;
 use hermes::engine::distributions::DistributionError;
-use hermes::engine::distributions::{self, Distribution};
-use hermes::engine::toolsets::{CustomToolset, ToolsetError, ToolsetInfo};
+use hermes::engine::distributions::{self, ToolsetDistribution};
+use hermes::engine::toolsets::{CustomToolset, ToolsetError, ToolsetSummary};
 use serde_json::{Value, json};
 
 use crate::app::{App, Ready};
@@ -67,14 +67,14 @@ pub(crate) fn run(app: &App, command: Toolsets) -> Outcome {
     }
 }
 
-pub(crate) fn infos(ready: &Ready) -> Result<Vec<ToolsetInfo>, ToolsetError> {
+pub(crate) fn infos(ready: &Ready) -> Result<Vec<ToolsetSummary>, ToolsetError> {
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
-    toolsets.names(&*snapshot).iter().map(|name| toolsets.info(name, &*snapshot)).collect()
+    toolsets.names(&*snapshot).iter().map(|name| toolsets.summary(name, &*snapshot)).collect()
 }
 
 /// How many of a toolset's tools are there to be called.
-fn present(ready: &Ready, info: &ToolsetInfo) -> usize {
+fn present(ready: &Ready, info: &ToolsetSummary) -> usize {
     let snapshot = ready.engine.snapshot();
     info.tools.iter().filter(|name| snapshot.get(name).is_some()).count()
 }
@@ -105,7 +105,7 @@ fn list(app: &App, ready: &Ready) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn document(ready: &Ready, info: &ToolsetInfo) -> Value {
+fn document(ready: &Ready, info: &ToolsetSummary) -> Value {
     let mut value = serde_json::to_value(info).unwrap_or_default();
     value["present"] = present(ready, info).into();
     value
@@ -113,7 +113,7 @@ fn document(ready: &Ready, info: &ToolsetInfo) -> Value {
 
 fn show(app: &App, ready: &Ready, name: &str) -> Outcome {
     let snapshot = ready.engine.snapshot();
-    let info = ready.engine.toolsets().info(name, &*snapshot)?;
+    let info = ready.engine.toolsets().summary(name, &*snapshot)?;
     if app.json {
         let mut value = document(ready, &info);
         value["schema_version"] = 1.into();
@@ -165,7 +165,7 @@ fn delete(app: &App, ready: &Ready, name: &str) -> Outcome {
 }
 
 fn list_distributions(app: &App) -> Outcome {
-    let all: Vec<Distribution> = distributions::all().collect();
+    let all: Vec<ToolsetDistribution> = distributions::all().collect();
     if app.json {
         app.terminal.line(&json!({ "schema_version": 1, "distributions": all }).to_string())?;
         return Ok(Exit::Ok);
@@ -184,7 +184,7 @@ fn sample(app: &App, ready: &Ready, name: &str, seed: Option<u64>, count: u32) -
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
     let distribution =
-        if name.contains('=') { Distribution::parse(name)? } else { distributions::find(name)? };
+        if name.contains('=') { ToolsetDistribution::parse(name)? } else { distributions::find(name)? };
     distribution.check(&toolsets, &*snapshot)?;
     let seed = seed.unwrap_or_else(fresh_seed);
     for round in 0..u64::from(count) {

@@ -61,7 +61,7 @@ async fn a_sub_agent_gets_what_was_asked_of_what_its_parent_has() {
     assert!(stage.offered("Your task: ponder").is_empty());
 
     let mut caller = stage.caller.clone();
-    let scope = stage.engine.everything().restrict(|name| name != "siren");
+    let scope = stage.engine.full_scope().restrict(|name| name != "siren");
     caller.scope = Some(Arc::new(scope));
     let result = stage.result_of(json!({"goal": "make noise"}), &caller).await;
     assert!(result.is_success(), "{}", result.content);

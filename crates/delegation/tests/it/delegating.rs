@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering;
 
 use hermes_agent::{Agent, Budget, Makeup, Manner, NoJournal, Nobody};
 use hermes_delegation::Settings;
-use hermes_engine::{Deferral, toolsets::Selection};
+use hermes_engine::{DeferralSettings, toolsets::ToolSelection};
 use hermes_llm::{ChatMessage, ContentPart};
 use hermes_testkit::models::{Scene, Step};
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
 #[derive(Default)]
 struct Lines(std::sync::Mutex<Vec<String>>);
 
-impl hermes_engine::Onlooker for Lines {
+impl hermes_engine::CallObserver for Lines {
     fn progress(&self, _: &str, tool: &str, progress: &hermes_core::ProgressUpdate) {
         let fraction = progress.fraction.unwrap_or_default();
         self.0.lock().unwrap().push(format!("{tool} {fraction} {}", progress.message));
@@ -108,7 +108,7 @@ async fn what_they_do_is_shown_while_they_do_it() {
         says("think", "Thought.", 1),
     ]);
     let lines = Arc::new(Lines::default());
-    stage.caller.onlooker = Some(Arc::clone(&lines) as Arc<dyn hermes_engine::Onlooker>);
+    stage.caller.observer = Some(Arc::clone(&lines) as Arc<dyn hermes_engine::CallObserver>);
     // Models write lists as text now and then.
     let tasks = r#"[{"goal": "look"}, {"goal": "think"}]"#;
     stage.delegate(json!({"goal": "Know it all", "tasks": tasks})).await;
@@ -191,7 +191,7 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
         Scene::calls("delegate_task", &delegate("lead").to_string()).when("You are the first."),
         Scene::says("All is done.").when("You are the first."),
     ]);
-    let all = stage.engine.definitions(&Selection::default(), Deferral::default()).await.unwrap();
+    let all = stage.engine.definitions(&ToolSelection::default(), DeferralSettings::default()).await.unwrap();
     let mut caller = stage.caller.clone();
     caller.ports = None;
     let makeup = Makeup {

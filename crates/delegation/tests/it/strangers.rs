@@ -37,7 +37,7 @@ async fn what_strangers_said_to_the_parent_counts_for_its_sub_agents() {
     Taint::record_source(&stage.caller.session, "web_search", &findings).unwrap();
     Taint::record_host(&stage.caller.session, "network:fetch", "known.example").unwrap();
     let seen = Seen::default();
-    stage.engine.registry().register(seen.tool(), &hermes_engine::Owner::builtin()).unwrap();
+    stage.engine.registry().register(seen.tool(), &hermes_engine::ToolOwner::builtin()).unwrap();
     stage.server.add(says("look", "Looked.", 1));
     let before = Taint::read(&stage.caller.session).unwrap();
     let answer = stage.delegate(json!({"goal": "think"})).await;

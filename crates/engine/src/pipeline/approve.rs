@@ -5,18 +5,18 @@ use hermes_core::{
     ToolError, UNRESOLVABLE_PATH_RULE, Verdict,
 };
 
-use super::{Flight, Judged, Known};
+use super::{BatchContext, Authorization, ResolvedCall};
 
 /// The name under which a running call asks for more.
-const REQUEST: &str = "sandbox";
+const REQUEST_TOOL_NAME: &str = "sandbox";
 
-impl Flight {
+impl BatchContext {
     /// An error unless the call may run.
     pub(super) async fn approve(
         &self,
         ruling: &Ruling,
-        call: &Known,
-        judged: &mut Judged,
+        call: &ResolvedCall,
+        judged: &mut Authorization,
     ) -> Result<(), ToolError> {
         let (reason, rule) = match &ruling.verdict {
             Verdict::Allow => return Ok(()),
@@ -28,13 +28,13 @@ impl Flight {
                          length, and who may enter its folders.",
                     );
                 }
-                return Err(self.explained(error, rule, call, judged));
+                return Err(self.with_rule_and_effects(error, rule, call, judged));
             }
             Verdict::Ask { reason, rule } => (reason, rule),
         };
         if self.caller.dry_run {
             let error = ToolError::new(ErrorKind::ApprovalRequired, reason.clone());
-            return Err(self.explained(error, rule, call, judged));
+            return Err(self.with_rule_and_effects(error, rule, call, judged));
         }
         // Nobody is asked about a call that cannot be made anyway.
         self.require_secrets(call)?;
@@ -42,8 +42,8 @@ impl Flight {
             judged.approval = Some("token".to_owned());
             return Ok(());
         }
-        match self.ask(ruling, reason, rule, call, judged).await? {
-            ApprovalDecision::Approved(lasting) => self.keep(lasting, call, judged),
+        match self.ask_approver(ruling, reason, rule, call, judged).await? {
+            ApprovalDecision::Approved(lasting) => self.record_approval(lasting, call, judged),
             ApprovalDecision::Refused(word) => {
                 judged.approval = Some("refused".to_owned());
                 let message = word.unwrap_or_else(|| "The user refused this call".to_owned());
@@ -51,44 +51,44 @@ impl Flight {
             }
             ApprovalDecision::NoApprover => {
                 judged.approval = Some("nobody".to_owned());
-                Err(self.deferred(reason, rule, call, judged))
+                Err(self.approval_required_error(reason, rule, call, judged))
             }
         }
     }
 
-    async fn ask(
+    async fn ask_approver(
         &self,
         ruling: &Ruling,
         reason: &str,
         rule: &str,
-        call: &Known,
-        judged: &mut Judged,
+        call: &ResolvedCall,
+        judged: &mut Authorization,
     ) -> Result<ApprovalDecision, ToolError> {
         let Some(approver) = &self.caller.approver else { return Ok(ApprovalDecision::NoApprover) };
         let request = ApprovalRequest {
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
-            arguments: self.masked(&call.arguments),
-            effects: self.told_effects(&call.effects, &ruling.grants, &judged.implied),
+            arguments: self.redacted_arguments(&call.arguments),
+            effects: self.shown_effects(&call.effects, &ruling.grants, &judged.implied),
             reason: self.redactor().redact(reason).into_owned(),
             rule: rule.to_owned(),
             offered_rules: ruling.offered_rules.clone(),
         };
         let patience = self.engine.approval_timeout();
-        let answer = tokio::time::timeout(patience, self.in_time(approver.ask(request))).await;
+        let answer = tokio::time::timeout(patience, self.within_deadline(approver.ask(request))).await;
         let decision = answer.unwrap_or_else(|_| {
             Ok(ApprovalDecision::Refused(Some(format!(
                 "Nobody answered within {} s, and silence is not consent",
                 patience.as_secs()
             ))))
         })?;
-        judged.asked = Some(approver.name());
+        judged.approver = Some(approver.name());
         Ok(decision)
     }
 
     /// Asks whether a running call may have more effects than it was judged by.
     /// Where nobody can be asked, it may not.
-    pub(crate) async fn request(
+    pub(crate) async fn request_approval(
         &self,
         call_id: &str,
         effects: Vec<Effect>,
@@ -98,8 +98,8 @@ impl Flight {
         let workplace = self.workplace.load_full();
         let arguments = serde_json::json!({ "reason": reason });
         let proposal = CallProposal {
-            tool: REQUEST,
-            toolset: REQUEST,
+            tool: REQUEST_TOOL_NAME,
+            toolset: REQUEST_TOOL_NAME,
             arguments: &arguments,
             effects: &effects,
             annotations: ToolAnnotations::default(),
@@ -118,15 +118,15 @@ impl Flight {
         };
         let request = ApprovalRequest {
             call_id: call_id.to_owned(),
-            tool: REQUEST.to_owned(),
-            arguments: self.masked(&arguments),
-            effects: effects.iter().map(|effect| self.masked_effect(effect)).collect(),
+            tool: REQUEST_TOOL_NAME.to_owned(),
+            arguments: self.redacted_arguments(&arguments),
+            effects: effects.iter().map(|effect| self.redacted_effect(effect)).collect(),
             reason: self.redactor().redact(&reason).into_owned(),
             rule,
             offered_rules: ruling.offered_rules,
         };
         let patience = self.engine.approval_timeout();
-        match tokio::time::timeout(patience, self.in_time(approver.ask(request))).await {
+        match tokio::time::timeout(patience, self.within_deadline(approver.ask(request))).await {
             Ok(Ok(ApprovalDecision::Approved(lasting))) => {
                 if lasting != ApprovalScope::Once {
                     // An answer that cannot be kept holds for this call.
@@ -139,13 +139,13 @@ impl Flight {
     }
 
     /// Notes the answer, and keeps it if it was meant to last.
-    fn keep(&self, lasting: ApprovalScope, call: &Known, judged: &mut Judged) -> Result<(), ToolError> {
+    fn record_approval(&self, lasting: ApprovalScope, call: &ResolvedCall, judged: &mut Authorization) -> Result<(), ToolError> {
         let name = match lasting {
             ApprovalScope::Once => "once",
             ApprovalScope::Session => "session",
             ApprovalScope::Always => "always",
         };
-        judged.approval = Some(match judged.asked {
+        judged.approval = Some(match judged.approver {
             Some("user") | None => name.to_owned(),
             Some(who) => format!("{name} by {who}"),
         });
@@ -161,9 +161,9 @@ impl Flight {
     }
 
     /// The error for a question that nobody was there to answer.
-    fn deferred(&self, reason: &str, rule: &str, call: &Known, judged: &Judged) -> ToolError {
+    fn approval_required_error(&self, reason: &str, rule: &str, call: &ResolvedCall, judged: &Authorization) -> ToolError {
         let error = ToolError::new(ErrorKind::ApprovalRequired, reason);
-        let error = self.explained(error, rule, call, judged);
+        let error = self.with_rule_and_effects(error, rule, call, judged);
         let ticket = {
             let workplace = self.workplace.load_full();
             let proposal = self.proposal(call, &workplace);
@@ -180,10 +180,10 @@ impl Flight {
         }
     }
 
-    fn explained(&self, error: ToolError, rule: &str, call: &Known, judged: &Judged) -> ToolError {
+    fn with_rule_and_effects(&self, error: ToolError, rule: &str, call: &ResolvedCall, judged: &Authorization) -> ToolError {
         let declared = call.effects.iter().take(20);
         let implied = judged.implied.iter().filter(|effect| !call.effects.contains(effect));
-        let shown = declared.chain(implied).map(|effect| self.masked_effect(effect));
+        let shown = declared.chain(implied).map(|effect| self.redacted_effect(effect));
         let effects = serde_json::to_value(shown.collect::<Vec<Effect>>()).unwrap_or_default();
         error.with("rule", rule).with("effects", effects)
     }

@@ -7,11 +7,11 @@ use hermes_core::ToolError;
 use hermes_schema::{SchemaViolation, coerce};
 use serde_json::{Value, json};
 
-use crate::entry::Entry;
+use crate::entry::ToolEntry;
 
 /// The arguments, coerced and valid.
-pub(crate) fn fit(
-    entry: &Entry,
+pub(crate) fn coerce_and_validate(
+    entry: &ToolEntry,
     arguments: Value,
     notes: &mut Vec<String>,
 ) -> Result<Value, ToolError> {
@@ -29,11 +29,11 @@ pub(crate) fn fit(
     }
     match schema.check(&coerced.value) {
         Ok(()) => Ok(coerced.value),
-        Err(violations) => Err(misfit(entry, &coerced.value, &violations)),
+        Err(violations) => Err(invalid_arguments_error(entry, &coerced.value, &violations)),
     }
 }
 
-fn misfit(entry: &Entry, arguments: &Value, violations: &[SchemaViolation]) -> ToolError {
+fn invalid_arguments_error(entry: &ToolEntry, arguments: &Value, violations: &[SchemaViolation]) -> ToolError {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let errors: Vec<Value> = violations
         .iter()
@@ -47,7 +47,7 @@ fn misfit(entry: &Entry, arguments: &Value, violations: &[SchemaViolation]) -> T
 
 /// Arguments that were cut off and completed by guess may lack their end, so
 /// nothing that changes anything is run on them.
-pub(crate) fn refuse_guess(entry: &Entry) -> Result<(), ToolError> {
+pub(crate) fn refuse_truncated(entry: &ToolEntry) -> Result<(), ToolError> {
     if entry.spec().annotations.read_only {
         return Ok(());
     }

@@ -3,33 +3,33 @@
 use hermes_core::{CallProposal, Ruling, Verdict, WorkingDir};
 use serde_json::Value;
 
-use super::{Flight, Known};
-use crate::entry::Entry;
-use crate::guard::Footprint;
-use crate::hooks::{CallView, PreCall};
+use super::{BatchContext, ResolvedCall};
+use crate::entry::ToolEntry;
+use crate::loop_guard::CallFingerprint;
+use crate::hooks::{CallView, HookDecision};
 
-impl Flight {
+impl BatchContext {
     /// Asks the hooks. They come before the policy, because a rewritten call
     /// must be judged as it will run.
     pub(super) async fn ask_hooks(
         &self,
         call_id: &str,
-        entry: &Entry,
+        entry: &ToolEntry,
         arguments: &Value,
     ) -> (Option<Value>, Verdict) {
         let mut rewritten: Option<Value> = None;
         let mut verdict = Verdict::Allow;
         for hook in &self.engine.hooks().0 {
             let arguments = rewritten.as_ref().unwrap_or(arguments);
-            let view = self.view(call_id, entry.name(), arguments);
+            let view = self.call_view(call_id, entry.name(), arguments);
             let rule = || format!("hook:{}", hook.name());
             match hook.pre_tool_call(view).await {
-                PreCall::Continue => {}
-                PreCall::Rewrite(new) => rewritten = Some(new),
-                PreCall::Ask(reason) => {
+                HookDecision::Continue => {}
+                HookDecision::Rewrite(new) => rewritten = Some(new),
+                HookDecision::Ask(reason) => {
                     verdict = verdict.and(Verdict::Ask { reason, rule: rule() });
                 }
-                PreCall::Block(reason) => {
+                HookDecision::Block(reason) => {
                     verdict = verdict.and(Verdict::Deny { reason, rule: rule() });
                     break;
                 }
@@ -38,18 +38,18 @@ impl Flight {
         (rewritten, verdict)
     }
 
-    pub(super) fn inspect(&self, call: &Known, hooks: Verdict) -> Ruling {
+    pub(super) fn inspect(&self, call: &ResolvedCall, hooks: Verdict) -> Ruling {
         let mut ruling = self.engine.policy().judge(&self.proposal(call, &self.workplace.load()));
         ruling.verdict = ruling.verdict.and(hooks);
-        if let Some(footprint) = &call.footprint {
-            let looping = self.engine.guard().judge(self.walker(), footprint);
+        if let Some(footprint) = &call.fingerprint {
+            let looping = self.engine.guard().judge(self.caller_key(), footprint);
             ruling.verdict = ruling.verdict.and(looping);
         }
         ruling
     }
 
     /// What the policy is asked about.
-    pub(super) fn proposal<'a>(&'a self, call: &'a Known, at: &'a WorkingDir) -> CallProposal<'a> {
+    pub(super) fn proposal<'a>(&'a self, call: &'a ResolvedCall, at: &'a WorkingDir) -> CallProposal<'a> {
         CallProposal {
             tool: call.entry.name(),
             toolset: call.entry.toolset(),
@@ -64,17 +64,17 @@ impl Flight {
         }
     }
 
-    pub(super) fn footprint(&self, entry: &Entry, arguments: &Value) -> Option<Footprint> {
+    pub(super) fn call_fingerprint(&self, entry: &ToolEntry, arguments: &Value) -> Option<CallFingerprint> {
         let looks_only = entry.spec().annotations.read_only;
-        self.engine.guard().is_on().then(|| Footprint::new(entry.name(), arguments, looks_only))
+        self.engine.guard().is_enabled().then(|| CallFingerprint::new(entry.name(), arguments, looks_only))
     }
 
     /// Whose steps the loop guard watches.
-    pub(super) fn walker(&self) -> (&str, &str) {
+    pub(super) fn caller_key(&self) -> (&str, &str) {
         (self.caller.session.id(), &self.caller.task_id)
     }
 
-    pub(super) fn view<'a>(
+    pub(super) fn call_view<'a>(
         &'a self,
         call_id: &'a str,
         tool: &'a str,

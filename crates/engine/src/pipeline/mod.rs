@@ -22,10 +22,10 @@
 
 mod approve;
 mod arguments;
-mod bound;
+mod result_limits;
 mod effects;
 mod inspect;
-mod keep;
+mod checkpoint;
 mod network;
 mod record;
 mod resolve;
@@ -47,49 +47,49 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::caller::Caller;
 use crate::engine::Engine;
-use crate::entry::Entry;
-use crate::guard::Footprint;
-use crate::onlooker::Begun;
-use crate::registry::Snapshot;
+use crate::entry::ToolEntry;
+use crate::loop_guard::CallFingerprint;
+use crate::observer::CallStarted;
+use crate::registry::RegistrySnapshot;
 
-pub(crate) use resolve::as_taken;
+pub(crate) use resolve::normalize_call;
 
 /// A batch under way: what every call of it shares.
-pub(crate) struct Flight {
+pub(crate) struct BatchContext {
     pub(crate) engine: Engine,
-    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) snapshot: Arc<RegistrySnapshot>,
     pub(crate) caller: Caller,
     /// Changes when a call of the batch changes the session's working folder.
     pub(crate) workplace: ArcSwap<WorkingDir>,
     /// The name of the turn, once somebody asks for it.
     turn: OnceLock<Arc<str>>,
     /// Held by the call that asks, where others do not wait for it anyway.
-    asking: tokio::sync::Mutex<()>,
+    approval_lock: tokio::sync::Mutex<()>,
 }
 
 /// A call whose tool, arguments and effects are known.
-pub(crate) struct Known {
+pub(crate) struct ResolvedCall {
     pub(crate) id: String,
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<ToolEntry>,
     pub(crate) arguments: Value,
     pub(crate) effects: Vec<Effect>,
     /// Whether its long arguments have not been read yet.
-    is_thin: bool,
+    bulk_omitted: bool,
     pub(crate) coerced: Vec<String>,
-    pub(crate) footprint: Option<Footprint>,
+    pub(crate) fingerprint: Option<CallFingerprint>,
     pub(crate) started: Instant,
     /// Keeps the tool from being taken down before the call is through.
     _in_flight: TaskTrackerToken,
 }
 
 /// A call that is ready to run once its turn comes.
-pub(crate) struct Prepared {
-    pub(crate) call: Known,
+pub(crate) struct PreparedCall {
+    pub(crate) call: ResolvedCall,
     pub(crate) bound: Box<dyn BoundCall>,
     pub(crate) hook_verdict: Verdict,
 }
 
-impl Prepared {
+impl PreparedCall {
     /// Whether nothing may run beside it: a call that changes something, but
     /// cannot say what.
     pub(crate) fn is_barrier(&self) -> bool {
@@ -99,19 +99,19 @@ impl Prepared {
 
 /// What came of stages 6 and 7, for the stages after them.
 #[derive(Default)]
-pub(crate) struct Judged {
+pub(crate) struct Authorization {
     /// `allow`, `ask` or `deny`; nothing if it never came to that.
     pub(crate) verdict: Option<&'static str>,
     /// The rule that decided.
     pub(crate) rule: Option<String>,
     /// What the policy would have said if it did not only watch.
-    pub(crate) watched: Option<Verdict>,
+    pub(crate) unenforced_verdict: Option<Verdict>,
     /// The name of the rules that were applied.
     pub(crate) profile: Option<Arc<str>>,
     /// How it was answered.
     pub(crate) approval: Option<String>,
     /// Who was asked.
-    pub(crate) asked: Option<&'static str>,
+    pub(crate) approver: Option<&'static str>,
     /// What the commands in the call do by themselves.
     pub(crate) implied: Vec<Effect>,
     /// What the call may touch.
@@ -121,29 +121,29 @@ pub(crate) struct Judged {
 }
 
 /// How a call ended, before it is bounded and recorded.
-pub(crate) struct Landed {
+pub(crate) struct CallOutcome {
     pub(crate) outcome: Result<(String, Vec<hermes_core::Attachment>), ToolError>,
     pub(crate) disposition: EffectDisposition,
     /// Why its answer is not what was asked for, if it is not.
     pub(crate) stopped: Option<ErrorKind>,
     /// Nothing has failed, whatever exit code is told.
-    pub(crate) is_well: bool,
+    pub(crate) succeeded: bool,
 }
 
-impl Landed {
+impl CallOutcome {
     fn refused(error: ToolError) -> Self {
         Self {
             outcome: Err(error),
             disposition: EffectDisposition::NotRun,
             stopped: None,
-            is_well: false,
+            succeeded: false,
         }
     }
 }
 
-impl Flight {
+impl BatchContext {
     /// Stage 1: what this batch sees stays as it is, whatever changes meanwhile.
-    pub(crate) fn board(engine: &Engine, caller: &Caller) -> Arc<Self> {
+    pub(crate) fn new(engine: &Engine, caller: &Caller) -> Arc<Self> {
         let snapshot = caller.snapshot.clone().unwrap_or_else(|| engine.snapshot());
         Arc::new(Self {
             engine: engine.clone(),
@@ -151,12 +151,12 @@ impl Flight {
             caller: caller.clone(),
             workplace: ArcSwap::from_pointee(caller.workplace()),
             turn: OnceLock::new(),
-            asking: tokio::sync::Mutex::default(),
+            approval_lock: tokio::sync::Mutex::default(),
         })
     }
 
     /// Looks where the session is now; whether that is another place.
-    pub(crate) fn has_moved(&self) -> bool {
+    pub(crate) fn update_workplace(&self) -> bool {
         let now = self.caller.workplace();
         let moved = **self.workplace.load() != now;
         if moved {
@@ -167,24 +167,24 @@ impl Flight {
 
     /// Stages 2 to 5. A call that cannot be made is answered at once, and so
     /// is one on which outsiders' code panics.
-    pub(crate) async fn prepare(&self, call: ToolCall) -> Result<Prepared, ToolResult> {
+    pub(crate) async fn prepare(&self, call: ToolCall) -> Result<PreparedCall, ToolResult> {
         let started = Instant::now();
         let (call_id, written) = (call.id.clone(), call.name.clone());
-        let asked = self.caller.onlooker.as_ref().map(|_| call.arguments.clone());
+        let asked = self.caller.observer.as_ref().map(|_| call.arguments.clone());
         let work = AssertUnwindSafe(self.prepare_named(call, started)).catch_unwind();
-        let (name, error) = match self.in_time(work).await {
+        let (name, error) = match self.within_deadline(work).await {
             Ok(Ok(Ok(prepared))) => return Ok(prepared),
             Ok(Ok(Err((name, error)))) => (name.unwrap_or(written), error),
             Ok(Err(panic)) => {
-                let error = run::crashed(&written, &*panic);
+                let error = run::panic_error(&written, &*panic);
                 (written, error)
             }
             Err(stopped) => (written, stopped),
         };
         if let Some(asked) = asked {
-            self.show_refused(&call_id, &name, asked);
+            self.notify_refused(&call_id, &name, asked);
         }
-        Err(self.refuse(&call_id, &name, error, started).await)
+        Err(self.refuse_call(&call_id, &name, error, started).await)
     }
 
     /// The error comes with the tool's name, where there is a tool.
@@ -192,7 +192,7 @@ impl Flight {
         &self,
         mut call: ToolCall,
         started: Instant,
-    ) -> Result<Prepared, (Option<String>, ToolError)> {
+    ) -> Result<PreparedCall, (Option<String>, ToolError)> {
         let id = std::mem::take(&mut call.id);
         let resolved = resolve::resolve(self, call).await.map_err(|error| (None, error))?;
         let entry = Arc::clone(&resolved.entry);
@@ -203,139 +203,139 @@ impl Flight {
     async fn prepare_resolved(
         &self,
         id: String,
-        resolved: resolve::Resolved,
+        resolved: resolve::ParsedCall,
         started: Instant,
-    ) -> Result<Prepared, ToolError> {
-        let resolve::Resolved { entry, arguments, mut notes, guessed } = resolved;
-        if let Availability::Missing { reason, fix } = self.engine.state(&entry).await {
+    ) -> Result<PreparedCall, ToolError> {
+        let resolve::ParsedCall { entry, arguments, mut notes, guessed } = resolved;
+        if let Availability::Missing { reason, fix } = self.engine.tool_availability(&entry).await {
             let message = format!("{} cannot be used here: {reason}", entry.name());
             return Err(ToolError::unavailable(message).with_hint(fix));
         }
-        let mut arguments = arguments::fit(&entry, arguments, &mut notes)?;
+        let mut arguments = arguments::coerce_and_validate(&entry, arguments, &mut notes)?;
         if guessed {
-            arguments::refuse_guess(&entry)?;
+            arguments::refuse_truncated(&entry)?;
         }
         let (rewritten, hook_verdict) = self.ask_hooks(&id, &entry, &arguments).await;
         if let Some(rewritten) = rewritten {
-            arguments = arguments::fit(&entry, rewritten, &mut notes)?;
+            arguments = arguments::coerce_and_validate(&entry, rewritten, &mut notes)?;
         }
-        let effects::Declared { bound, effects, is_thin } =
+        let effects::DeclaredCall { bound, effects, bulk_omitted: is_thin } =
             effects::declare(&entry, &arguments, &self.workplace.load())?;
-        let footprint = self.footprint(&entry, &arguments);
-        let _in_flight = entry.board();
+        let footprint = self.call_fingerprint(&entry, &arguments);
+        let _in_flight = entry.acquire();
         let coerced = notes;
-        let call = Known {
+        let call = ResolvedCall {
             id,
             entry,
             arguments,
             effects,
-            is_thin,
+            bulk_omitted: is_thin,
             coerced,
-            footprint,
+            fingerprint: footprint,
             started,
             _in_flight,
         };
-        Ok(Prepared { call, bound, hook_verdict })
+        Ok(PreparedCall { call, bound, hook_verdict })
     }
 
     /// Declares a call's effects anew, because the working folder has changed
     /// since they were declared.
-    pub(crate) async fn redeclare(&self, prepared: Prepared) -> Result<Prepared, ToolResult> {
-        let Prepared { mut call, hook_verdict, .. } = prepared;
+    pub(crate) async fn redeclare(&self, prepared: PreparedCall) -> Result<PreparedCall, ToolResult> {
+        let PreparedCall { mut call, hook_verdict, .. } = prepared;
         match effects::declare(&call.entry, &call.arguments, &self.workplace.load()) {
-            Ok(effects::Declared { bound, effects, is_thin }) => {
+            Ok(effects::DeclaredCall { bound, effects, bulk_omitted: is_thin }) => {
                 call.effects = effects;
-                call.is_thin = is_thin;
-                Ok(Prepared { call, bound, hook_verdict })
+                call.bulk_omitted = is_thin;
+                Ok(PreparedCall { call, bound, hook_verdict })
             }
             Err(error) => {
-                self.show_beginning(&call);
-                Err(self.refuse(&call.id, call.entry.name(), error, call.started).await)
+                self.notify_started(&call);
+                Err(self.refuse_call(&call.id, call.entry.name(), error, call.started).await)
             }
         }
     }
 
     /// Stages 6 to 10.
-    pub(crate) async fn execute(self: Arc<Self>, prepared: Prepared) -> ToolResult {
+    pub(crate) async fn execute(self: Arc<Self>, prepared: PreparedCall) -> ToolResult {
         let (id, name) = (prepared.call.id.clone(), prepared.call.entry.name().to_owned());
         let flight = Arc::clone(&self);
         AssertUnwindSafe(self.execute_prepared(prepared)).catch_unwind().await.unwrap_or_else(
             |panic| {
-                let error = bound::clean(run::crashed(&name, &*panic));
+                let error = result_limits::sanitize_tool_error(run::panic_error(&name, &*panic));
                 let result = ToolResult::error(&id, &name, &error, EffectDisposition::Unknown);
-                if let Some(onlooker) = &flight.caller.onlooker {
-                    onlooker.ended(&result, flight.caller.parent.as_deref());
+                if let Some(onlooker) = &flight.caller.observer {
+                    onlooker.call_ended(&result, flight.caller.parent.as_deref());
                 }
                 result
             },
         )
     }
 
-    async fn execute_prepared(self: Arc<Self>, prepared: Prepared) -> ToolResult {
-        let Prepared { mut call, bound, hook_verdict } = prepared;
+    async fn execute_prepared(self: Arc<Self>, prepared: PreparedCall) -> ToolResult {
+        let PreparedCall { mut call, bound, hook_verdict } = prepared;
         // What it has waited for others is not its own time.
         call.started = Instant::now();
-        self.show_beginning(&call);
-        let mut judged = Judged::default();
-        let landed = match self.clear(&call, hook_verdict, &mut judged).await {
-            Ok(()) if self.caller.dry_run => self.rehearse(&call, &judged),
+        self.notify_started(&call);
+        let mut judged = Authorization::default();
+        let landed = match self.authorize(&call, hook_verdict, &mut judged).await {
+            Ok(()) if self.caller.dry_run => self.dry_run_outcome(&call, &judged),
             Ok(()) => self.run(&mut call, bound, &judged).await,
             Err(error) if self.caller.dry_run => {
                 let would = if judged.verdict == Some("ask") { "ask" } else { "refuse" };
                 let error = error.with("dry_run", true).with("would", would);
-                Landed::refused(error.with("verdict", judged.verdict.unwrap_or("deny")))
+                CallOutcome::refused(error.with("verdict", judged.verdict.unwrap_or("deny")))
             }
-            Err(error) => Landed::refused(error),
+            Err(error) => CallOutcome::refused(error),
         };
         let ran = landed.disposition != EffectDisposition::NotRun;
-        let (is_answer, is_well) = (landed.outcome.is_ok(), landed.is_well);
-        let mut result = self.answer(&call, landed);
+        let (is_answer, is_well) = (landed.outcome.is_ok(), landed.succeeded);
+        let mut result = self.build_result(&call, landed);
         result.duration = call.started.elapsed();
         self.redact(&mut result);
-        self.show_hooks(&call.arguments, &mut result).await;
+        self.run_result_hooks(&call.arguments, &mut result).await;
         if ran {
             self.mark_untrusted(&call, is_answer, &mut result);
         }
-        let warning = call.footprint.as_ref().and_then(|print| self.note(print, is_well, &result));
-        self.bound(call.entry.spec().result_limit, warning.as_deref(), &mut result);
+        let warning = call.fingerprint.as_ref().and_then(|print| self.record_in_guard(print, is_well, &result));
+        self.limit_result(call.entry.spec().result_limit, warning.as_deref(), &mut result);
         result.coercions = call.coerced;
         self.record(&result, &call.effects, &judged);
         result
     }
 
-    fn show_beginning(&self, call: &Known) {
-        let Some(onlooker) = &self.caller.onlooker else { return };
-        onlooker.began(&Begun {
+    fn notify_started(&self, call: &ResolvedCall) {
+        let Some(onlooker) = &self.caller.observer else { return };
+        onlooker.call_started(&CallStarted {
             call: &call.id,
             tool: call.entry.name(),
-            arguments: &self.masked(&call.arguments),
+            arguments: &self.redacted_arguments(&call.arguments),
             parent: self.caller.parent.as_deref(),
         });
     }
 
     /// A call that cannot be made, as it was asked for.
-    fn show_refused(&self, call: &str, tool: &str, asked: CallArguments) {
-        let Some(onlooker) = &self.caller.onlooker else { return };
+    fn notify_refused(&self, call: &str, tool: &str, asked: CallArguments) {
+        let Some(onlooker) = &self.caller.observer else { return };
         let asked = match asked {
             CallArguments::Json(value) => value,
             CallArguments::Text(text) => {
                 serde_json::from_str(&text).unwrap_or_else(|_| Value::from(text))
             }
         };
-        let arguments = &self.masked(&asked);
+        let arguments = &self.redacted_arguments(&asked);
         let parent = self.caller.parent.as_deref();
-        onlooker.began(&Begun { call, tool, arguments, parent });
+        onlooker.call_started(&CallStarted { call, tool, arguments, parent });
     }
 
     /// Stages 6 and 7: may it go on?
-    async fn clear(
+    async fn authorize(
         &self,
-        call: &Known,
+        call: &ResolvedCall,
         hook_verdict: Verdict,
-        judged: &mut Judged,
+        judged: &mut Authorization,
     ) -> Result<(), ToolError> {
         if self.caller.deadline.is_some_and(|at| at <= Instant::now()) {
-            return Err(self.too_late());
+            return Err(self.deadline_error());
         }
         if self.caller.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
@@ -346,7 +346,7 @@ impl Flight {
         let asks = matches!(ruling.verdict, Verdict::Ask { .. }) && call.entry.spec().unordered;
         let _asking = match asks {
             true => {
-                let turn = self.in_time(self.asking.lock()).await?;
+                let turn = self.within_deadline(self.approval_lock.lock()).await?;
                 ruling = self.inspect(call, hook_verdict);
                 Some(turn)
             }
@@ -359,7 +359,7 @@ impl Flight {
         };
         judged.verdict = Some(verdict);
         judged.rule = rule;
-        judged.watched = ruling.audit_verdict.take();
+        judged.unenforced_verdict = ruling.audit_verdict.take();
         judged.implied = std::mem::take(&mut ruling.implied_effects);
         judged.profile = ruling.profile.take();
         let approved = self.approve(&ruling, call, judged).await;
@@ -370,23 +370,23 @@ impl Flight {
     }
 
     /// Waits for work that is not the tool's own, within the batch's time.
-    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+    async fn within_deadline<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
         let work = self.caller.cancel.run_until_cancelled(work);
         let done = match self.caller.deadline {
             None => work.await,
             Some(at) => {
-                tokio::time::timeout_at(at.into(), work).await.map_err(|_| self.too_late())?
+                tokio::time::timeout_at(at.into(), work).await.map_err(|_| self.deadline_error())?
             }
         };
         done.ok_or_else(ToolError::cancelled)
     }
 
-    fn too_late(&self) -> ToolError {
+    fn deadline_error(&self) -> ToolError {
         ToolError::new(ErrorKind::Timeout, "The time of the batch was up before this call began")
     }
 
     /// The answer to a call that never got as far as running.
-    async fn refuse(
+    async fn refuse_call(
         &self,
         call_id: &str,
         name: &str,
@@ -395,17 +395,17 @@ impl Flight {
     ) -> ToolResult {
         // The same wrong call gives the same error, so that tells a loop too.
         let message = Value::from(error.message());
-        let footprint = self.engine.guard().is_on().then(|| Footprint::new(name, &message, false));
+        let footprint = self.engine.guard().is_enabled().then(|| CallFingerprint::new(name, &message, false));
         let mut result =
-            ToolResult::error(call_id, name, &bound::clean(error), EffectDisposition::NotRun);
+            ToolResult::error(call_id, name, &result_limits::sanitize_tool_error(error), EffectDisposition::NotRun);
         result.duration = started.elapsed();
         self.redact(&mut result);
-        let shown = AssertUnwindSafe(self.show_hooks(&Value::Null, &mut result)).catch_unwind();
+        let shown = AssertUnwindSafe(self.run_result_hooks(&Value::Null, &mut result)).catch_unwind();
         // A hook that panics over a refusal changes nothing about it.
         let _ = shown.await;
-        let warning = footprint.and_then(|print| self.note(&print, false, &result));
-        self.bound(hermes_core::ResultLimit::Default, warning.as_deref(), &mut result);
-        self.record(&result, &[], &Judged::default());
+        let warning = footprint.and_then(|print| self.record_in_guard(&print, false, &result));
+        self.limit_result(hermes_core::ResultLimit::Default, warning.as_deref(), &mut result);
+        self.record(&result, &[], &Authorization::default());
         result
     }
 }

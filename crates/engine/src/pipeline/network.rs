@@ -14,20 +14,20 @@ use hermes_core::{
 use hermes_net::{AddressReach, host_reach};
 use serde_json::{Value, json};
 
-use super::{Flight, Judged, Known};
-use crate::record::{ConnectionDetails, Record, Recorder, now_ms};
+use super::{BatchContext, Authorization, ResolvedCall};
+use crate::record::{ConnectionDetails, CallRecord, CallRecorder, now_ms};
 
 /// The name under which connections are recorded.
-const TOOL: &str = "network";
+const RECORD_TOOL_NAME: &str = "network";
 
 /// Judges the connections of a call's children, and of those that earlier
 /// calls of the session left running.
 ///
 /// It holds nothing of the engine but what it needs: it outlives the call, and
 /// what the engine holds in turn is to end with the engine.
-struct CallJudge {
+struct CallConnectionJudge {
     policy: Arc<dyn Policy>,
-    recorder: Option<Arc<dyn Recorder>>,
+    recorder: Option<Arc<dyn CallRecorder>>,
     approver: Option<Arc<dyn Approver>>,
     approval_timeout: Duration,
     session: Session,
@@ -45,12 +45,12 @@ struct CallJudge {
     /// What was answered while it ran, by effect.
     answers: Mutex<HashMap<String, ConnectionVerdict>>,
     /// One question at a time.
-    asking: tokio::sync::Mutex<()>,
+    approval_lock: tokio::sync::Mutex<()>,
 }
 
-impl Flight {
+impl BatchContext {
     /// Has the connections of a call's children judged.
-    pub(super) fn judge_connections(self: &Arc<Self>, call: &Known, judged: &Judged) {
+    pub(super) fn judge_connections(self: &Arc<Self>, call: &ResolvedCall, judged: &Authorization) {
         let is_isolated = judged
             .confinement
             .as_ref()
@@ -61,7 +61,7 @@ impl Flight {
         };
         let is_network = |effect: &&Effect| effect.scope.family() == "network";
         let granted = call.effects.iter().chain(&judged.implied).filter(is_network);
-        let judge = CallJudge {
+        let judge = CallConnectionJudge {
             policy: self.engine.policy(),
             recorder: self.engine.recorder().cloned(),
             approver: self.caller.approver.clone(),
@@ -78,13 +78,13 @@ impl Flight {
             annotations: call.entry.spec().annotations,
             granted: granted.cloned().collect(),
             answers: Mutex::default(),
-            asking: tokio::sync::Mutex::default(),
+            approval_lock: tokio::sync::Mutex::default(),
         };
         networks.set_judge(self.caller.session.id(), Arc::new(judge));
     }
 }
 
-impl CallJudge {
+impl CallConnectionJudge {
     /// Whether the call as a whole was allowed to do this.
     fn is_granted(&self, effect: &Effect) -> bool {
         let Resource::Host(host) = &effect.resource else { return false };
@@ -114,7 +114,7 @@ impl CallJudge {
         effect: &Effect,
         ask: impl FnOnce(&CallProposal<'_>) -> T,
     ) -> T {
-        let arguments = told_arguments(request);
+        let arguments = proposal_arguments(request);
         let effects = [effect.clone()];
         ask(&CallProposal {
             tool: &self.tool,
@@ -136,7 +136,7 @@ impl CallJudge {
         if request.address.is_none() && self.is_granted(&effect) {
             return ConnectionVerdict::Allow;
         }
-        if let Some(answer) = self.answer_to(&effect) {
+        if let Some(answer) = self.cached_verdict(&effect) {
             return answer;
         }
         let (asked, tool) = (request.clone(), self.tool.clone());
@@ -154,18 +154,18 @@ impl CallJudge {
                 ConnectionVerdict::Refuse(refusal(&reason, &rule, &effect, None, false))
             }
             Verdict::Ask { reason, rule } => {
-                self.ask(request, &effect, &ruling, &reason, &rule).await
+                self.ask_approver(request, &effect, &ruling, &reason, &rule).await
             }
         }
     }
 
-    fn answer_to(&self, effect: &Effect) -> Option<ConnectionVerdict> {
+    fn cached_verdict(&self, effect: &Effect) -> Option<ConnectionVerdict> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.get(&effect.to_string()).cloned()
     }
 
     /// Asks once for each host.
-    async fn ask(
+    async fn ask_approver(
         &self,
         request: &ConnectionRequest,
         effect: &Effect,
@@ -173,22 +173,22 @@ impl CallJudge {
         reason: &str,
         rule: &str,
     ) -> ConnectionVerdict {
-        let _turn = self.asking.lock().await;
-        if let Some(answer) = self.answer_to(effect) {
+        let _turn = self.approval_lock.lock().await;
+        if let Some(answer) = self.cached_verdict(effect) {
             return answer;
         }
         let policy = &self.policy;
         if self.with_proposal(request, effect, |proposal| policy.redeem_ticket(proposal)) {
-            return self.keep(effect, ConnectionVerdict::Allow);
+            return self.remember_verdict(effect, ConnectionVerdict::Allow);
         }
-        let wish = wish(request, effect);
+        let wish = connection_summary(request, effect);
         let decision = match &self.approver {
             None => ApprovalDecision::NoApprover,
             Some(approver) => {
                 let question = ApprovalRequest {
                     call_id: self.call_id.clone(),
                     tool: self.tool.clone(),
-                    arguments: told_arguments(request),
+                    arguments: proposal_arguments(request),
                     effects: vec![effect.clone()],
                     reason: format!("{wish}: {reason}"),
                     rule: rule.to_owned(),
@@ -217,17 +217,17 @@ impl CallJudge {
                 ConnectionVerdict::Refuse(refusal(&reason, rule, effect, token.as_deref(), true))
             }
         };
-        self.keep(effect, verdict)
+        self.remember_verdict(effect, verdict)
     }
 
-    fn keep(&self, effect: &Effect, verdict: ConnectionVerdict) -> ConnectionVerdict {
+    fn remember_verdict(&self, effect: &Effect, verdict: ConnectionVerdict) -> ConnectionVerdict {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(effect.to_string(), verdict.clone());
         verdict
     }
 }
 
-impl ConnectionJudge for CallJudge {
+impl ConnectionJudge for CallConnectionJudge {
     fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
         Box::pin(self.decide(request))
     }
@@ -246,14 +246,14 @@ impl ConnectionJudge for CallJudge {
             }
             ConnectionVerdict::Refuse(refusal) => ("deny", Some(refusal.rule.as_str()), "denied"),
         };
-        recorder.record(&Record {
+        recorder.record(&CallRecord {
             time_ms: now_ms(),
             who: &self.who,
             session: self.session.id(),
             task: &self.task_id,
             call: &self.call_id,
             parent: self.parent.as_deref(),
-            tool: TOOL,
+            tool: RECORD_TOOL_NAME,
             effects: &effects,
             profile: None,
             verdict: Some(verdict),
@@ -280,7 +280,7 @@ impl ConnectionJudge for CallJudge {
 
 /// What is said of a connection to those who are asked: the same for the same
 /// program and host, so that an answer can be found again.
-fn told_arguments(request: &ConnectionRequest) -> Value {
+fn proposal_arguments(request: &ConnectionRequest) -> Value {
     json!({
         "program": request.client.as_ref().map_or("unknown", hermes_core::ClientProcess::name),
         "host": request.destination.to_string(),
@@ -289,7 +289,7 @@ fn told_arguments(request: &ConnectionRequest) -> Value {
 }
 
 /// `npm wants registry.example:443`
-fn wish(request: &ConnectionRequest, effect: &Effect) -> String {
+fn connection_summary(request: &ConnectionRequest, effect: &Effect) -> String {
     let who = request.client.as_ref().map_or("A process", hermes_core::ClientProcess::name);
     let verb = if effect.scope == Scope::NETWORK_SEND { "wants to reach" } else { "wants" };
     match request.address {

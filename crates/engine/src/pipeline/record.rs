@@ -3,14 +3,14 @@
 use hermes_core::{Effect, ToolResult, Verdict};
 use serde_json::Value;
 
-use super::{Flight, Judged};
+use super::{BatchContext, Authorization};
 use crate::hooks::ResultView;
-use crate::record::{Record, now_ms, status_name};
+use crate::record::{CallRecord, now_ms, status_name};
 
-impl Flight {
+impl BatchContext {
     /// Shows every result to the hooks, whatever came of the call, and lets
     /// them replace it.
-    pub(super) async fn show_hooks(&self, arguments: &Value, result: &mut ToolResult) {
+    pub(super) async fn run_result_hooks(&self, arguments: &Value, result: &mut ToolResult) {
         let hooks = &self.engine.hooks().0;
         for hook in hooks {
             hook.post_tool_call(self.result_view(arguments, result)).await;
@@ -30,26 +30,26 @@ impl Flight {
 
     fn result_view<'a>(&'a self, arguments: &'a Value, result: &'a ToolResult) -> ResultView<'a> {
         ResultView {
-            call: self.view(&result.tool_call_id, &result.name, arguments),
+            call: self.call_view(&result.tool_call_id, &result.name, arguments),
             content: &result.content,
             status: result.status,
             duration: result.duration,
         }
     }
 
-    pub(super) fn record(&self, result: &ToolResult, effects: &[Effect], judged: &Judged) {
-        if let Some(onlooker) = &self.caller.onlooker {
-            onlooker.ended(result, self.caller.parent.as_deref());
+    pub(super) fn record(&self, result: &ToolResult, effects: &[Effect], judged: &Authorization) {
+        if let Some(onlooker) = &self.caller.observer {
+            onlooker.call_ended(result, self.caller.parent.as_deref());
         }
         let Some(recorder) = self.engine.recorder() else { return };
-        let effects = self.told_effects(effects, &judged.grants, &judged.implied);
+        let effects = self.shown_effects(effects, &judged.grants, &judged.implied);
         let name = self.redactor().redact(&result.name).into_owned();
-        let (would, would_rule) = match &judged.watched {
+        let (would, would_rule) = match &judged.unenforced_verdict {
             Some(Verdict::Ask { rule, .. }) => (Some("ask"), Some(rule.as_str())),
             Some(Verdict::Deny { rule, .. }) => (Some("deny"), Some(rule.as_str())),
             Some(Verdict::Allow) | None => (None, None),
         };
-        recorder.record(&Record {
+        recorder.record(&CallRecord {
             time_ms: now_ms(),
             who: &self.caller.who,
             session: self.caller.session.id(),

@@ -6,16 +6,16 @@ use hermes_core::{CallArguments, ToolCall, ToolError};
 use hermes_schema::parse_arguments;
 use serde_json::{Map, Value};
 
-use super::Flight;
+use super::BatchContext;
 use crate::definitions::ToolScope;
-use crate::entry::Entry;
-use crate::names::{self, Reading};
-use crate::registry::{RESERVED, Snapshot};
-use crate::toolsets::TOOLSETS;
+use crate::entry::ToolEntry;
+use crate::tool_names::{self, NameMatch};
+use crate::registry::{RESERVED_TOOL_NAMES, RegistrySnapshot};
+use crate::toolsets::BUILTIN_TOOLSETS;
 
 /// A call whose tool is known.
-pub(crate) struct Resolved {
-    pub(crate) entry: Arc<Entry>,
+pub(crate) struct ParsedCall {
+    pub(crate) entry: Arc<ToolEntry>,
     pub(crate) arguments: Value,
     /// What was read differently from how it was written.
     pub(crate) notes: Vec<String>,
@@ -24,66 +24,66 @@ pub(crate) struct Resolved {
 }
 
 /// Finds the tool and reads the argument text.
-pub(crate) async fn resolve(flight: &Flight, call: ToolCall) -> Result<Resolved, ToolError> {
+pub(crate) async fn resolve(flight: &BatchContext, call: ToolCall) -> Result<ParsedCall, ToolError> {
     let mut notes = Vec::new();
-    let (entry, preset) = find(flight, &call.name, &mut notes).await?;
-    let (arguments, mut guessed) = read(&entry, call.arguments, &mut notes)?;
+    let (entry, preset) = find_tool(flight, &call.name, &mut notes).await?;
+    let (arguments, mut guessed) = read_arguments(&entry, call.arguments, &mut notes)?;
     if entry.name() != "tool_call" {
-        return Ok(Resolved { entry, arguments: under(arguments, preset), notes, guessed });
+        return Ok(ParsedCall { entry, arguments: apply_preset(arguments, preset), notes, guessed });
     }
     // The call that it carries takes its place.
-    let (name, inner) = unwrap(arguments)?;
-    if RESERVED.contains(&name.as_str()) {
+    let (name, inner) = unwrap_tool_call(arguments)?;
+    if RESERVED_TOOL_NAMES.contains(&name.as_str()) {
         return Err(ToolError::invalid(format!("tool_call cannot call {name}"))
             .with_hint(format!("Call {name} directly.")));
     }
-    let (entry, preset) = find(flight, &name, &mut notes).await?;
-    let (arguments, also_guessed) = read(&entry, inner, &mut notes)?;
+    let (entry, preset) = find_tool(flight, &name, &mut notes).await?;
+    let (arguments, also_guessed) = read_arguments(&entry, inner, &mut notes)?;
     guessed |= also_guessed;
-    Ok(Resolved { entry, arguments: under(arguments, preset), notes, guessed })
+    Ok(ParsedCall { entry, arguments: apply_preset(arguments, preset), notes, guessed })
 }
 
-type Preset = Option<Map<String, Value>>;
+type AliasPreset = Option<Map<String, Value>>;
 
 /// Finds the tool. Whoever its like come from is asked before there is none:
 /// what is known of them may be old.
-async fn find(
-    flight: &Flight,
+async fn find_tool(
+    flight: &BatchContext,
     written: &str,
     notes: &mut Vec<String>,
-) -> Result<(Arc<Entry>, Preset), ToolError> {
+) -> Result<(Arc<ToolEntry>, AliasPreset), ToolError> {
     let (snapshot, scope) = (&flight.snapshot, flight.caller.scope.as_deref());
-    let found = find_in(snapshot, scope, written, notes);
-    let name = names::bare(written);
-    if found.is_ok() || snapshot.find(name).is_some() || !names::is_foreign(name) {
+    let found = find_tool_in(snapshot, scope, written, notes);
+    let name = tool_names::strip_decoration(written);
+    if found.is_ok() || snapshot.find(name).is_some() || !tool_names::is_mcp_name(name) {
         return found;
     }
-    let origins = snapshot.origins(name);
+    let origins = snapshot.sources_for(name);
     if origins.is_empty() {
         return found;
     }
     for origin in origins {
-        origin.ask().await?;
+        origin.refresh().await?;
     }
-    find_in(&flight.engine.snapshot(), scope, written, notes)
+    find_tool_in(&flight.engine.snapshot(), scope, written, notes)
 }
 
 /// A call as it is taken: its name and, where their text had to be mended, its
 /// arguments. None if it cannot be taken for anything. Whoever shows the model
 /// what it has called shows it this, so that it learns what is right.
-pub(crate) fn as_taken(
-    snapshot: &Snapshot,
+pub(crate) fn normalize_call(
+    snapshot: &RegistrySnapshot,
     scope: Option<&ToolScope>,
     name: &str,
     arguments: &str,
 ) -> Option<(String, Option<Value>)> {
-    let name = name_in(snapshot, scope, name, &mut Vec::new()).ok()?;
+    let name = tool_name_in(snapshot, scope, name, &mut Vec::new()).ok()?;
     let entry = snapshot.find(&name)?;
     if serde_json::from_str::<Map<String, Value>>(arguments).is_ok() {
         return Some((name, None));
     }
     let text = CallArguments::Text(arguments.to_owned());
-    let mended = match read(entry, text, &mut Vec::new()) {
+    let mended = match read_arguments(entry, text, &mut Vec::new()) {
         // What was cut off and might change something is not run.
         Ok((_, true)) if !entry.spec().annotations.read_only => None,
         Ok((value, _)) => Some(value),
@@ -92,21 +92,21 @@ pub(crate) fn as_taken(
     Some((name, mended))
 }
 
-fn find_in(
-    snapshot: &Snapshot,
+fn find_tool_in(
+    snapshot: &RegistrySnapshot,
     scope: Option<&ToolScope>,
     written: &str,
     notes: &mut Vec<String>,
-) -> Result<(Arc<Entry>, Preset), ToolError> {
-    let name = name_in(snapshot, scope, written, notes)?;
+) -> Result<(Arc<ToolEntry>, AliasPreset), ToolError> {
+    let name = tool_name_in(snapshot, scope, written, notes)?;
     let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
     let entry = snapshot.find(&name).cloned();
-    entry.map(|entry| (entry, preset)).ok_or_else(|| unknown(snapshot, scope, written))
+    entry.map(|entry| (entry, preset)).ok_or_else(|| unknown_tool_error(snapshot, scope, written))
 }
 
 /// The name by which the tool is known that is meant.
-fn name_in(
-    snapshot: &Snapshot,
+fn tool_name_in(
+    snapshot: &RegistrySnapshot,
     scope: Option<&ToolScope>,
     written: &str,
     notes: &mut Vec<String>,
@@ -120,68 +120,68 @@ fn name_in(
     let in_scope = |name: &str| scope.is_none_or(|scope| scope.contains(name));
     let known = |name: &str| snapshot.find(name).is_some_and(|e| in_scope(e.name()));
     // What nobody was told of is not what is meant.
-    let told = |name: &str| snapshot.find(name).is_some_and(|e| offers(scope, e.name()));
+    let told = |name: &str| snapshot.find(name).is_some_and(|e| is_offered(scope, e.name()));
     let all = || snapshot.callable_names().filter(|name| told(name));
     if snapshot.find(written).is_some() && !known(written) {
         // It is no misspelling, so nothing else was meant.
-        return Err(unknown(snapshot, scope, written));
+        return Err(unknown_tool_error(snapshot, scope, written));
     }
-    match snapshot.absence(names::bare(written)) {
+    match snapshot.absence_reason(tool_names::strip_decoration(written)) {
         _ if known(written) => Ok(written.to_owned()),
         Some(why) => Err(why.clone()),
-        None => read_name(snapshot, scope, written, known, all, notes),
+        None => match_tool_name(snapshot, scope, written, known, all, notes),
     }
 }
 
 /// The name that was meant by one that does not exist.
-fn read_name<'a, N: Iterator<Item = &'a str>>(
-    snapshot: &Snapshot,
+fn match_tool_name<'a, N: Iterator<Item = &'a str>>(
+    snapshot: &RegistrySnapshot,
     scope: Option<&ToolScope>,
     written: &str,
     known: impl Fn(&str) -> bool,
     all: impl Fn() -> N,
     notes: &mut Vec<String>,
 ) -> Result<String, ToolError> {
-    match names::read(written, known, all()) {
-        Reading::Exact => Ok(written.to_owned()),
+    match tool_names::match_name(written, known, all()) {
+        NameMatch::Exact => Ok(written.to_owned()),
         // What changes things is not run on a mere likeness.
-        Reading::Alike { name, sure } if !sure && !looks_only(snapshot, &name) => {
-            Err(unknown(snapshot, scope, written))
+        NameMatch::Similar { name, is_confident: sure } if !sure && !is_read_only(snapshot, &name) => {
+            Err(unknown_tool_error(snapshot, scope, written))
         }
-        Reading::Repaired(name) | Reading::Alike { name, .. } => {
+        NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => {
             notes.push(format!(
                 "tool name: '{}' → '{name}'",
                 hermes_schema::excerpt::excerpt(written, 64)
             ));
             Ok(name)
         }
-        Reading::Unknown => Err(unknown(snapshot, scope, written)),
+        NameMatch::Unknown => Err(unknown_tool_error(snapshot, scope, written)),
     }
 }
 
-fn offers(scope: Option<&ToolScope>, name: &str) -> bool {
+fn is_offered(scope: Option<&ToolScope>, name: &str) -> bool {
     scope.is_none_or(|scope| scope.offers(name))
 }
 
-fn looks_only(snapshot: &Snapshot, name: &str) -> bool {
+fn is_read_only(snapshot: &RegistrySnapshot, name: &str) -> bool {
     snapshot.find(name).is_some_and(|entry| entry.spec().annotations.read_only)
 }
 
-fn unknown(snapshot: &Snapshot, scope: Option<&ToolScope>, written: &str) -> ToolError {
+fn unknown_tool_error(snapshot: &RegistrySnapshot, scope: Option<&ToolScope>, written: &str) -> ToolError {
     let shown = hermes_schema::excerpt::excerpt(written, 64);
     if snapshot.find(written).is_some() {
         return ToolError::not_found(format!("'{shown}' is not among the tools of this session"))
             .with_hint("Use one of the session's tools, or enable its toolset.");
     }
-    if TOOLSETS.iter().any(|toolset| toolset.tools.contains(&written)) {
+    if BUILTIN_TOOLSETS.iter().any(|toolset| toolset.tools.contains(&written)) {
         return ToolError::unavailable(format!("'{shown}' is not part of this build of hermes"))
             .with_hint("Use another tool; `hermes tools list` shows what there is.");
     }
     let own = |name: &str| snapshot.find(name).map(|entry| entry.name().to_owned());
-    let offered = |name: &&str| own(name).is_some_and(|own| offers(scope, &own));
+    let offered = |name: &&str| own(name).is_some_and(|own| is_offered(scope, &own));
     // A tool is told of by its own name, whichever of its names is the nearest.
     let mut near: Vec<String> = Vec::new();
-    for name in names::suggest(written, snapshot.callable_names().filter(offered)) {
+    for name in tool_names::suggest(written, snapshot.callable_names().filter(offered)) {
         let name = own(&name).unwrap_or(name);
         if !near.contains(&name) {
             near.push(name);
@@ -189,7 +189,7 @@ fn unknown(snapshot: &Snapshot, scope: Option<&ToolScope>, written: &str) -> Too
     }
     let hint = match near.first() {
         Some(name) => format!("Did you mean '{name}'?"),
-        None if offers(scope, "tool_search") => {
+        None if is_offered(scope, "tool_search") => {
             "Use tool_search or `hermes tools list` to see what there is.".to_owned()
         }
         None => "Use one of the tools that this session was given.".to_owned(),
@@ -200,8 +200,8 @@ fn unknown(snapshot: &Snapshot, scope: Option<&ToolScope>, written: &str) -> Too
 }
 
 /// The argument object, from whatever form it came in.
-fn read(
-    entry: &Entry,
+fn read_arguments(
+    entry: &ToolEntry,
     arguments: CallArguments,
     notes: &mut Vec<String>,
 ) -> Result<(Value, bool), ToolError> {
@@ -214,7 +214,7 @@ fn read(
                     entry.name()
                 ))
                 .with_hint("Send one JSON object.")
-                .with("example", example(entry))
+                .with("example", example_arguments(entry))
             })?;
             notes.extend(parsed.repairs.iter().map(|repair| format!("JSON: {repair}")));
             (parsed.value, parsed.is_guess)
@@ -225,27 +225,27 @@ fn read(
         Value::Null => Ok((Value::Object(Map::new()), guessed)),
         // Some clients encode the object twice.
         Value::String(text) if text.trim_start().starts_with('{') => {
-            read(entry, CallArguments::Text(text), notes)
+            read_arguments(entry, CallArguments::Text(text), notes)
         }
         other => Err(ToolError::invalid(format!(
             "The arguments of {} must be a JSON object, not {}",
             entry.name(),
             hermes_schema::excerpt::excerpt_value(&other, 60)
         ))
-        .with("example", example(entry))),
+        .with("example", example_arguments(entry))),
     }
 }
 
 /// Arguments that show how the tool is called. Where the schema alone demands
 /// nothing, the tool's own example says more.
-fn example(entry: &Entry) -> Value {
+fn example_arguments(entry: &ToolEntry) -> Value {
     let made = entry.schema().corrected_example(&Value::Null);
     let is_bare = made.as_object().is_some_and(Map::is_empty);
     let own = || serde_json::from_str(&entry.spec().examples.first()?.arguments).ok();
     if is_bare { own().unwrap_or(made) } else { made }
 }
 
-fn unwrap(arguments: Value) -> Result<(String, CallArguments), ToolError> {
+fn unwrap_tool_call(arguments: Value) -> Result<(String, CallArguments), ToolError> {
     let wrong = || {
         ToolError::invalid("tool_call needs the name of a tool and its arguments")
             .with("example", serde_json::json!({ "name": "some_tool", "arguments": {} }))
@@ -261,7 +261,7 @@ fn unwrap(arguments: Value) -> Result<(String, CallArguments), ToolError> {
 }
 
 /// Puts an alias's fixed arguments under the caller's.
-fn under(mut arguments: Value, preset: Preset) -> Value {
+fn apply_preset(mut arguments: Value, preset: AliasPreset) -> Value {
     if let (Value::Object(fields), Some(preset)) = (&mut arguments, preset) {
         for (key, value) in preset {
             fields.entry(key).or_insert(value);

@@ -17,69 +17,69 @@ use serde_json::{Value, json};
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::keep::Kept;
-use super::{Flight, Judged, Known, Landed, effects};
+use super::checkpoint::CallCheckpoint;
+use super::{BatchContext, Authorization, ResolvedCall, CallOutcome, effects};
 use crate::host::SessionHost;
-use crate::onlooker::Signs;
+use crate::observer::ProgressForwarder;
 
 /// How long a tool that was told to stop may take to do so.
-const GRACE: Duration = Duration::from_secs(2);
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
 /// The longest time that a tool may ask for.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const MAX_TOOL_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The outer error is a tool that could not be set up, and so never ran.
-type Ended = Result<Result<Result<ToolOutput, ToolError>, ToolError>, JoinError>;
+type ToolTaskResult = Result<Result<Result<ToolOutput, ToolError>, ToolError>, JoinError>;
 
 /// A call with all of its arguments, and what it may touch with them.
-type Complete = (Box<dyn BoundCall>, Arc<Grants>);
+type CompleteCall = (Box<dyn BoundCall>, Arc<Grants>);
 
 /// What a running call is held to.
-struct Allowed {
+struct CallPermissions {
     grants: Arc<Grants>,
     confinement: Option<Arc<Confinement>>,
 }
 
-impl Flight {
+impl BatchContext {
     pub(super) async fn run(
         self: &Arc<Self>,
-        call: &mut Known,
+        call: &mut ResolvedCall,
         bound: Box<dyn BoundCall>,
-        judged: &Judged,
-    ) -> Landed {
-        let (bound, grants) = match self.complete(call, bound, judged) {
+        judged: &Authorization,
+    ) -> CallOutcome {
+        let (bound, grants) = match self.complete_call(call, bound, judged) {
             Ok(complete) => complete,
-            Err(error) => return Landed::refused(error),
+            Err(error) => return CallOutcome::refused(error),
         };
         let call = &*call;
-        let kept = match self.keep_files(call, judged).await {
+        let kept = match self.checkpoint_files(call, judged).await {
             Ok(kept) => kept,
-            Err(stopped) => return Landed::refused(stopped),
+            Err(stopped) => return CallOutcome::refused(stopped),
         };
-        let allowed = Allowed { grants, confinement: judged.confinement.clone() };
+        let allowed = CallPermissions { grants, confinement: judged.confinement.clone() };
         self.judge_connections(call, judged);
-        let landed = self.run_alone(call, bound, &allowed, kept.as_ref()).await;
-        self.settle_files(kept).await;
+        let landed = self.run_tool(call, bound, &allowed, kept.as_ref()).await;
+        self.finish_checkpoint(kept).await;
         landed
     }
 
-    async fn run_alone(
+    async fn run_tool(
         self: &Arc<Self>,
-        call: &Known,
+        call: &ResolvedCall,
         bound: Box<dyn BoundCall>,
-        allowed: &Allowed,
-        kept: Option<&Arc<Kept>>,
-    ) -> Landed {
+        allowed: &CallPermissions,
+        kept: Option<&Arc<CallCheckpoint>>,
+    ) -> CallOutcome {
         let entry = &call.entry;
         let started = Instant::now();
         let patience = entry.spec().timeout.unwrap_or(self.engine.default_timeout());
-        let mut deadline = started + patience.min(LONGEST);
+        let mut deadline = started + patience.min(MAX_TOOL_TIMEOUT);
         if let Some(batch) = self.caller.deadline {
             deadline = deadline.min(batch);
         }
         let cancel = self.caller.cancel.child_token();
         let _stop_if_dropped = cancel.clone().drop_guard();
-        let mut cx = self.context(call, allowed, &cancel, deadline);
+        let mut cx = self.tool_context(call, allowed, &cancel, deadline);
         if let Some(kept) = kept {
             cx.ports = kept.ports(&cx.ports);
         }
@@ -92,33 +92,33 @@ impl Flight {
         let stopped = tokio::select! {
             biased;
             // It may have noticed by itself that it was to stop, sooner than we did.
-            ended = &mut task => return land(entry.name(), ended, ErrorKind::Cancelled),
+            ended = &mut task => return classify(entry.name(), ended, ErrorKind::Cancelled),
             () = self.caller.cancel.cancelled() => ToolError::cancelled(),
             () = tokio::time::sleep_until(deadline.into()) => ToolError::new(
                 ErrorKind::Timeout,
-                format!("{} did not finish within {} s", entry.name(), round(deadline - started)),
+                format!("{} did not finish within {} s", entry.name(), round_to_millis(deadline - started)),
             ),
         };
         cancel.cancel();
         // A tool that stops in time may have something to say, such as the
         // output so far; its own word that it was cancelled adds nothing.
-        match tokio::time::timeout(GRACE, &mut task).await {
-            Ok(Ok(Ok(Ok(output)))) => land(entry.name(), Ok(Ok(Ok(output))), stopped.kind()),
-            Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => cut_off(error),
-            _ => cut_off(stopped),
+        match tokio::time::timeout(CANCEL_GRACE, &mut task).await {
+            Ok(Ok(Ok(Ok(output)))) => classify(entry.name(), Ok(Ok(Ok(output))), stopped.kind()),
+            Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => interrupted(error),
+            _ => interrupted(stopped),
         }
     }
 
     /// An error if a secret that the call names is not there.
-    pub(super) fn require_secrets(&self, call: &Known) -> Result<(), ToolError> {
-        if !names_secrets(call) {
+    pub(super) fn require_secrets(&self, call: &ResolvedCall) -> Result<(), ToolError> {
+        if !uses_secrets(call) {
             return Ok(());
         }
-        self.put_in(call).map(drop)
+        self.arguments_with_secrets(call).map(drop)
     }
 
     /// The arguments with the secrets that they name.
-    fn put_in(&self, call: &Known) -> Result<Value, ToolError> {
+    fn arguments_with_secrets(&self, call: &ResolvedCall) -> Result<Value, ToolError> {
         let mut arguments = call.arguments.clone();
         let trouble = RefCell::new(None);
         let lookup = |name: &str| match self.engine.secrets().lookup(name) {
@@ -140,17 +140,17 @@ impl Flight {
     }
 
     /// The call with all of its arguments.
-    fn complete(
+    fn complete_call(
         &self,
-        call: &mut Known,
+        call: &mut ResolvedCall,
         bound: Box<dyn BoundCall>,
-        judged: &Judged,
-    ) -> Result<Complete, ToolError> {
-        if names_secrets(call) {
-            return self.reveal(call, judged);
+        judged: &Authorization,
+    ) -> Result<CompleteCall, ToolError> {
+        if uses_secrets(call) {
+            return self.bind_with_secrets(call, judged);
         }
         let grants = Arc::clone(&judged.grants);
-        if !call.is_thin {
+        if !call.bulk_omitted {
             return Ok((bound, grants));
         }
         // From here on only hooks want to see them.
@@ -159,7 +159,7 @@ impl Flight {
             false => call.arguments.clone(),
         };
         let whole = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
-        if effects::of(&*whole, &self.workplace.load()) != call.effects {
+        if effects::declared_effects(&*whole, &self.workplace.load()) != call.effects {
             return Err(ToolError::internal(format!(
                 "{} would do something else than was judged",
                 call.entry.name()
@@ -169,50 +169,50 @@ impl Flight {
     }
 
     /// The call with its secrets in place: not before somebody has allowed it.
-    fn reveal(&self, call: &Known, judged: &Judged) -> Result<Complete, ToolError> {
-        let arguments = self.put_in(call)?;
+    fn bind_with_secrets(&self, call: &ResolvedCall, judged: &Authorization) -> Result<CompleteCall, ToolError> {
+        let arguments = self.arguments_with_secrets(call)?;
         let revealed = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
         let workplace = self.workplace.load();
-        let effects = effects::of(&*revealed, &workplace);
+        let effects = effects::declared_effects(&*revealed, &workplace);
         // Rules judged the placeholder; what it hides must not move the call.
-        if !places(&effects).eq(places(&call.effects)) {
+        if !located_effects(&effects).eq(located_effects(&call.effects)) {
             return Err(ToolError::invalid("A secret cannot be part of a path or a host")
                 .with_hint("Name the file or the host itself, and use the secret elsewhere."));
         }
         let lookup = |name: &str| self.engine.secrets().lookup(name).ok().flatten();
-        let commands = commands::filled(&call.effects, &effects, &lookup, &workplace)?;
-        Ok((revealed, commands::granted(&judged.grants, &commands)))
+        let commands = commands::fill_commands(&call.effects, &effects, &lookup, &workplace)?;
+        Ok((revealed, commands::grants_with_secrets(&judged.grants, &commands)))
     }
 
     /// What would happen, for a call that is only rehearsed.
-    pub(super) fn rehearse(&self, call: &Known, judged: &Judged) -> Landed {
-        let effects = self.told_effects(&call.effects, &judged.grants, &judged.implied);
+    pub(super) fn dry_run_outcome(&self, call: &ResolvedCall, judged: &Authorization) -> CallOutcome {
+        let effects = self.shown_effects(&call.effects, &judged.grants, &judged.implied);
         let told = json!({
             "dry_run": true,
             "would": "run",
             "tool": call.entry.name(),
-            "arguments": self.masked(&call.arguments),
+            "arguments": self.redacted_arguments(&call.arguments),
             "coerced": call.coerced,
             "effects": effects,
             "verdict": judged.verdict,
         });
         let outcome = Ok((told.to_string(), Vec::new()));
-        Landed { outcome, disposition: EffectDisposition::NotRun, stopped: None, is_well: false }
+        CallOutcome { outcome, disposition: EffectDisposition::NotRun, stopped: None, succeeded: false }
     }
 
     /// What the tool is handed. Calls that it makes in turn stop when it must
     /// stop, and see the registry that it was found in.
-    fn context(
+    fn tool_context(
         self: &Arc<Self>,
-        call: &Known,
-        allowed: &Allowed,
+        call: &ResolvedCall,
+        allowed: &CallPermissions,
         cancel: &CancellationToken,
         deadline: Instant,
     ) -> ToolContext {
         let flight = Arc::clone(self);
         let call_id: Arc<str> = call.id.as_str().into();
         let host =
-            SessionHost { flight, call_id: Arc::clone(&call_id), cancel: cancel.clone(), deadline };
+            SessionHost { batch: flight, call_id: Arc::clone(&call_id), cancel: cancel.clone(), deadline };
         ToolContext {
             tool: call.entry.name().into(),
             task_id: Arc::clone(&self.caller.task_id),
@@ -223,8 +223,8 @@ impl Flight {
             grants: Arc::clone(&allowed.grants),
             confinement: allowed.confinement.clone(),
             ports: self.caller.ports.clone().unwrap_or_else(|| Arc::clone(self.engine.ports())),
-            progress: self.caller.onlooker.clone().map(|onlooker| {
-                Arc::new(Signs { onlooker, call: Arc::clone(&call_id) }) as Arc<dyn ProgressSink>
+            progress: self.caller.observer.clone().map(|onlooker| {
+                Arc::new(ProgressForwarder { observer: onlooker, call: Arc::clone(&call_id) }) as Arc<dyn ProgressSink>
             }),
             call_id,
             engine: Some(Arc::new(host)),
@@ -234,21 +234,21 @@ impl Flight {
 }
 
 /// The effects that are about a path or a host.
-fn places(effects: &[Effect]) -> impl Iterator<Item = &Effect> {
+fn located_effects(effects: &[Effect]) -> impl Iterator<Item = &Effect> {
     effects.iter().filter(|e| matches!(e.resource, Resource::Path(_) | Resource::Host(_)))
 }
 
 /// Whether there are placeholders in the arguments, which have become effects.
-fn names_secrets(call: &Known) -> bool {
+fn uses_secrets(call: &ResolvedCall) -> bool {
     call.effects.iter().any(|effect| effect.scope == Scope::SECRET_USE)
 }
 
-fn cut_off(error: ToolError) -> Landed {
-    Landed { outcome: Err(error), disposition: EffectDisposition::Unknown, stopped: None, is_well: false }
+fn interrupted(error: ToolError) -> CallOutcome {
+    CallOutcome { outcome: Err(error), disposition: EffectDisposition::Unknown, stopped: None, succeeded: false }
 }
 
 /// What came of a call. If it was stopped, then for this reason.
-fn land(tool: &str, ended: Ended, why: ErrorKind) -> Landed {
+fn classify(tool: &str, ended: ToolTaskResult, why: ErrorKind) -> CallOutcome {
     let (mut stopped, mut is_well) = (None, false);
     let outcome = match ended {
         Ok(Ok(Ok(output))) => {
@@ -262,22 +262,22 @@ fn land(tool: &str, ended: Ended, why: ErrorKind) -> Landed {
         }
         // The tool noticed by itself that it was to stop.
         Ok(Ok(Err(error))) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) => {
-            return cut_off(error);
+            return interrupted(error);
         }
         Ok(Ok(Err(error))) => Err(error),
-        Ok(Err(error)) => return Landed::refused(error),
-        Err(join) if join.is_panic() => return cut_off(crashed(tool, &*join.into_panic())),
-        Err(_) => return cut_off(ToolError::cancelled()),
+        Ok(Err(error)) => return CallOutcome::refused(error),
+        Err(join) if join.is_panic() => return interrupted(panic_error(tool, &*join.into_panic())),
+        Err(_) => return interrupted(ToolError::cancelled()),
     };
     let disposition = match stopped {
         None => EffectDisposition::Complete,
         Some(_) => EffectDisposition::Unknown,
     };
-    Landed { outcome, disposition, stopped, is_well }
+    CallOutcome { outcome, disposition, stopped, succeeded: is_well }
 }
 
 /// The error for a tool that panicked.
-pub(super) fn crashed(tool: &str, panic: &(dyn Any + Send)) -> ToolError {
+pub(super) fn panic_error(tool: &str, panic: &(dyn Any + Send)) -> ToolError {
     let text = panic
         .downcast_ref::<&str>()
         .map(|s| (*s).to_owned())
@@ -286,6 +286,6 @@ pub(super) fn crashed(tool: &str, panic: &(dyn Any + Send)) -> ToolError {
     ToolError::internal(format!("{tool} crashed: {text}"))
 }
 
-fn round(duration: Duration) -> f64 {
+fn round_to_millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }

@@ -9,15 +9,15 @@ use hermes_secrets::Redactor;
 use hermes_threats::{ScanLevel, label, scan};
 use serde_json::{Value, json};
 
-use super::{Flight, Known};
+use super::{BatchContext, ResolvedCall};
 
 /// Shorter text than this says nothing.
-const WORTH_A_LABEL: usize = 32;
+const MIN_LABELLED_BYTES: usize = 32;
 
 /// Where an error may have words that are not ours.
-const STRANGERS_WORDS: [&str; 3] = ["error", "stderr", "difference"];
+const UNTRUSTED_ERROR_FIELDS: [&str; 3] = ["error", "stderr", "difference"];
 
-impl Flight {
+impl BatchContext {
     pub(super) fn redactor(&self) -> Arc<Redactor> {
         self.engine.secrets().redactor()
     }
@@ -28,7 +28,7 @@ impl Flight {
     }
 
     /// Arguments as they may be shown to people.
-    pub(super) fn masked(&self, arguments: &Value) -> Value {
+    pub(super) fn redacted_arguments(&self, arguments: &Value) -> Value {
         let mut text = arguments.to_string();
         self.redactor().redact_json(&mut text);
         serde_json::from_str(&text).unwrap_or(Value::Null)
@@ -36,7 +36,7 @@ impl Flight {
 
     /// An effect as it may be shown and kept.
     /// Effects as people are told of them: a path is where it really leads.
-    fn placed_effects(&self, effects: &[Effect], grants: &Grants) -> Vec<Effect> {
+    fn real_path_effects(&self, effects: &[Effect], grants: &Grants) -> Vec<Effect> {
         let grants = grants.list().unwrap_or_default();
         let placed = effects.iter().enumerate().map(|(at, effect)| {
             let own = grants.get(at).filter(|grant| grant.effect == *effect);
@@ -47,19 +47,19 @@ impl Flight {
                 None => effect.clone(),
             }
         });
-        placed.map(|effect| self.masked_effect(&effect)).collect()
+        placed.map(|effect| self.redacted_effect(&effect)).collect()
     }
 
     /// What a call does in the words of those who are told of it: what it has
     /// declared, and what its commands do.
-    pub(super) fn told_effects(
+    pub(super) fn shown_effects(
         &self,
         effects: &[Effect],
         grants: &Grants,
         implied: &[Effect],
     ) -> Vec<Effect> {
-        let mut told = self.placed_effects(effects, grants);
-        for effect in implied.iter().map(|effect| self.masked_effect(effect)) {
+        let mut told = self.real_path_effects(effects, grants);
+        for effect in implied.iter().map(|effect| self.redacted_effect(effect)) {
             if !told.contains(&effect) {
                 told.push(effect);
             }
@@ -67,7 +67,7 @@ impl Flight {
         told
     }
 
-    pub(super) fn masked_effect(&self, effect: &Effect) -> Effect {
+    pub(super) fn redacted_effect(&self, effect: &Effect) -> Effect {
         let mut effect = effect.clone();
         match &mut effect.resource {
             Resource::Any => {}
@@ -94,12 +94,12 @@ impl Flight {
 
     /// Labels what a tool brought in from outside, and remembers that it did. It
     /// may be its answer or tell of an error.
-    pub(super) fn mark_untrusted(&self, call: &Known, is_answer: bool, result: &mut ToolResult) {
-        self.note_hosts(call);
+    pub(super) fn mark_untrusted(&self, call: &ResolvedCall, is_answer: bool, result: &mut ToolResult) {
+        self.record_hosts(call);
         let spec = call.entry.spec();
         let stays = spec.open_world_by_effects && call.effects.is_empty();
         let outside = spec.annotations.open_world && !stays;
-        if !outside || result.content.len() < WORTH_A_LABEL {
+        if !outside || result.content.len() < MIN_LABELLED_BYTES {
             return;
         }
         let source = call.entry.name();
@@ -113,7 +113,7 @@ impl Flight {
             // What went wrong stays where it is looked for; the words may be a
             // stranger's.
             (false, Value::Object(mut error)) => {
-                for key in STRANGERS_WORDS.iter().filter(|_| self.caller.labels) {
+                for key in UNTRUSTED_ERROR_FIELDS.iter().filter(|_| self.caller.label_untrusted) {
                     if let Some(Value::String(text)) = error.get_mut(*key) {
                         *text = label(source, text).text;
                     }
@@ -121,7 +121,7 @@ impl Flight {
                 Value::Object(error)
             }
             (_, told) => {
-                let content = match self.caller.labels {
+                let content = match self.caller.label_untrusted {
                     true => label(source, &result.content).text.into(),
                     false => told,
                 };
@@ -137,7 +137,7 @@ impl Flight {
     }
 
     /// Hosts that calls were allowed to speak to are no longer new.
-    fn note_hosts(&self, call: &Known) {
+    fn record_hosts(&self, call: &ResolvedCall) {
         for effect in &call.effects {
             if let Resource::Host(host) = &effect.resource {
                 let _ = Taint::record_host(&self.caller.session, effect.scope.as_str(), host);

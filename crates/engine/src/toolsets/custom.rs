@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::resolve::{ALL, SERVER_PREFIX, is_registered};
-use super::{CustomToolsets, ToolIndex, ToolsetError, Toolsets, nearest, table};
+use super::resolve::{ALL_TOOLSETS, SERVER_PREFIX, is_registered};
+use super::{CustomToolsets, ToolIndex, ToolsetError, ToolsetCatalog, nearest, table};
 
 /// Gives the canonical name of a tool that exists, by any of its names.
 pub type ToolLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -40,14 +40,14 @@ impl CustomToolset {
 /// What is missing at creation is a mistake; what is missing at load may come
 /// back, when its server connects or its file is restored.
 #[derive(Clone, Copy, PartialEq)]
-enum Moment {
+enum ValidationMode {
     Creation,
     Load,
 }
 
-impl Toolsets {
+impl ToolsetCatalog {
     /// Takes over stored toolsets. A tool that does not exist (any more) is
-    /// kept and adds nothing; [`Toolsets::problems`] tells of it.
+    /// kept and adds nothing; [`ToolsetCatalog::problems`] tells of it.
     ///
     /// # Errors
     /// When an include names a toolset that does not exist. That of an MCP
@@ -61,7 +61,7 @@ impl Toolsets {
         let settled = loaded
             .custom
             .iter()
-            .map(|toolset| loaded.settle(toolset.clone(), index, tools, Moment::Load))
+            .map(|toolset| loaded.validate_members(toolset.clone(), index, tools, ValidationMode::Load))
             .collect::<Result<Vec<_>, _>>()?;
         for toolset in settled {
             loaded.custom.insert(toolset);
@@ -89,7 +89,7 @@ impl Toolsets {
     /// Adds a toolset, or puts it in the place of the custom one of that name.
     ///
     /// # Errors
-    /// As [`Toolsets::create`], but for a name that a custom toolset has.
+    /// As [`ToolsetCatalog::create`], but for a name that a custom toolset has.
     pub fn replace(
         &mut self,
         toolset: CustomToolset,
@@ -110,7 +110,7 @@ impl Toolsets {
             let path = vec![toolset.name.clone(), toolset.name];
             return Err(ToolsetError::Cycle { path });
         }
-        let mut settled = self.settle(toolset, index, tools, Moment::Creation)?;
+        let mut settled = self.validate_members(toolset, index, tools, ValidationMode::Creation)?;
         self.check_cycle(&settled)?;
         if let Some(old) = old {
             for (field, value) in &old.extra {
@@ -143,7 +143,7 @@ impl Toolsets {
             return Ok(removed);
         }
         let name = name.to_owned();
-        if holder(&name).is_some() {
+        if name_holder(&name).is_some() {
             return Err(ToolsetError::BuiltIn { name });
         }
         if is_registered(&name, index) {
@@ -161,12 +161,12 @@ impl Toolsets {
         for toolset in self.custom.iter() {
             for include in &toolset.includes {
                 if self.locate(include, index).is_none() {
-                    problems.push(self.unknown_include(&toolset.name, include, index));
+                    problems.push(self.unknown_include_error(&toolset.name, include, index));
                 }
             }
             for tool in &toolset.tools {
                 if tools(tool).is_none() && !table::has_tool(tool) {
-                    problems.push(self.unknown_tool(&toolset.name, tool, index));
+                    problems.push(self.unknown_tool_error(&toolset.name, tool, index));
                 }
             }
         }
@@ -174,12 +174,12 @@ impl Toolsets {
     }
 
     /// Checks the members and gives them their canonical names, each once.
-    fn settle(
+    fn validate_members(
         &self,
         mut toolset: CustomToolset,
         index: &dyn ToolIndex,
         lookup: ToolLookup<'_>,
-        moment: Moment,
+        moment: ValidationMode,
     ) -> Result<CustomToolset, ToolsetError> {
         let mut seen = HashSet::new();
         let mut tools = Vec::with_capacity(toolset.tools.len());
@@ -187,8 +187,8 @@ impl Toolsets {
             let canonical = match lookup(&tool) {
                 Some(canonical) => canonical,
                 // In the table but not in the registry: this build leaves it out.
-                None if moment == Moment::Load || table::has_tool(&tool) => tool,
-                None => return Err(self.unknown_tool(&toolset.name, &tool, index)),
+                None if moment == ValidationMode::Load || table::has_tool(&tool) => tool,
+                None => return Err(self.unknown_tool_error(&toolset.name, &tool, index)),
             };
             if seen.insert(canonical.clone()) {
                 tools.push(canonical);
@@ -201,8 +201,8 @@ impl Toolsets {
         for include in std::mem::take(&mut toolset.includes) {
             let canonical = match self.locate(&include, index) {
                 Some(found) => found.name,
-                None if moment == Moment::Load && include.starts_with(SERVER_PREFIX) => include,
-                None => return Err(self.unknown_include(&toolset.name, &include, index)),
+                None if moment == ValidationMode::Load && include.starts_with(SERVER_PREFIX) => include,
+                None => return Err(self.unknown_include_error(&toolset.name, &include, index)),
             };
             if seen.insert(canonical.clone()) {
                 includes.push(canonical);
@@ -240,11 +240,11 @@ impl Toolsets {
         Ok(())
     }
 
-    fn unknown_tool(&self, toolset: &str, tool: &str, index: &dyn ToolIndex) -> ToolsetError {
+    fn unknown_tool_error(&self, toolset: &str, tool: &str, index: &dyn ToolIndex) -> ToolsetError {
         ToolsetError::UnknownTool {
             toolset: toolset.to_owned(),
             tool: tool.to_owned(),
-            suggestions: nearest(tool, self.everything(index)),
+            suggestions: nearest(tool, self.all_tool_names(index)),
         }
     }
 }
@@ -259,20 +259,20 @@ pub(super) fn check_name(name: &str) -> Result<(), ToolsetError> {
     if !bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-') {
         return invalid("only lower-case letters, digits, `_` and `-` are allowed");
     }
-    if name.len() > LONGEST_NAME {
+    if name.len() > MAX_NAME_BYTES {
         return invalid("it must not be longer than 64 characters");
     }
     if name.starts_with(SERVER_PREFIX) {
         return invalid("`mcp-` is kept for the tools of MCP servers");
     }
-    match holder(name) {
+    match name_holder(name) {
         Some(holder) => Err(ToolsetError::Taken { name: name.to_owned(), holder }),
         None => Ok(()),
     }
 }
 
-fn holder(name: &str) -> Option<&'static str> {
-    if name == ALL || name == "*" {
+fn name_holder(name: &str) -> Option<&'static str> {
+    if name == ALL_TOOLSETS || name == "*" {
         Some("the union of all toolsets")
     } else if table::find(name).is_some() {
         Some("a built-in toolset")

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::toolsets::fake_index::FakeIndex;
-use crate::toolsets::{CustomToolset, CustomToolsets, ToolsetError, Toolsets};
+use crate::toolsets::{CustomToolset, CustomToolsets, ToolsetError, ToolsetCatalog};
 
 fn toolset(name: &str, tools: &[&str], includes: &[&str]) -> CustomToolset {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -21,17 +21,17 @@ fn known(name: &str) -> Option<String> {
     }
 }
 
-fn create(toolsets: &mut Toolsets, toolset: CustomToolset) -> Result<(), ToolsetError> {
+fn create(toolsets: &mut ToolsetCatalog, toolset: CustomToolset) -> Result<(), ToolsetError> {
     toolsets.create(toolset, &(), &known)
 }
 
-fn load(document: &Value) -> Result<Toolsets, ToolsetError> {
-    Toolsets::load(CustomToolsets::parse(&document.to_string())?, &(), &known)
+fn load(document: &Value) -> Result<ToolsetCatalog, ToolsetError> {
+    ToolsetCatalog::load(CustomToolsets::parse(&document.to_string())?, &(), &known)
 }
 
 #[test]
 fn a_custom_toolset_behaves_like_a_built_in_one() {
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     let mut flow = toolset("my_workflow", &["my_tool", "web_search"], &["terminal"]);
     flow.description = "Custom workflow toolset".to_owned();
     create(&mut toolsets, flow).unwrap();
@@ -39,7 +39,7 @@ fn a_custom_toolset_behaves_like_a_built_in_one() {
         toolsets.resolve("my_workflow", &()).unwrap(),
         ["my_tool", "process", "terminal", "web_search"]
     );
-    let info = toolsets.info("my_workflow", &()).unwrap();
+    let info = toolsets.summary("my_workflow", &()).unwrap();
     assert_eq!(info.direct, ["my_tool", "web_search"]);
     assert_eq!(info.description, "Custom workflow toolset");
     assert!(toolsets.names(&()).iter().any(|name| name == "my_workflow"));
@@ -47,19 +47,19 @@ fn a_custom_toolset_behaves_like_a_built_in_one() {
 
 #[test]
 fn what_was_created_survives_writing_and_reading() {
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     create(&mut toolsets, toolset("base", &["my_tool"], &[])).unwrap();
     create(&mut toolsets, toolset("more", &["todo"], &["base", "web_tools"])).unwrap();
     let text = toolsets.custom().to_json();
     let read = CustomToolsets::parse(&text).unwrap();
-    assert_eq!(Toolsets::load(read, &(), &known).unwrap(), toolsets);
+    assert_eq!(ToolsetCatalog::load(read, &(), &known).unwrap(), toolsets);
     assert!(text.ends_with("}\n"));
 }
 
 #[test]
 fn members_get_their_canonical_names_each_once() {
     let index = FakeIndex::default().with("mcp-gh", &["mcp__gh__x"]).alias("gh", "mcp-gh");
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     let mine = toolset("mine", &["file_read", "read_file"], &["gh", "mcp-gh", "*", "all"]);
     toolsets.create(mine, &index, &known).unwrap();
     let stored = toolsets.custom().get("mine").unwrap();
@@ -71,11 +71,11 @@ fn members_get_their_canonical_names_each_once() {
 fn names_follow_the_rule() {
     let longest = "a".repeat(64);
     for name in ["a", "0", "my-flow_2", longest.as_str()] {
-        create(&mut Toolsets::default(), toolset(name, &[], &[])).unwrap();
+        create(&mut ToolsetCatalog::default(), toolset(name, &[], &[])).unwrap();
     }
     let too_long = "a".repeat(65);
     for name in ["", "-a", "_a", "A", "a b", "a.b", "ä", "*", "mcp-x", "a\n", too_long.as_str()] {
-        let error = create(&mut Toolsets::default(), toolset(name, &[], &[])).unwrap_err();
+        let error = create(&mut ToolsetCatalog::default(), toolset(name, &[], &[])).unwrap_err();
         assert!(matches!(error, ToolsetError::InvalidName { .. }), "{name:?}: {error}");
     }
 }
@@ -85,10 +85,10 @@ fn names_in_use_are_refused() {
     let index = FakeIndex::default().with("weather", &["forecast"]).alias("gh", "mcp-gh");
     for name in ["web", "coding", "hermes-cli", "all", "web_tools", "weather", "gh"] {
         let error =
-            Toolsets::default().create(toolset(name, &[], &[]), &index, &known).unwrap_err();
+            ToolsetCatalog::default().create(toolset(name, &[], &[]), &index, &known).unwrap_err();
         assert!(matches!(error, ToolsetError::Taken { .. }), "{name}: {error}");
     }
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     create(&mut toolsets, toolset("mine", &[], &[])).unwrap();
     let error = create(&mut toolsets, toolset("mine", &[], &[])).unwrap_err();
     assert_eq!(error, ToolsetError::Exists { name: "mine".to_owned() });
@@ -97,7 +97,7 @@ fn names_in_use_are_refused() {
 #[test]
 fn a_misspelt_include_is_refused_at_creation_and_at_load() {
     let message = "toolset `mine` includes `brower`, which does not exist; did you mean `browser`?";
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     let error = create(&mut toolsets, toolset("mine", &[], &["web", "brower"])).unwrap_err();
     assert_eq!(error.to_string(), message);
     assert!(toolsets.custom().is_empty());
@@ -108,7 +108,7 @@ fn a_misspelt_include_is_refused_at_creation_and_at_load() {
 #[test]
 fn an_include_that_vanished_is_an_error_but_not_for_all() {
     let index = FakeIndex::default().with("weather", &["forecast"]);
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     toolsets.create(toolset("mine", &[], &["weather"]), &index, &known).unwrap();
     assert_eq!(toolsets.resolve("mine", &index).unwrap(), ["forecast"]);
     let error = toolsets.resolve("mine", &()).unwrap_err();
@@ -118,7 +118,7 @@ fn an_include_that_vanished_is_an_error_but_not_for_all() {
 
 #[test]
 fn the_toolset_of_a_server_may_be_away_at_load_but_not_at_creation() {
-    let error = create(&mut Toolsets::default(), toolset("mine", &[], &["mcp-gh"])).unwrap_err();
+    let error = create(&mut ToolsetCatalog::default(), toolset("mine", &[], &["mcp-gh"])).unwrap_err();
     assert!(matches!(error, ToolsetError::UnknownInclude { .. }), "{error}");
     let document = json!({"toolsets": {"mine": {"tools": ["todo"], "includes": ["mcp-gh"]}}});
     let toolsets = load(&document).unwrap();
@@ -131,7 +131,7 @@ fn the_toolset_of_a_server_may_be_away_at_load_but_not_at_creation() {
 
 #[test]
 fn a_misspelt_tool_is_refused_but_one_left_out_of_the_build_is_not() {
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     let error = create(&mut toolsets, toolset("mine", &["serch_files"], &[])).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -154,7 +154,7 @@ fn a_tool_that_is_gone_does_not_keep_the_rest_from_loading() {
 
 #[test]
 fn a_cycle_is_refused_with_its_path() {
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     let error = create(&mut toolsets, toolset("a", &[], &["a"])).unwrap_err();
     assert_eq!(error.to_string(), "toolset `a` would include itself: a → a");
     create(&mut toolsets, toolset("a", &["todo"], &[])).unwrap();
@@ -194,7 +194,7 @@ fn replacing_changes_the_members_and_keeps_unknown_fields() {
 #[test]
 fn deleting_removes_only_what_nobody_needs() {
     let index = FakeIndex::default().with("weather", &["forecast"]);
-    let mut toolsets = Toolsets::default();
+    let mut toolsets = ToolsetCatalog::default();
     create(&mut toolsets, toolset("base", &["todo"], &[])).unwrap();
     create(&mut toolsets, toolset("more", &[], &["base"])).unwrap();
     let mut delete = |name| toolsets.delete(name, &index);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CustomToolset, ToolsetError, custom};
 
-const VERSION: u64 = 1;
+const DOCUMENT_VERSION: u64 = 1;
 
 /// The user's own toolsets, by name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,13 +28,13 @@ impl CustomToolsets {
             return Ok(Self::default());
         }
         let value: Value = serde_json::from_str(text)
-            .map_err(|error| problem("not valid JSON", error.to_string()))?;
+            .map_err(|error| document_error("not valid JSON", error.to_string()))?;
         let mut document = Self::default();
-        for (key, value) in object(value, "the document")? {
+        for (key, value) in read_object(value, "the document")? {
             match key.as_str() {
                 "version" => check_version(&value)?,
                 "toolsets" => {
-                    for (name, value) in object(value, "toolsets")? {
+                    for (name, value) in read_object(value, "toolsets")? {
                         custom::check_name(&name)?;
                         let toolset = read_toolset(name, value)?;
                         document.insert(toolset);
@@ -61,7 +61,7 @@ impl CustomToolsets {
             toolsets.insert(toolset.name.clone(), Value::Object(fields));
         }
         let mut document = Map::new();
-        document.insert("version".to_owned(), json!(VERSION));
+        document.insert("version".to_owned(), json!(DOCUMENT_VERSION));
         document.insert("toolsets".to_owned(), Value::Object(toolsets));
         document.extend(self.extra.clone());
         format!("{:#}\n", Value::Object(document))
@@ -93,13 +93,13 @@ impl CustomToolsets {
 fn read_toolset(name: String, value: Value) -> Result<CustomToolset, ToolsetError> {
     let place = format!("toolsets.{name}");
     let mut toolset = CustomToolset::new(name);
-    for (key, value) in object(value, &place)? {
+    for (key, value) in read_object(value, &place)? {
         match key.as_str() {
             "description" => {
-                toolset.description = text(value, || format!("{place}.description"))?;
+                toolset.description = read_string(value, || format!("{place}.description"))?;
             }
-            "tools" => toolset.tools = texts(value, &format!("{place}.tools"))?,
-            "includes" => toolset.includes = texts(value, &format!("{place}.includes"))?,
+            "tools" => toolset.tools = read_strings(value, &format!("{place}.tools"))?,
+            "includes" => toolset.includes = read_strings(value, &format!("{place}.includes"))?,
             _ => {
                 toolset.extra.insert(key, value);
             }
@@ -109,42 +109,42 @@ fn read_toolset(name: String, value: Value) -> Result<CustomToolset, ToolsetErro
 }
 
 fn check_version(value: &Value) -> Result<(), ToolsetError> {
-    if value.as_u64() == Some(VERSION) {
+    if value.as_u64() == Some(DOCUMENT_VERSION) {
         return Ok(());
     }
     let found = match value {
         Value::Number(number) => number.to_string(),
-        other => kind(other).to_owned(),
+        other => value_kind(other).to_owned(),
     };
-    Err(problem("version", format!("expected {VERSION}, found {found}")))
+    Err(document_error("version", format!("expected {DOCUMENT_VERSION}, found {found}")))
 }
 
-fn object(value: Value, place: &str) -> Result<Map<String, Value>, ToolsetError> {
+fn read_object(value: Value, place: &str) -> Result<Map<String, Value>, ToolsetError> {
     match value {
         Value::Object(fields) => Ok(fields),
-        other => Err(problem(place, format!("expected an object, found {}", kind(&other)))),
+        other => Err(document_error(place, format!("expected an object, found {}", value_kind(&other)))),
     }
 }
 
-fn texts(value: Value, place: &str) -> Result<Vec<String>, ToolsetError> {
+fn read_strings(value: Value, place: &str) -> Result<Vec<String>, ToolsetError> {
     match value {
         Value::Array(items) => items
             .into_iter()
             .enumerate()
-            .map(|(position, item)| text(item, || format!("{place}[{position}]")))
+            .map(|(position, item)| read_string(item, || format!("{place}[{position}]")))
             .collect(),
-        other => Err(problem(place, format!("expected a list of names, found {}", kind(&other)))),
+        other => Err(document_error(place, format!("expected a list of names, found {}", value_kind(&other)))),
     }
 }
 
-fn text(value: Value, place: impl FnOnce() -> String) -> Result<String, ToolsetError> {
+fn read_string(value: Value, place: impl FnOnce() -> String) -> Result<String, ToolsetError> {
     match value {
         Value::String(text) => Ok(text),
-        other => Err(problem(place(), format!("expected a string, found {}", kind(&other)))),
+        other => Err(document_error(place(), format!("expected a string, found {}", value_kind(&other)))),
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn value_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -155,6 +155,6 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn problem(place: impl Into<String>, problem: String) -> ToolsetError {
+fn document_error(place: impl Into<String>, problem: String) -> ToolsetError {
     ToolsetError::Document { place: place.into(), problem }
 }

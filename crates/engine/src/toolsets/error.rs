@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 /// Names longer than this are cut in messages.
-const QUOTED_CHARS: usize = 80;
+const MAX_QUOTED_CHARS: usize = 80;
 /// How many names of a long chain or list a message shows.
-const SHOWN_NAMES: usize = 6;
+const MAX_SHOWN_NAMES: usize = 6;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -63,7 +63,7 @@ impl ToolsetError {
 pub(crate) fn quote(name: &str) -> String {
     let mut quoted = String::from("`");
     for (position, c) in name.chars().enumerate() {
-        if position == QUOTED_CHARS {
+        if position == MAX_QUOTED_CHARS {
             quoted.push('…');
             break;
         }
@@ -90,16 +90,16 @@ pub(crate) fn did_you_mean(suggestions: &[String]) -> String {
 }
 
 fn chain(path: &[String]) -> String {
-    if path.len() <= SHOWN_NAMES {
+    if path.len() <= MAX_SHOWN_NAMES {
         return path.join(" → ");
     }
-    let (start, end) = (&path[..SHOWN_NAMES / 2], &path[path.len() - SHOWN_NAMES / 2..]);
+    let (start, end) = (&path[..MAX_SHOWN_NAMES / 2], &path[path.len() - MAX_SHOWN_NAMES / 2..]);
     format!("{} → … → {}", start.join(" → "), end.join(" → "))
 }
 
 fn listing(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(SHOWN_NAMES).map(|n| quote(n)).collect();
-    match names.len().saturating_sub(SHOWN_NAMES) {
+    let shown: Vec<String> = names.iter().take(MAX_SHOWN_NAMES).map(|n| quote(n)).collect();
+    match names.len().saturating_sub(MAX_SHOWN_NAMES) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }

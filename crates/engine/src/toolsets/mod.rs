@@ -14,9 +14,9 @@ pub use custom::{CustomToolset, ToolLookup};
 pub use document::CustomToolsets;
 pub use error::ToolsetError;
 pub(crate) use error::{did_you_mean, quote};
-pub use resolve::{Selection, ToolsetInfo};
+pub use resolve::{ToolSelection, ToolsetSummary};
 pub(crate) use suggest::nearest;
-pub use table::{CORE_TOOLS, Kind, LEGACY, LegacyToolset, TOOLSETS, ToolsetDef};
+pub use table::{CORE_TOOLS, ToolsetKind, LEGACY_TOOLSETS, LegacyToolset, BUILTIN_TOOLSETS, ToolsetDefinition};
 
 /// What resolution needs to know of the registry: tools registered into a
 /// toolset extend it, and a toolset may exist by registration alone.
@@ -46,11 +46,11 @@ impl ToolIndex for () {
 
 /// The built-in toolsets together with the user's own.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Toolsets {
+pub struct ToolsetCatalog {
     custom: CustomToolsets,
 }
 
-impl Toolsets {
+impl ToolsetCatalog {
     /// The user's own toolsets, as they are to be written back.
     #[must_use]
     pub fn custom(&self) -> &CustomToolsets {

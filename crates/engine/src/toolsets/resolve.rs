@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use super::table::{self, CORE_TOOLS, Kind, LegacyToolset, TOOLSETS, ToolsetDef};
-use super::{CustomToolset, ToolIndex, ToolsetError, Toolsets, nearest};
+use super::table::{self, CORE_TOOLS, ToolsetKind, LegacyToolset, BUILTIN_TOOLSETS, ToolsetDefinition};
+use super::{CustomToolset, ToolIndex, ToolsetError, ToolsetCatalog, nearest};
 
-pub(super) const ALL: &str = "all";
+pub(super) const ALL_TOOLSETS: &str = "all";
 pub(super) const SERVER_PREFIX: &str = "mcp-";
 
 /// Which tools a session gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Selection {
+pub struct ToolSelection {
     /// `None` is everything; an empty list is nothing.
     pub enabled: Option<Vec<String>>,
     /// Taken away last, whatever `enabled` says.
@@ -21,7 +21,7 @@ pub struct Selection {
 
 /// A toolset as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ToolsetInfo {
+pub struct ToolsetSummary {
     pub name: String,
     pub description: String,
     /// Every tool, those of the included toolsets among them; sorted.
@@ -32,62 +32,62 @@ pub struct ToolsetInfo {
     pub tool_count: usize,
     pub is_composite: bool,
     pub custom: bool,
-    pub kind: Kind,
+    pub kind: ToolsetKind,
 }
 
 /// A toolset that exists, under its canonical name.
-pub(super) struct Located<'a> {
+pub(super) struct LocatedToolset<'a> {
     pub(super) name: String,
-    source: Source<'a>,
+    source: ToolsetSource<'a>,
 }
 
-enum Source<'a> {
+enum ToolsetSource<'a> {
     Everything,
-    Builtin(&'static ToolsetDef),
+    Builtin(&'static ToolsetDefinition),
     Custom(&'a CustomToolset),
     Registered,
     Legacy(&'static LegacyToolset),
 }
 
-impl Located<'_> {
+impl LocatedToolset<'_> {
     fn includes(&self) -> Vec<&str> {
         match self.source {
-            Source::Builtin(def) => def.includes.to_vec(),
-            Source::Custom(def) => def.includes.iter().map(String::as_str).collect(),
-            Source::Everything | Source::Registered | Source::Legacy(_) => Vec::new(),
+            ToolsetSource::Builtin(def) => def.includes.to_vec(),
+            ToolsetSource::Custom(def) => def.includes.iter().map(String::as_str).collect(),
+            ToolsetSource::Everything | ToolsetSource::Registered | ToolsetSource::Legacy(_) => Vec::new(),
         }
     }
 
     fn add_direct(&self, index: &dyn ToolIndex, tools: &mut BTreeSet<String>) {
         match self.source {
-            Source::Builtin(def) => tools.extend(def.tools.iter().copied().map(String::from)),
-            Source::Custom(def) => tools.extend(def.tools.iter().cloned()),
-            Source::Legacy(def) => {
+            ToolsetSource::Builtin(def) => tools.extend(def.tools.iter().copied().map(String::from)),
+            ToolsetSource::Custom(def) => tools.extend(def.tools.iter().cloned()),
+            ToolsetSource::Legacy(def) => {
                 tools.extend(def.tools.iter().copied().map(String::from));
                 return;
             }
-            Source::Everything => return,
-            Source::Registered => {}
+            ToolsetSource::Everything => return,
+            ToolsetSource::Registered => {}
         }
         tools.extend(index.tools_in(&self.name));
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ToolsetKind {
         match self.source {
-            Source::Builtin(def) => def.kind,
-            Source::Everything => Kind::Composite,
-            Source::Custom(def) if !def.includes.is_empty() => Kind::Composite,
-            Source::Custom(_) | Source::Registered | Source::Legacy(_) => Kind::Leaf,
+            ToolsetSource::Builtin(def) => def.kind,
+            ToolsetSource::Everything => ToolsetKind::Composite,
+            ToolsetSource::Custom(def) if !def.includes.is_empty() => ToolsetKind::Composite,
+            ToolsetSource::Custom(_) | ToolsetSource::Registered | ToolsetSource::Legacy(_) => ToolsetKind::Leaf,
         }
     }
 
     fn description(&self) -> String {
         match self.source {
-            Source::Everything => "Every tool of every toolset".to_owned(),
-            Source::Builtin(def) => def.description.to_owned(),
-            Source::Custom(def) => def.description.clone(),
-            Source::Legacy(_) => "An old name, kept for existing configurations".to_owned(),
-            Source::Registered => match self.name.strip_prefix(SERVER_PREFIX) {
+            ToolsetSource::Everything => "Every tool of every toolset".to_owned(),
+            ToolsetSource::Builtin(def) => def.description.to_owned(),
+            ToolsetSource::Custom(def) => def.description.clone(),
+            ToolsetSource::Legacy(_) => "An old name, kept for existing configurations".to_owned(),
+            ToolsetSource::Registered => match self.name.strip_prefix(SERVER_PREFIX) {
                 Some(server) => format!("Tools of the MCP server {server}"),
                 None => format!("Tools registered into {}", self.name),
             },
@@ -95,14 +95,14 @@ impl Located<'_> {
     }
 }
 
-impl Toolsets {
+impl ToolsetCatalog {
     /// The tools of one toolset, sorted, each once.
     ///
     /// # Errors
     /// When there is no such toolset, or one that it includes no longer exists.
     pub fn resolve(&self, name: &str, index: &dyn ToolIndex) -> Result<Vec<String>, ToolsetError> {
         let root = self.require(name, index)?;
-        Ok(self.gather(vec![root], index)?.into_iter().collect())
+        Ok(self.collect_tools(vec![root], index)?.into_iter().collect())
     }
 
     /// The tools of a session, sorted, each once. Disabling a platform or a
@@ -114,32 +114,32 @@ impl Toolsets {
     /// passing over it would leave enabled what was to be turned off.
     pub fn select(
         &self,
-        selection: &Selection,
+        selection: &ToolSelection,
         index: &dyn ToolIndex,
     ) -> Result<Vec<String>, ToolsetError> {
         let enabled = match &selection.enabled {
-            None => vec![self.require(ALL, index)?],
+            None => vec![self.require(ALL_TOOLSETS, index)?],
             Some(names) => {
                 names.iter().map(|name| self.require(name, index)).collect::<Result<_, _>>()?
             }
         };
-        let mut tools = self.gather(enabled, index)?;
+        let mut tools = self.collect_tools(enabled, index)?;
 
         let (mut whole, mut sparing) = (Vec::new(), Vec::new());
         for name in &selection.disabled {
             match self.require(name, index) {
                 Ok(toolset) => match toolset.kind() {
-                    Kind::Platform | Kind::Posture => sparing.push(toolset),
-                    Kind::Leaf | Kind::Composite => whole.push(toolset),
+                    ToolsetKind::Platform | ToolsetKind::Posture => sparing.push(toolset),
+                    ToolsetKind::Leaf | ToolsetKind::Composite => whole.push(toolset),
                 },
                 Err(ToolsetError::Absent { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        for tool in self.gather(whole, index)? {
+        for tool in self.collect_tools(whole, index)? {
             tools.remove(&tool);
         }
-        for tool in self.gather(sparing, index)? {
+        for tool in self.collect_tools(sparing, index)? {
             if !CORE_TOOLS.contains(&tool.as_str()) {
                 tools.remove(&tool);
             }
@@ -148,18 +148,18 @@ impl Toolsets {
     }
 
     /// # Errors
-    /// As [`Toolsets::resolve`].
-    pub fn info(&self, name: &str, index: &dyn ToolIndex) -> Result<ToolsetInfo, ToolsetError> {
+    /// As [`ToolsetCatalog::resolve`].
+    pub fn summary(&self, name: &str, index: &dyn ToolIndex) -> Result<ToolsetSummary, ToolsetError> {
         let toolset = self.require(name, index)?;
         let mut direct = BTreeSet::new();
         toolset.add_direct(index, &mut direct);
         let includes: Vec<String> = toolset.includes().into_iter().map(String::from).collect();
-        let is_composite = !includes.is_empty() || matches!(toolset.source, Source::Everything);
+        let is_composite = !includes.is_empty() || matches!(toolset.source, ToolsetSource::Everything);
         let (kind, description) = (toolset.kind(), toolset.description());
-        let custom = matches!(toolset.source, Source::Custom(_));
+        let custom = matches!(toolset.source, ToolsetSource::Custom(_));
         let name = toolset.name.clone();
-        let tools: Vec<String> = self.gather(vec![toolset], index)?.into_iter().collect();
-        Ok(ToolsetInfo {
+        let tools: Vec<String> = self.collect_tools(vec![toolset], index)?.into_iter().collect();
+        Ok(ToolsetSummary {
             name,
             description,
             tool_count: tools.len(),
@@ -177,7 +177,7 @@ impl Toolsets {
     #[must_use]
     pub fn names(&self, index: &dyn ToolIndex) -> Vec<String> {
         let mut names: BTreeSet<String> =
-            TOOLSETS.iter().map(|toolset| toolset.name.to_owned()).collect();
+            BUILTIN_TOOLSETS.iter().map(|toolset| toolset.name.to_owned()).collect();
         names.extend(self.custom.iter().map(|toolset| toolset.name.clone()));
         names.extend(index.toolset_names());
         names.into_iter().collect()
@@ -195,7 +195,7 @@ impl Toolsets {
         self.require(name, index).map(drop)
     }
 
-    fn require(&self, name: &str, index: &dyn ToolIndex) -> Result<Located<'_>, ToolsetError> {
+    fn require(&self, name: &str, index: &dyn ToolIndex) -> Result<LocatedToolset<'_>, ToolsetError> {
         if let Some(toolset) = self.locate(name, index) {
             return Ok(toolset);
         }
@@ -207,43 +207,43 @@ impl Toolsets {
         Err(ToolsetError::Unknown { name, suggestions })
     }
 
-    pub(super) fn locate(&self, name: &str, index: &dyn ToolIndex) -> Option<Located<'_>> {
+    pub(super) fn locate(&self, name: &str, index: &dyn ToolIndex) -> Option<LocatedToolset<'_>> {
         self.locate_canonical(name, index)
             .or_else(|| self.locate_canonical(&index.alias(name)?, index))
             .or_else(|| {
                 let legacy = table::find_legacy(name)?;
-                Some(Located { name: name.to_owned(), source: Source::Legacy(legacy) })
+                Some(LocatedToolset { name: name.to_owned(), source: ToolsetSource::Legacy(legacy) })
             })
     }
 
-    fn locate_canonical(&self, name: &str, index: &dyn ToolIndex) -> Option<Located<'_>> {
-        let (name, source) = if name == ALL || name == "*" {
-            (ALL, Source::Everything)
+    fn locate_canonical(&self, name: &str, index: &dyn ToolIndex) -> Option<LocatedToolset<'_>> {
+        let (name, source) = if name == ALL_TOOLSETS || name == "*" {
+            (ALL_TOOLSETS, ToolsetSource::Everything)
         } else if let Some(def) = table::find(name) {
-            (name, Source::Builtin(def))
+            (name, ToolsetSource::Builtin(def))
         } else if let Some(def) = self.custom.get(name) {
-            (name, Source::Custom(def))
+            (name, ToolsetSource::Custom(def))
         } else if is_registered(name, index) {
-            (name, Source::Registered)
+            (name, ToolsetSource::Registered)
         } else {
             return None;
         };
-        Some(Located { name: name.to_owned(), source })
+        Some(LocatedToolset { name: name.to_owned(), source })
     }
 
     /// Walks the includes with a stack of its own, each toolset once, so that
     /// neither a cycle nor a very long chain does harm.
-    fn gather<'a>(
+    fn collect_tools<'a>(
         &'a self,
-        mut pending: Vec<Located<'a>>,
+        mut pending: Vec<LocatedToolset<'a>>,
         index: &dyn ToolIndex,
     ) -> Result<BTreeSet<String>, ToolsetError> {
         let mut tools = BTreeSet::new();
         let mut seen: HashSet<String> = HashSet::new();
         pending.retain(|toolset| seen.insert(toolset.name.clone()));
         while let Some(toolset) = pending.pop() {
-            if matches!(toolset.source, Source::Everything) {
-                return Ok(self.everything(index));
+            if matches!(toolset.source, ToolsetSource::Everything) {
+                return Ok(self.all_tool_names(index));
             }
             toolset.add_direct(index, &mut tools);
             for include in toolset.includes() {
@@ -258,7 +258,7 @@ impl Toolsets {
                     }
                     // Its server is not connected, so it adds no tools until it is.
                     None if include.starts_with(SERVER_PREFIX) => {}
-                    None => return Err(self.unknown_include(&toolset.name, include, index)),
+                    None => return Err(self.unknown_include_error(&toolset.name, include, index)),
                 }
             }
         }
@@ -266,8 +266,8 @@ impl Toolsets {
     }
 
     /// Includes only lead to toolsets that are listed anyway, so none is followed.
-    pub(super) fn everything(&self, index: &dyn ToolIndex) -> BTreeSet<String> {
-        let mut tools: BTreeSet<String> = TOOLSETS
+    pub(super) fn all_tool_names(&self, index: &dyn ToolIndex) -> BTreeSet<String> {
+        let mut tools: BTreeSet<String> = BUILTIN_TOOLSETS
             .iter()
             .flat_map(|toolset| toolset.tools.iter().copied().map(String::from))
             .collect();
@@ -280,7 +280,7 @@ impl Toolsets {
         tools
     }
 
-    pub(super) fn unknown_include(
+    pub(super) fn unknown_include_error(
         &self,
         toolset: &str,
         include: &str,
@@ -295,7 +295,7 @@ impl Toolsets {
 
     pub(super) fn similar_to(&self, name: &str, index: &dyn ToolIndex) -> Vec<String> {
         let names = self.names(index);
-        nearest(name, names.iter().map(String::as_str).chain([ALL]))
+        nearest(name, names.iter().map(String::as_str).chain([ALL_TOOLSETS]))
     }
 }
 

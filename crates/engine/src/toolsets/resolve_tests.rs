@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::toolsets::fake_index::FakeIndex;
-use crate::toolsets::table::{CORE_TOOLS, Kind, TOOLSETS};
-use crate::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
+use crate::toolsets::table::{CORE_TOOLS, ToolsetKind, BUILTIN_TOOLSETS};
+use crate::toolsets::{CustomToolsets, ToolSelection, ToolsetError, ToolsetCatalog};
 
 fn resolve(name: &str) -> Vec<String> {
-    Toolsets::default().resolve(name, &()).unwrap()
+    ToolsetCatalog::default().resolve(name, &()).unwrap()
 }
 
 /// Stored toolsets, given as (name, tools, includes).
-fn custom(rows: &[(&str, &[&str], &[&str])]) -> Toolsets {
+fn custom(rows: &[(&str, &[&str], &[&str])]) -> ToolsetCatalog {
     let toolsets: serde_json::Map<_, _> = rows
         .iter()
         .map(|(name, tools, includes)| {
@@ -21,12 +21,12 @@ fn custom(rows: &[(&str, &[&str], &[&str])]) -> Toolsets {
         })
         .collect();
     let text = json!({"version": 1, "toolsets": toolsets}).to_string();
-    Toolsets::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap()
+    ToolsetCatalog::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap()
 }
 
-fn selection(enabled: Option<&[&str]>, disabled: &[&str]) -> Selection {
+fn selection(enabled: Option<&[&str]>, disabled: &[&str]) -> ToolSelection {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Selection { enabled: enabled.map(owned), disabled: owned(disabled) }
+    ToolSelection { enabled: enabled.map(owned), disabled: owned(disabled) }
 }
 
 fn union(lists: &[&[&str]]) -> Vec<String> {
@@ -97,7 +97,7 @@ fn editors_have_all_of_coding_but_clarify_and_the_code_tools() {
 #[test]
 fn every_toolset_resolves_sorted_and_without_repetition() {
     let everything: BTreeSet<String> = resolve("all").into_iter().collect();
-    for def in TOOLSETS {
+    for def in BUILTIN_TOOLSETS {
         let tools = resolve(def.name);
         assert!(tools.is_sorted_by(|a, b| a < b), "{}", def.name);
         assert!(tools.iter().all(|tool| everything.contains(tool)), "{}", def.name);
@@ -109,7 +109,7 @@ fn every_toolset_resolves_sorted_and_without_repetition() {
 #[test]
 fn old_names_keep_their_fixed_lists() {
     let index = FakeIndex::default().with("file_tools", &["shred"]).with("web", &["wayback"]);
-    let toolsets = Toolsets::default();
+    let toolsets = ToolsetCatalog::default();
     assert_eq!(
         toolsets.resolve("file_tools", &()).unwrap(),
         union(&[&["read_file", "write_file", "patch", "search_files"]])
@@ -126,7 +126,7 @@ fn registered_tools_extend_toolsets_and_make_new_ones() {
         .with("terminal", &["tmux"])
         .with("mcp-github", &["mcp__github__create_issue"])
         .alias("github", "mcp-github");
-    let toolsets = Toolsets::default();
+    let toolsets = ToolsetCatalog::default();
     assert_eq!(toolsets.resolve("terminal", &index).unwrap(), ["process", "terminal", "tmux"]);
     let server = ["mcp__github__create_issue"];
     assert_eq!(toolsets.resolve("mcp-github", &index).unwrap(), server);
@@ -144,17 +144,17 @@ fn an_alias_never_shadows_a_toolset_nor_loops() {
         .alias("web", "mcp-web")
         .alias("a", "b")
         .alias("b", "a");
-    let toolsets = Toolsets::default();
+    let toolsets = ToolsetCatalog::default();
     assert_eq!(toolsets.resolve("web", &index).unwrap(), union(&[WEB]));
     assert!(matches!(toolsets.resolve("a", &index), Err(ToolsetError::Unknown { .. })));
 }
 
 #[test]
 fn an_unknown_name_is_an_error_that_suggests() {
-    let error = Toolsets::default().resolve("wbe", &()).unwrap_err();
+    let error = ToolsetCatalog::default().resolve("wbe", &()).unwrap_err();
     assert_eq!(error.to_string(), "there is no toolset `wbe`; did you mean `web`?");
     assert_eq!(error.suggestions(), ["web"]);
-    let error = Toolsets::default().resolve(&"\n".repeat(1_000_000), &()).unwrap_err();
+    let error = ToolsetCatalog::default().resolve(&"\n".repeat(1_000_000), &()).unwrap_err();
     assert!(error.to_string().len() < 300);
 }
 
@@ -184,7 +184,7 @@ fn a_chain_of_ten_thousand_includes_resolves() {
         toolsets.insert(format!("c{link}"), json!({"tools": ["memory"], "includes": includes}));
     }
     let text = json!({"toolsets": toolsets}).to_string();
-    let toolsets = Toolsets::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap();
+    let toolsets = ToolsetCatalog::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap();
     assert_eq!(toolsets.resolve("c0", &()).unwrap(), ["memory", "todo"]);
 }
 
@@ -194,14 +194,14 @@ fn including_all_is_everything() {
     let all = toolsets.resolve("all", &()).unwrap();
     assert!(all.iter().any(|tool| tool == "extra"));
     assert_eq!(toolsets.resolve("mine", &()).unwrap(), all);
-    assert_eq!(toolsets.info("mine", &()).unwrap().includes, ["all"]);
+    assert_eq!(toolsets.summary("mine", &()).unwrap().includes, ["all"]);
 }
 
 #[test]
 fn no_list_is_everything_and_an_empty_one_nothing() {
-    let toolsets = Toolsets::default();
-    let select = |s: &Selection| toolsets.select(s, &()).unwrap();
-    assert_eq!(select(&Selection::default()), resolve("all"));
+    let toolsets = ToolsetCatalog::default();
+    let select = |s: &ToolSelection| toolsets.select(s, &()).unwrap();
+    assert_eq!(select(&ToolSelection::default()), resolve("all"));
     assert!(select(&selection(Some(&[]), &[])).is_empty());
     assert_eq!(
         select(&selection(Some(&["todo", "web_tools"]), &[])),
@@ -211,8 +211,8 @@ fn no_list_is_everything_and_an_empty_one_nothing() {
 
 #[test]
 fn disabled_is_taken_away_last() {
-    let toolsets = Toolsets::default();
-    let select = |s: &Selection| toolsets.select(s, &()).unwrap();
+    let toolsets = ToolsetCatalog::default();
+    let select = |s: &ToolSelection| toolsets.select(s, &()).unwrap();
     assert_eq!(
         select(&selection(Some(&["debugging", "terminal"]), &["terminal", "file"])),
         union(&[WEB, CODE])
@@ -227,7 +227,7 @@ fn disabled_is_taken_away_last() {
 #[test]
 fn disabling_a_platform_or_posture_spares_the_core_tools() {
     let index = FakeIndex::default().with("hermes-telegram", &["telegram_poll"]);
-    let toolsets = Toolsets::default();
+    let toolsets = ToolsetCatalog::default();
     let on = selection(Some(&["hermes-telegram"]), &[]);
     let with_extra = toolsets.select(&on, &index).unwrap();
     assert_eq!(with_extra, union(&[CORE_TOOLS, &["telegram_poll"]]));
@@ -243,7 +243,7 @@ fn disabling_a_platform_or_posture_spares_the_core_tools() {
 
 #[test]
 fn a_misspelt_name_is_an_error_on_either_side() {
-    let toolsets = Toolsets::default();
+    let toolsets = ToolsetCatalog::default();
     for wrong in [selection(Some(&["fle"]), &[]), selection(None, &["fle"])] {
         let error = toolsets.select(&wrong, &()).unwrap_err();
         assert_eq!(error.suggestions().first().map(String::as_str), Some("file"), "{error}");
@@ -252,7 +252,7 @@ fn a_misspelt_name_is_an_error_on_either_side() {
 
 #[test]
 fn what_only_hermes_agent_has_may_be_disabled_but_not_asked_for() {
-    let toolsets = Toolsets::default();
+    let toolsets = ToolsetCatalog::default();
     let off = selection(Some(&["todo"]), &["kanban", "spotify"]);
     assert_eq!(toolsets.select(&off, &()).unwrap(), ["todo"]);
     let error = toolsets.select(&selection(Some(&["kanban"]), &[]), &()).unwrap_err();
@@ -264,12 +264,12 @@ fn what_only_hermes_agent_has_may_be_disabled_but_not_asked_for() {
 #[test]
 fn info_has_the_published_fields() {
     let index = FakeIndex::default().with("debugging", &["strace"]);
-    let info = Toolsets::default().info("debugging", &index).unwrap();
+    let info = ToolsetCatalog::default().summary("debugging", &index).unwrap();
     assert_eq!(info.direct, ["process", "strace", "terminal"]);
     assert_eq!(info.includes, ["web", "file", "code"]);
     assert_eq!(info.tool_count, info.tools.len());
     assert!(info.is_composite && !info.custom);
-    let shown = serde_json::to_value(Toolsets::default().info("search", &()).unwrap()).unwrap();
+    let shown = serde_json::to_value(ToolsetCatalog::default().summary("search", &()).unwrap()).unwrap();
     assert_eq!(
         shown,
         json!({
@@ -290,12 +290,12 @@ fn info_has_the_published_fields() {
 fn info_tells_where_a_toolset_comes_from() {
     let index = FakeIndex::default().with("mcp-gh", &["mcp__gh__x"]).alias("gh", "mcp-gh");
     let toolsets = custom(&[("mine", &["todo"], &["web"])]);
-    let info = |name| toolsets.info(name, &index).unwrap();
+    let info = |name| toolsets.summary(name, &index).unwrap();
     assert_eq!(info("gh").name, "mcp-gh");
     assert_eq!(info("gh").description, "Tools of the MCP server gh");
     assert!(info("mine").custom);
-    assert_eq!(info("mine").kind, Kind::Composite);
-    assert_eq!(info("hermes-cli").kind, Kind::Platform);
+    assert_eq!(info("mine").kind, ToolsetKind::Composite);
+    assert_eq!(info("hermes-cli").kind, ToolsetKind::Platform);
     let all = info("*");
     assert_eq!((all.name.as_str(), all.is_composite), ("all", true));
     assert!(all.direct.is_empty() && all.tool_count > 80);
@@ -328,7 +328,7 @@ fn resolution_is_the_least_fixed_point_whatever_the_order_of_includes() {
                     .insert(names[i].clone(), json!({"tools": [tools[i]], "includes": includes}));
             }
             let text = json!({"toolsets": toolsets}).to_string();
-            Toolsets::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap()
+            ToolsetCatalog::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap()
         };
         let mut expected: Vec<BTreeSet<String>> =
             tools.iter().map(|tool| BTreeSet::from([tool.clone()])).collect();

@@ -3,14 +3,14 @@
 use hermes_core::similar;
 
 /// Longer input is no typing mistake.
-const LONGEST: usize = 64;
-const MOST: usize = 3;
+const MAX_INPUT_CHARS: usize = 64;
+const MAX_SUGGESTIONS: usize = 3;
 /// Least likeness worth showing.
-const CUTOFF: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 /// How much less alike than the best a name may be and still be shown.
-const MARGIN: f64 = 0.21;
+const SIMILARITY_MARGIN: f64 = 0.21;
 /// A shorter part is found inside too many names to mean anything.
-const SHORTEST_PART: usize = 3;
+const MIN_SUBSTRING_BYTES: usize = 3;
 
 /// Up to three of `candidates` that resemble `name`, nearest first.
 pub(crate) fn nearest<I, S>(name: &str, candidates: I) -> Vec<String>
@@ -18,39 +18,39 @@ where
     I: IntoIterator<Item = S>,
     S: AsRef<str>,
 {
-    let wanted = fold(name);
-    if wanted.is_empty() || wanted.chars().count() > LONGEST {
+    let wanted = normalize_name(name);
+    if wanted.is_empty() || wanted.chars().count() > MAX_INPUT_CHARS {
         return Vec::new();
     }
     let mut scored: Vec<(f64, String)> = candidates
         .into_iter()
         .filter_map(|candidate| {
-            let score = likeness(&wanted, &fold(candidate.as_ref()));
-            (score >= CUTOFF).then(|| (score, candidate.as_ref().to_owned()))
+            let score = similarity(&wanted, &normalize_name(candidate.as_ref()));
+            (score >= MIN_SIMILARITY).then(|| (score, candidate.as_ref().to_owned()))
         })
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.dedup();
     // Next to a good match a poor one only distracts.
     let best = scored.first().map_or(0.0, |(score, _)| *score);
-    scored.retain(|(score, _)| best - score < MARGIN);
-    scored.truncate(MOST);
+    scored.retain(|(score, _)| best - score < SIMILARITY_MARGIN);
+    scored.truncate(MAX_SUGGESTIONS);
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// Case and the choice of separator are the commonest slips, so they count for nothing.
-fn fold(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.chars()
-        .take(LONGEST + 1)
+        .take(MAX_INPUT_CHARS + 1)
         .map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() })
         .collect()
 }
 
 /// How alike two names are; one that is a part of the other is always worth showing.
-fn likeness(wanted: &str, candidate: &str) -> f64 {
-    let part = |whole: &str, part: &str| part.len() >= SHORTEST_PART && whole.contains(part);
+fn similarity(wanted: &str, candidate: &str) -> f64 {
+    let part = |whole: &str, part: &str| part.len() >= MIN_SUBSTRING_BYTES && whole.contains(part);
     let score = similar::ratio(wanted, candidate);
-    if part(candidate, wanted) || part(wanted, candidate) { score.max(CUTOFF) } else { score }
+    if part(candidate, wanted) || part(wanted, candidate) { score.max(MIN_SIMILARITY) } else { score }
 }
 
 #[cfg(test)]

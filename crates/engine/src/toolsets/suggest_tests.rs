@@ -1,8 +1,8 @@
 use super::nearest;
-use crate::toolsets::TOOLSETS;
+use crate::toolsets::BUILTIN_TOOLSETS;
 
 fn first(name: &str) -> Option<String> {
-    nearest(name, TOOLSETS.iter().map(|t| t.name)).into_iter().next()
+    nearest(name, BUILTIN_TOOLSETS.iter().map(|t| t.name)).into_iter().next()
 }
 
 #[test]

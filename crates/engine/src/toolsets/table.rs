@@ -7,7 +7,7 @@ use serde::Serialize;
 /// What a toolset is for. Disabling a platform or a posture spares the core tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ToolsetKind {
     /// Tools of one subject.
     Leaf,
     /// Other toolsets put together for a purpose.
@@ -19,12 +19,12 @@ pub enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToolsetDef {
+pub struct ToolsetDefinition {
     pub name: &'static str,
     pub description: &'static str,
     pub tools: &'static [&'static str],
     pub includes: &'static [&'static str],
-    pub kind: Kind,
+    pub kind: ToolsetKind,
 }
 
 /// An old name with a fixed list that nothing extends.
@@ -100,8 +100,8 @@ const fn leaf(
     name: &'static str,
     description: &'static str,
     tools: &'static [&'static str],
-) -> ToolsetDef {
-    ToolsetDef { name, description, tools, includes: &[], kind: Kind::Leaf }
+) -> ToolsetDefinition {
+    ToolsetDefinition { name, description, tools, includes: &[], kind: ToolsetKind::Leaf }
 }
 
 const fn composite(
@@ -109,20 +109,20 @@ const fn composite(
     description: &'static str,
     tools: &'static [&'static str],
     includes: &'static [&'static str],
-) -> ToolsetDef {
-    ToolsetDef { name, description, tools, includes, kind: Kind::Composite }
+) -> ToolsetDefinition {
+    ToolsetDefinition { name, description, tools, includes, kind: ToolsetKind::Composite }
 }
 
 const fn platform(
     name: &'static str,
     description: &'static str,
     tools: &'static [&'static str],
-) -> ToolsetDef {
-    ToolsetDef { name, description, tools, includes: &[], kind: Kind::Platform }
+) -> ToolsetDefinition {
+    ToolsetDefinition { name, description, tools, includes: &[], kind: ToolsetKind::Platform }
 }
 
 #[rustfmt::skip]
-pub const TOOLSETS: &[ToolsetDef] = &[
+pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
     leaf("file", "Read, write, edit, find, compare, pack and watch files", &[
         "read_file", "write_file", "patch", "search_files",
         "directory_list", "file_compress", "file_diff", "file_watch",
@@ -185,21 +185,21 @@ pub const TOOLSETS: &[ToolsetDef] = &[
         &["terminal", "process"], &["web", "file", "code"]),
     composite("safe", "No commands and no files: web, vision and image generation",
         &[], &["web", "vision", "image_gen"]),
-    ToolsetDef {
+    ToolsetDefinition {
         name: "coding",
         description: "Work in a code base: files, commands, code, web, browser, planning, delegation",
         tools: CODING_TOOLS,
         includes: &["code"],
-        kind: Kind::Posture,
+        kind: ToolsetKind::Posture,
     },
     platform("hermes-acp", "Inside an editor, over the Agent Client Protocol", ACP_TOOLS),
     platform("hermes-api-server", "Behind the HTTP interface", API_SERVER_TOOLS),
-    ToolsetDef {
+    ToolsetDefinition {
         name: "hermes-cli",
         description: "At the terminal",
         tools: CORE_TOOLS,
         includes: &["code"],
-        kind: Kind::Platform,
+        kind: ToolsetKind::Platform,
     },
     platform("hermes-cron", "In scheduled tasks", CORE_TOOLS),
     platform("hermes-telegram", "On Telegram", CORE_TOOLS),
@@ -224,7 +224,7 @@ pub const TOOLSETS: &[ToolsetDef] = &[
     platform("hermes-webhook", "For webhooks, whose content nobody vouches for", &[
         "web_search", "web_extract", "vision_analyze", "clarify",
     ]),
-    ToolsetDef {
+    ToolsetDefinition {
         name: "hermes-gateway",
         description: "Every messaging platform together",
         tools: &[],
@@ -235,12 +235,12 @@ pub const TOOLSETS: &[ToolsetDef] = &[
             "hermes-feishu", "hermes-wecom", "hermes-wecom-callback", "hermes-weixin",
             "hermes-qqbot", "hermes-webhook", "hermes-yuanbao",
         ],
-        kind: Kind::Platform,
+        kind: ToolsetKind::Platform,
     },
 ];
 
 #[rustfmt::skip]
-pub const LEGACY: &[LegacyToolset] = &[
+pub const LEGACY_TOOLSETS: &[LegacyToolset] = &[
     LegacyToolset { name: "web_tools", tools: &["web_search", "web_extract"] },
     LegacyToolset { name: "terminal_tools", tools: &["terminal"] },
     LegacyToolset { name: "vision_tools", tools: &["vision_analyze"] },
@@ -262,25 +262,25 @@ pub const LEGACY: &[LegacyToolset] = &[
 /// Toolsets of Hermes Agent of which no tool exists here. A shared configuration
 /// may name them: disabling one is no mistake, asking for one cannot be met.
 #[rustfmt::skip]
-const ABSENT: &[&str] = &[
+const ABSENT_TOOLSETS: &[&str] = &[
     "x_search", "video", "video_gen", "computer_use", "context_engine", "project", "kanban",
     "discord", "discord_admin", "yuanbao", "feishu_doc", "feishu_drive", "spotify",
 ];
 
-pub(super) fn find(name: &str) -> Option<&'static ToolsetDef> {
-    TOOLSETS.iter().find(|toolset| toolset.name == name)
+pub(super) fn find(name: &str) -> Option<&'static ToolsetDefinition> {
+    BUILTIN_TOOLSETS.iter().find(|toolset| toolset.name == name)
 }
 
 pub(super) fn find_legacy(name: &str) -> Option<&'static LegacyToolset> {
-    LEGACY.iter().find(|toolset| toolset.name == name)
+    LEGACY_TOOLSETS.iter().find(|toolset| toolset.name == name)
 }
 
 pub(super) fn is_absent(name: &str) -> bool {
-    ABSENT.contains(&name)
+    ABSENT_TOOLSETS.contains(&name)
 }
 
 pub(super) fn has_tool(name: &str) -> bool {
-    TOOLSETS.iter().any(|toolset| toolset.tools.contains(&name))
+    BUILTIN_TOOLSETS.iter().any(|toolset| toolset.tools.contains(&name))
 }
 
 #[cfg(test)]

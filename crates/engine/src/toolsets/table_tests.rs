@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use super::{ABSENT, CORE_TOOLS, Kind, LEGACY, TOOLSETS, find, find_legacy, has_tool};
+use super::{ABSENT_TOOLSETS, CORE_TOOLS, ToolsetKind, LEGACY_TOOLSETS, BUILTIN_TOOLSETS, find, find_legacy, has_tool};
 
 /// Every built-in tool with the toolset that it belongs to, in catalogue order.
 #[rustfmt::skip]
@@ -62,7 +62,7 @@ fn a_leaf_holds_nothing_foreign_but_the_search_that_feeds_browser_and_search() {
     for (toolset, tools) in CATALOGUE {
         owned.entry(toolset).or_default().extend(tools.iter());
     }
-    for def in TOOLSETS.iter().filter(|def| def.kind == Kind::Leaf) {
+    for def in BUILTIN_TOOLSETS.iter().filter(|def| def.kind == ToolsetKind::Leaf) {
         let own = owned.get(def.name).cloned().unwrap_or_default();
         let foreign: Vec<_> = def.tools.iter().filter(|tool| !own.contains(**tool)).collect();
         match def.name {
@@ -75,9 +75,9 @@ fn a_leaf_holds_nothing_foreign_but_the_search_that_feeds_browser_and_search() {
 #[test]
 fn names_are_unique_and_of_the_allowed_form() {
     let mut seen = HashSet::new();
-    let names = TOOLSETS.iter().map(|def| def.name);
-    let old = LEGACY.iter().map(|def| def.name);
-    for name in names.chain(old).chain(ABSENT.iter().copied()).chain(["all"]) {
+    let names = BUILTIN_TOOLSETS.iter().map(|def| def.name);
+    let old = LEGACY_TOOLSETS.iter().map(|def| def.name);
+    for name in names.chain(old).chain(ABSENT_TOOLSETS.iter().copied()).chain(["all"]) {
         assert!(seen.insert(name), "{name} twice");
         assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'-'), "{name}");
     }
@@ -86,8 +86,8 @@ fn names_are_unique_and_of_the_allowed_form() {
 #[test]
 fn tools_are_in_the_catalogue_in_its_order_and_each_once() {
     let places = places();
-    let lists = TOOLSETS.iter().map(|def| (def.name, def.tools));
-    let old = LEGACY.iter().map(|def| (def.name, def.tools));
+    let lists = BUILTIN_TOOLSETS.iter().map(|def| (def.name, def.tools));
+    let old = LEGACY_TOOLSETS.iter().map(|def| (def.name, def.tools));
     for (name, tools) in lists.chain(old).chain([("core", CORE_TOOLS)]) {
         let order: Vec<usize> = tools
             .iter()
@@ -99,7 +99,7 @@ fn tools_are_in_the_catalogue_in_its_order_and_each_once() {
 
 #[test]
 fn includes_exist_and_are_not_repeated() {
-    for def in TOOLSETS {
+    for def in BUILTIN_TOOLSETS {
         let mut seen = HashSet::new();
         for include in def.includes {
             assert!(find(include).is_some(), "{} includes {include}", def.name);
@@ -111,11 +111,11 @@ fn includes_exist_and_are_not_repeated() {
 
 #[test]
 fn kinds_follow_one_another_and_fit_their_toolsets() {
-    assert!(TOOLSETS.is_sorted_by_key(|def| def.kind));
-    for def in TOOLSETS {
-        assert_eq!(def.kind == Kind::Platform, def.name.starts_with("hermes-"), "{}", def.name);
-        assert_eq!(def.kind == Kind::Posture, def.name == "coding");
-        if def.kind == Kind::Leaf {
+    assert!(BUILTIN_TOOLSETS.is_sorted_by_key(|def| def.kind));
+    for def in BUILTIN_TOOLSETS {
+        assert_eq!(def.kind == ToolsetKind::Platform, def.name.starts_with("hermes-"), "{}", def.name);
+        assert_eq!(def.kind == ToolsetKind::Posture, def.name == "coding");
+        if def.kind == ToolsetKind::Leaf {
             assert!(def.includes.is_empty() && !def.tools.is_empty(), "{}", def.name);
         }
         assert!(!def.description.is_empty(), "{}", def.name);

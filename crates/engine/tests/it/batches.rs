@@ -10,7 +10,7 @@ use hermes_core::{
     ApprovalRequest, Approver, CallArguments, BoxFuture, ApprovalDecision, ErrorKind, ApprovalScope, Policy,
     CallProposal, Ruling, CallStatus, ToolCall, ToolSpec, Verdict,
 };
-use hermes_engine::{Engine, Limits};
+use hermes_engine::{Engine, ResultSizeLimits};
 use hermes_testkit::probe::{self, Diary, Probe};
 use proptest::prelude::*;
 use serde_json::json;
@@ -224,7 +224,7 @@ async fn a_batch_keeps_within_its_budget() {
     let (engine, caller, _dir) = built(
         Engine::builder()
             .tools(vec![probe::talks().tool()])
-            .limits(Limits { per_result: 50_000, per_batch: 60_000 }),
+            .limits(ResultSizeLimits { per_result: 50_000, per_batch: 60_000 }),
     );
     let sizes = [30_000, 45_000, 20_000, 100];
     let calls = sizes

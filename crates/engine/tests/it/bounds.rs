@@ -8,7 +8,7 @@ use hermes_core::{
     ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Effect, ErrorKind, ApprovalScope, Policy, CallProposal,
     Resource, Ruling, Scope, CallStatus, ToolCall, ToolOutput, Verdict,
 };
-use hermes_engine::{Engine, Record, Recorder};
+use hermes_engine::{Engine, CallRecord, CallRecorder};
 use hermes_testkit::probe::{self, Diary, Probe};
 use serde_json::{Value, json};
 
@@ -159,8 +159,8 @@ async fn a_call_is_handed_what_it_declared_and_no_more() {
 
 #[derive(Default)]
 struct Keeps(Mutex<Vec<Value>>);
-impl Recorder for Keeps {
-    fn record(&self, record: &Record<'_>) {
+impl CallRecorder for Keeps {
+    fn record(&self, record: &CallRecord<'_>) {
         self.0.lock().unwrap().push(serde_json::to_value(record).unwrap());
     }
 }
@@ -175,7 +175,7 @@ async fn records_say_who_what_why_and_inside_which_call() {
     let keeps = Arc::new(Keeps::default());
     let mut tools = probe::pair(&Diary::default()).map(Probe::tool).to_vec();
     tools.push(outer.tool());
-    let builder = Engine::builder().tools(tools).recorder(Arc::clone(&keeps) as Arc<dyn Recorder>);
+    let builder = Engine::builder().tools(tools).recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
     let (engine, mut caller, _dir) = built(builder);
     caller.who = "test".into();
     engine.call(ToolCall::new("out", "outer", json!({})), &caller).await;

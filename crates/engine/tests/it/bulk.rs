@@ -6,7 +6,7 @@ use hermes_core::{
     BoxFuture, Effect, ErrorKind, JsonSchema, Policy, CallProposal, Ruling, Scope, CallStatus, Tool,
     ToolCall, ToolContext, ToolError, ToolSpec, Verdict, WorkingDir, erase,
 };
-use hermes_engine::{CallView, Engine, Hook, PreCall, ResultView};
+use hermes_engine::{CallView, Engine, Hook, HookDecision, ResultView};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -70,9 +70,9 @@ impl Hook for Witness {
     fn name(&self) -> &str {
         "witness"
     }
-    fn pre_tool_call<'a>(&'a self, call: CallView<'a>) -> BoxFuture<'a, PreCall> {
+    fn pre_tool_call<'a>(&'a self, call: CallView<'a>) -> BoxFuture<'a, HookDecision> {
         self.note("before", call.arguments);
-        Box::pin(async { PreCall::Continue })
+        Box::pin(async { HookDecision::Continue })
     }
     fn post_tool_call<'a>(&'a self, result: ResultView<'a>) -> BoxFuture<'a, ()> {
         self.note("after", result.call.arguments);

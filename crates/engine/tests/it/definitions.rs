@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use hermes_core::{Availability, ToolCall, ToolSpec};
-use hermes_engine::toolsets::Selection;
-use hermes_engine::{DeferMode, Deferral, Engine, Owner};
+use hermes_engine::toolsets::ToolSelection;
+use hermes_engine::{DeferMode, DeferralSettings, Engine, ToolOwner};
 use hermes_testkit::probe::{self, Probe};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{built, engine};
 
-const SHOWN: Deferral = Deferral { mode: DeferMode::Off, threshold_pct: 10, window: None };
-const DEFERRED: Deferral = Deferral { mode: DeferMode::On, threshold_pct: 10, window: None };
+const SHOWN: DeferralSettings = DeferralSettings { mode: DeferMode::Off, threshold_pct: 10, window: None };
+const DEFERRED: DeferralSettings = DeferralSettings { mode: DeferMode::On, threshold_pct: 10, window: None };
 
 fn named(
     name: &str,
@@ -24,8 +24,8 @@ fn named(
         .tool()
 }
 
-fn only(toolsets: &[&str]) -> Selection {
-    Selection {
+fn only(toolsets: &[&str]) -> ToolSelection {
+    ToolSelection {
         enabled: Some(toolsets.iter().map(|t| (*t).to_owned()).collect()),
         disabled: Vec::new(),
     }
@@ -44,7 +44,7 @@ async fn definitions_are_sorted_and_shared() {
     assert_eq!(names(&first.json), ["a", "b"]);
     let second = engine.definitions(&only(&["set"]), SHOWN).await.unwrap();
     assert!(Arc::ptr_eq(&first, &second), "asking again gives the same object");
-    engine.registry().register(named("aa", "set", "AA"), &Owner::builtin()).unwrap();
+    engine.registry().register(named("aa", "set", "AA"), &ToolOwner::builtin()).unwrap();
     let third = engine.definitions(&only(&["set"]), SHOWN).await.unwrap();
     assert_eq!(names(&third.json), ["a", "aa", "b"], "a change of the registry is seen");
 }
@@ -133,7 +133,7 @@ async fn a_session_calls_its_own_tools_only() {
 async fn deferring_is_decided_by_size() {
     let small = vec![named("read_file", "file", "Read."), named("extra", "outside", "E")];
     let (engine, _caller, _dir) = engine(small);
-    let auto = |window| Deferral { mode: DeferMode::Auto, threshold_pct: 10, window };
+    let auto = |window| DeferralSettings { mode: DeferMode::Auto, threshold_pct: 10, window };
     let selection = only(&["file", "outside"]);
     assert!(engine.definitions(&selection, auto(None)).await.unwrap().deferred.is_empty());
     assert!(engine.definitions(&selection, auto(Some(200_000))).await.unwrap().deferred.is_empty());
@@ -149,7 +149,7 @@ async fn the_search_reads_any_script() {
         named("gitHubIssues", "s", "Nothing else"),
     ];
     let (engine, _caller, _dir) = engine(tools);
-    let scope = engine.everything();
+    let scope = engine.full_scope();
     let best = |query: &str| scope.index().search(query, 3).first().map(|e| e.name().to_owned());
     assert_eq!(best("天气").as_deref(), Some("t1"));
     assert_eq!(best("погоду").as_deref(), Some("t2"));
@@ -192,7 +192,7 @@ async fn a_small_window_is_not_filled_with_definitions() {
     let tools = core.iter().map(|name| named(name, "file", long)).collect();
     let (engine, _caller, _dir) = engine(tools);
     let of = async |mode, window| {
-        let deferral = Deferral { mode, threshold_pct: 10, window };
+        let deferral = DeferralSettings { mode, threshold_pct: 10, window };
         engine.definitions(&only(&["file"]), deferral).await.unwrap()
     };
     for (window, all) in [(None, true), (Some(200_000), true), (Some(2_500), false)] {

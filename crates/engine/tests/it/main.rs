@@ -13,7 +13,7 @@ mod screening;
 use std::sync::Arc;
 
 use hermes_core::DynTool;
-use hermes_engine::{Caller, Engine, EngineBuilder, GuardSettings};
+use hermes_engine::{Caller, Engine, EngineBuilder, LoopGuardSettings};
 
 /// An engine with these tools, in a folder of its own.
 fn engine(tools: Vec<Arc<dyn DynTool>>) -> (Engine, Caller, tempfile::TempDir) {
@@ -29,4 +29,4 @@ fn built(builder: EngineBuilder) -> (Engine, Caller, tempfile::TempDir) {
 }
 
 /// A guard that says nothing.
-const NO_GUARD: GuardSettings = GuardSettings { warn: None, stop: None };
+const NO_GUARD: LoopGuardSettings = LoopGuardSettings { warn: None, stop: None };

@@ -8,7 +8,7 @@ use hermes_core::{
     ApprovalRequest, Approver, BoxFuture, ApprovalDecision, EffectDisposition, Effect, ErrorKind, ApprovalScope,
     Policy, CallProposal, ResultLimit, Ruling, Scope, CallStatus, ToolCall, ToolOutput, ToolSpec, Verdict,
 };
-use hermes_engine::{CallView, Engine, Hook, Limits, PreCall, Record, Recorder, ResultView};
+use hermes_engine::{CallView, Engine, Hook, ResultSizeLimits, HookDecision, CallRecord, CallRecorder, ResultView};
 use hermes_testkit::probe::{self, Diary, Probe};
 use serde_json::{Value, json};
 
@@ -253,13 +253,13 @@ async fn what_must_be_asked_is_asked_or_not_done() {
 
 struct Meddler {
     diary: Diary,
-    pre: fn(CallView<'_>) -> PreCall,
+    pre: fn(CallView<'_>) -> HookDecision,
 }
 impl Hook for Meddler {
     fn name(&self) -> &str {
         "meddler"
     }
-    fn pre_tool_call<'a>(&'a self, call: CallView<'a>) -> BoxFuture<'a, PreCall> {
+    fn pre_tool_call<'a>(&'a self, call: CallView<'a>) -> BoxFuture<'a, HookDecision> {
         Box::pin(async move { (self.pre)(call) })
     }
     fn post_tool_call<'a>(&'a self, result: ResultView<'a>) -> BoxFuture<'a, ()> {
@@ -280,13 +280,13 @@ impl Hook for Meddler {
 
 #[tokio::test]
 async fn hooks_block_rewrite_watch_and_replace() {
-    fn pre(call: CallView<'_>) -> PreCall {
+    fn pre(call: CallView<'_>) -> HookDecision {
         match call.arguments.get("path").and_then(Value::as_str) {
-            Some("blocked") => PreCall::Block("the hook says no".into()),
-            Some("rewritten") => PreCall::Rewrite(json!({ "path": "new", "limit": "3" })),
-            Some("bad") => PreCall::Rewrite(json!({ "limit": 3 })),
-            Some("asked") => PreCall::Ask("the hook wants to know".into()),
-            _ => PreCall::Continue,
+            Some("blocked") => HookDecision::Block("the hook says no".into()),
+            Some("rewritten") => HookDecision::Rewrite(json!({ "path": "new", "limit": "3" })),
+            Some("bad") => HookDecision::Rewrite(json!({ "limit": 3 })),
+            Some("asked") => HookDecision::Ask("the hook wants to know".into()),
+            _ => HookDecision::Continue,
         }
     }
     let diary = Diary::default();
@@ -321,7 +321,7 @@ async fn large_results_go_to_a_file_and_their_ends_stay() {
     let (engine, caller, _dir) = built(
         Engine::builder()
             .tools(vec![probe::talks().tool()])
-            .limits(Limits { per_result: 8_000, per_batch: 16_000 }),
+            .limits(ResultSizeLimits { per_result: 8_000, per_batch: 16_000 }),
     );
     let result =
         engine.call(ToolCall::new("../../x", "talks", json!({ "chars": 50_000 })), &caller).await;
@@ -347,7 +347,7 @@ async fn a_result_that_cannot_be_saved_is_still_answered() {
     let engine = Engine::builder()
         .tools(vec![probe::talks().tool()])
         .spill_to(folder.path().join("file/below"))
-        .limits(Limits { per_result: 8_000, per_batch: 16_000 })
+        .limits(ResultSizeLimits { per_result: 8_000, per_batch: 16_000 })
         .build()
         .unwrap();
     let caller = hermes_engine::Caller::new(folder.path());
@@ -365,7 +365,7 @@ async fn a_tool_that_bounds_itself_is_not_spilled() {
     let (engine, caller, _dir) = built(
         Engine::builder()
             .tools(vec![pinned.tool()])
-            .limits(Limits { per_result: 8_000, per_batch: 100_000 }),
+            .limits(ResultSizeLimits { per_result: 8_000, per_batch: 100_000 }),
     );
     let result =
         engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
@@ -393,7 +393,7 @@ async fn going_in_circles_is_noticed() {
 #[tokio::test]
 async fn a_loop_can_be_stopped() {
     let guard =
-        hermes_engine::GuardSettings { warn: None, stop: Some(hermes_engine::GuardSettings::STOP) };
+        hermes_engine::LoopGuardSettings { warn: None, stop: Some(hermes_engine::LoopGuardSettings::STOP_THRESHOLDS) };
     let (engine, caller, _dir) =
         built(Engine::builder().tools(vec![probe::fails().tool()]).guard(guard));
     let mut kinds = Vec::new();
@@ -407,8 +407,8 @@ async fn a_loop_can_be_stopped() {
 
 #[derive(Default)]
 struct Keeper(Diary);
-impl Recorder for Keeper {
-    fn record(&self, record: &Record<'_>) {
+impl CallRecorder for Keeper {
+    fn record(&self, record: &CallRecord<'_>) {
         self.0.write(format!("{} {} {}", record.call, record.tool, record.status));
     }
 }
@@ -442,7 +442,7 @@ async fn a_tool_is_set_up_once_and_taken_down_once() {
     let calls = (0..20).map(|i| ToolCall::new(i.to_string(), "once", json!({}))).collect();
     engine.dispatch(calls, &caller).await;
     assert_eq!(tool.setups.load(Ordering::SeqCst), 1);
-    engine.remove("once", &hermes_engine::Owner::builtin()).await.unwrap();
+    engine.remove("once", &hermes_engine::ToolOwner::builtin()).await.unwrap();
     assert_eq!(tool.teardowns.load(Ordering::SeqCst), 1);
 }
 
@@ -472,7 +472,7 @@ async fn a_running_call_does_not_see_a_change_of_the_registry() {
         )
     };
     tokio::time::sleep(Duration::from_millis(10)).await;
-    let removed = engine.remove("slow", &hermes_engine::Owner::builtin()).await.unwrap();
+    let removed = engine.remove("slow", &hermes_engine::ToolOwner::builtin()).await.unwrap();
     assert!(removed);
     assert_eq!(json(&running.await.unwrap().content)["version"], 1);
     let gone = engine.call(ToolCall::new("2", "slow", json!({})), &caller).await;
@@ -496,9 +496,9 @@ impl Hook for Panicky {
     fn name(&self) -> &str {
         "panicky"
     }
-    fn pre_tool_call<'a>(&'a self, _: CallView<'a>) -> BoxFuture<'a, PreCall> {
+    fn pre_tool_call<'a>(&'a self, _: CallView<'a>) -> BoxFuture<'a, HookDecision> {
         assert!(!self.0, "before");
-        Box::pin(async { PreCall::Continue })
+        Box::pin(async { HookDecision::Continue })
     }
     fn post_tool_call<'a>(&'a self, _: ResultView<'a>) -> BoxFuture<'a, ()> {
         panic!("after")
@@ -538,7 +538,7 @@ async fn a_large_error_is_bounded_like_anything_else() {
     let (engine, caller, _dir) = built(
         Engine::builder()
             .tools(vec![shouts.tool()])
-            .limits(Limits { per_result: 8_000, per_batch: 16_000 }),
+            .limits(ResultSizeLimits { per_result: 8_000, per_batch: 16_000 }),
     );
     let result = engine.call(ToolCall::new("1", "shouts", json!({})), &caller).await;
     assert!(!result.is_success());

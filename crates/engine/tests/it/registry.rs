@@ -8,7 +8,7 @@ use hermes_core::{
     ToolOutput, ToolSpec,
 };
 use hermes_engine::toolsets::ToolIndex as _;
-use hermes_engine::{BRIDGE, Engine, Owner, RESERVED, Registry, RegistryError};
+use hermes_engine::{BRIDGE_TOOLSET, Engine, ToolOwner, RESERVED_TOOL_NAMES, ToolRegistry, RegistryError};
 use hermes_testkit::probe::{Diary, Probe};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -21,9 +21,9 @@ fn tool(name: &str, toolset: &'static str) -> Arc<dyn DynTool> {
 
 #[test]
 fn a_name_has_one_owner() {
-    let registry = Registry::new();
-    let builtin = Owner::builtin();
-    let plugin = Owner::named("plugin");
+    let registry = ToolRegistry::new();
+    let builtin = ToolOwner::builtin();
+    let plugin = ToolOwner::named("plugin");
     registry.register(tool("read", "file"), &builtin).unwrap();
     registry.register(tool("read", "file"), &builtin).expect("its own toolset may replace it");
     let refused = registry.register(tool("read", "plugin"), &plugin).unwrap_err();
@@ -40,7 +40,7 @@ fn an_owner_is_more_than_its_id() {
     let (engine, ..) = engine(vec![tool("read", "file")]);
     let registry = engine.registry();
     for id in ["engine", "builtin"] {
-        let mask = Owner::named(id);
+        let mask = ToolOwner::named(id);
         assert_eq!(mask.id(), id);
         let refused = registry.register(tool("tool_search", "x"), &mask);
         assert!(matches!(refused, Err(RegistryError::Reserved(_))), "{id}");
@@ -49,16 +49,16 @@ fn an_owner_is_more_than_its_id() {
         let refused = registry.deregister("read", &mask);
         assert!(matches!(refused, Err(RegistryError::NotOwner { .. })), "{id}");
     }
-    assert_ne!(Owner::named("builtin"), Owner::builtin());
-    assert_ne!(Owner::named("a"), Owner::named("b"));
-    assert_eq!(Owner::named("a"), Owner::named("a").allowed_to_override());
+    assert_ne!(ToolOwner::named("builtin"), ToolOwner::builtin());
+    assert_ne!(ToolOwner::named("a"), ToolOwner::named("b"));
+    assert_eq!(ToolOwner::named("a"), ToolOwner::named("a").allowed_to_override());
 }
 
 #[test]
 fn a_toolset_may_be_extended_but_its_tools_not_replaced() {
-    let registry = Registry::new();
-    let plugin = Owner::named("plugin");
-    registry.register(tool("terminal", "terminal"), &Owner::builtin()).unwrap();
+    let registry = ToolRegistry::new();
+    let plugin = ToolOwner::named("plugin");
+    registry.register(tool("terminal", "terminal"), &ToolOwner::builtin()).unwrap();
     let refused = registry.register(tool("terminal", "terminal"), &plugin).unwrap_err();
     assert!(matches!(refused, RegistryError::Taken { .. }), "{refused}");
     registry.register(tool("terminal_pretty", "terminal"), &plugin).expect("a new name");
@@ -79,36 +79,36 @@ fn two_tools_of_one_name_in_one_change_are_a_clash() {
 fn the_bridge_is_the_engines_alone() {
     let (engine, ..) = engine(Vec::new());
     let registry = engine.registry();
-    for owner in [Owner::builtin(), Owner::named("p"), Owner::named("p").allowed_to_override()] {
-        let refused = registry.register(tool("harmless", BRIDGE), &owner);
+    for owner in [ToolOwner::builtin(), ToolOwner::named("p"), ToolOwner::named("p").allowed_to_override()] {
+        let refused = registry.register(tool("harmless", BRIDGE_TOOLSET), &owner);
         assert!(matches!(refused, Err(RegistryError::Reserved(_))), "{owner:?}");
-        for (alias, toolset) in [("b", BRIDGE), (BRIDGE, "x")] {
+        for (alias, toolset) in [("b", BRIDGE_TOOLSET), (BRIDGE_TOOLSET, "x")] {
             let refused = registry.edit(|edit| edit.alias_toolset(alias, toolset, &owner));
             assert!(matches!(refused, Err(RegistryError::Reserved(_))), "{owner:?} {alias}");
         }
-        for name in RESERVED {
+        for name in RESERVED_TOOL_NAMES {
             let refused = registry.deregister(name, &owner);
             assert!(matches!(refused, Err(RegistryError::Reserved(_))), "{owner:?} {name}");
         }
     }
-    assert_eq!(registry.snapshot().tools_in(BRIDGE).len(), RESERVED.len());
+    assert_eq!(registry.snapshot().tools_in(BRIDGE_TOOLSET).len(), RESERVED_TOOL_NAMES.len());
 }
 
 #[test]
 fn servers_may_refresh_but_not_shadow() {
-    let registry = Registry::new();
-    registry.register(tool("mcp__a__x", "mcp-a"), &Owner::named("a")).unwrap();
-    registry.register(tool("mcp__a__x", "mcp-a"), &Owner::named("a")).expect("a refresh");
-    registry.register(tool("terminal", "terminal"), &Owner::builtin()).unwrap();
-    assert!(registry.register(tool("terminal", "mcp-a"), &Owner::named("a")).is_err());
-    let other = registry.register(tool("mcp__a__x", "mcp-b"), &Owner::named("b"));
+    let registry = ToolRegistry::new();
+    registry.register(tool("mcp__a__x", "mcp-a"), &ToolOwner::named("a")).unwrap();
+    registry.register(tool("mcp__a__x", "mcp-a"), &ToolOwner::named("a")).expect("a refresh");
+    registry.register(tool("terminal", "terminal"), &ToolOwner::builtin()).unwrap();
+    assert!(registry.register(tool("terminal", "mcp-a"), &ToolOwner::named("a")).is_err());
+    let other = registry.register(tool("mcp__a__x", "mcp-b"), &ToolOwner::named("b"));
     assert!(matches!(other, Err(RegistryError::Taken { .. })), "another server's");
 }
 
 #[test]
 fn a_refresh_of_its_only_tool_keeps_a_toolsets_other_names() {
-    let registry = Registry::new();
-    let server = Owner::named("a");
+    let registry = ToolRegistry::new();
+    let server = ToolOwner::named("a");
     registry.register(tool("mcp__a__x", "mcp-a"), &server).unwrap();
     registry.edit(|edit| edit.alias_toolset("a", "mcp-a", &server)).unwrap();
     registry.register(tool("mcp__a__x", "mcp-a"), &server).unwrap();
@@ -117,11 +117,11 @@ fn a_refresh_of_its_only_tool_keeps_a_toolsets_other_names() {
 
 #[test]
 fn a_toolsets_other_names_belong_to_who_gave_them() {
-    let registry = Registry::new();
-    let (a, b) = (Owner::named("a"), Owner::named("b"));
-    registry.register(tool("terminal", "terminal"), &Owner::builtin()).unwrap();
+    let registry = ToolRegistry::new();
+    let (a, b) = (ToolOwner::named("a"), ToolOwner::named("b"));
+    registry.register(tool("terminal", "terminal"), &ToolOwner::builtin()).unwrap();
     registry.register(tool("mcp__a__x", "mcp-a"), &a).unwrap();
-    let alias = |alias: &str, toolset: &str, owner: &Owner| {
+    let alias = |alias: &str, toolset: &str, owner: &ToolOwner| {
         registry.edit(|edit| edit.alias_toolset(alias, toolset, owner))
     };
     let taken = Some("taken");
@@ -141,12 +141,12 @@ fn a_toolsets_other_names_belong_to_who_gave_them() {
 
 #[test]
 fn an_alias_cannot_take_anothers_name() {
-    let registry = Registry::new();
-    registry.register(tool("read", "file"), &Owner::builtin()).unwrap();
+    let registry = ToolRegistry::new();
+    registry.register(tool("read", "file"), &ToolOwner::builtin()).unwrap();
     let thief = Probe::new("steal").with_spec(|s| s.alias("read")).tool();
-    assert!(registry.register(thief, &Owner::named("p")).is_err());
+    assert!(registry.register(thief, &ToolOwner::named("p")).is_err());
     let honest = Probe::new("other").with_spec(|s| s.alias("different")).tool();
-    registry.register(honest, &Owner::named("p")).unwrap();
+    registry.register(honest, &ToolOwner::named("p")).unwrap();
     assert_eq!(registry.snapshot().find("different").unwrap().name(), "other");
 }
 
@@ -156,7 +156,7 @@ fn aliased(name: &str, alias: &'static str) -> Arc<dyn DynTool> {
 
 #[test]
 fn names_and_aliases_clash_in_whatever_order_they_come() {
-    let owner = Owner::named("p");
+    let owner = ToolOwner::named("p");
     type Pair = fn() -> [Arc<dyn DynTool>; 2];
     let pairs: [Pair; 2] = [
         || [tool("one", "probe"), aliased("two", "one")],
@@ -164,7 +164,7 @@ fn names_and_aliases_clash_in_whatever_order_they_come() {
     ];
     for pair in pairs {
         for first in [0, 1] {
-            let registry = Registry::new();
+            let registry = ToolRegistry::new();
             registry.register(pair()[first].clone(), &owner).unwrap();
             registry.register(pair()[first].clone(), &owner).expect("the same tool again");
             assert!(registry.register(pair()[1 - first].clone(), &owner).is_err());
@@ -175,14 +175,14 @@ fn names_and_aliases_clash_in_whatever_order_they_come() {
 
 #[test]
 fn an_alias_is_neither_its_own_tools_name_nor_given_twice() {
-    let registry = Registry::new();
-    let owner = Owner::named("p").allowed_to_override();
+    let registry = ToolRegistry::new();
+    let owner = ToolOwner::named("p").allowed_to_override();
     let refused = registry.register(aliased("same", "same"), &owner).unwrap_err();
     assert!(matches!(refused, RegistryError::AliasTaken { .. }), "{refused}");
     let twice = Probe::new("t").with_spec(|s| s.alias("a").preset_alias("a", "{}")).tool();
     let refused = registry.register(twice, &owner).unwrap_err();
     assert!(matches!(refused, RegistryError::AliasTwice(_)), "{refused}");
-    registry.register(tool("read", "file"), &Owner::builtin()).unwrap();
+    registry.register(tool("read", "file"), &ToolOwner::builtin()).unwrap();
     let refused = registry.register(aliased("steal", "read"), &owner).unwrap_err();
     assert!(matches!(refused, RegistryError::AliasTaken { .. }), "not even with an override");
 }
@@ -192,7 +192,7 @@ async fn an_override_takes_an_alias_as_its_name_and_leaves_the_preset_behind() {
     let (engine, caller, _dir) = built(
         Engine::builder()
             .tools(vec![aliased("old", "short")])
-            .tools_of(Owner::named("p").allowed_to_override(), vec![tool("short", "p")]),
+            .tools_from(ToolOwner::named("p").allowed_to_override(), vec![tool("short", "p")]),
     );
     let result = engine.call(ToolCall::new("1", "short", json!({ "a": 1 })), &caller).await;
     assert_eq!(serde_json::from_str::<Value>(&result.content).unwrap(), json!({ "a": 1 }));
@@ -200,14 +200,14 @@ async fn an_override_takes_an_alias_as_its_name_and_leaves_the_preset_behind() {
     assert_eq!(snapshot.find("short").unwrap().name(), "short");
     let names = snapshot.callable_names().filter(|name| *name == "short").count();
     assert_eq!(names, 1, "the alias is gone");
-    engine.remove("short", &Owner::named("p")).await.unwrap();
+    engine.remove("short", &ToolOwner::named("p")).await.unwrap();
     assert!(engine.snapshot().find("short").is_none(), "and does not come back");
 }
 
 #[test]
 fn what_was_replaced_or_removed_is_handed_over_once() {
-    let registry = Registry::new();
-    let owner = Owner::builtin();
+    let registry = ToolRegistry::new();
+    let owner = ToolOwner::builtin();
     registry.register(tool("a", "x"), &owner).unwrap();
     registry.register(tool("b", "x"), &owner).unwrap();
     assert!(registry.take_retired().is_empty());
@@ -228,22 +228,22 @@ fn what_was_replaced_or_removed_is_handed_over_once() {
 
 #[test]
 fn reserved_and_impossible_names_are_refused() {
-    let registry = Registry::new();
+    let registry = ToolRegistry::new();
     for name in ["tool_search", "tool_describe", "tool_call"] {
-        let refused = registry.register(tool(name, "x"), &Owner::named("p").allowed_to_override());
+        let refused = registry.register(tool(name, "x"), &ToolOwner::named("p").allowed_to_override());
         assert!(matches!(refused, Err(RegistryError::Reserved(_))), "{name}");
     }
     let long = "x".repeat(65);
     for name in ["", "a b", "a:b", "é", long.as_str()] {
-        let refused = registry.register(tool(name, "x"), &Owner::builtin());
+        let refused = registry.register(tool(name, "x"), &ToolOwner::builtin());
         assert!(matches!(refused, Err(RegistryError::InvalidName(_))), "{name:?}");
     }
 }
 
 #[test]
 fn only_the_owner_removes_and_the_last_tool_takes_the_toolset_along() {
-    let registry = Registry::new();
-    let owner = Owner::named("server");
+    let registry = ToolRegistry::new();
+    let owner = ToolOwner::named("server");
     registry
         .edit(|edit| {
             edit.register(tool("mcp__s__a", "mcp-s"), &owner)?;
@@ -252,7 +252,7 @@ fn only_the_owner_removes_and_the_last_tool_takes_the_toolset_along() {
         })
         .unwrap();
     assert!(matches!(
-        registry.deregister("mcp__s__a", &Owner::named("other")),
+        registry.deregister("mcp__s__a", &ToolOwner::named("other")),
         Err(RegistryError::NotOwner { .. })
     ));
     registry.deregister("mcp__s__a", &owner).unwrap();
@@ -265,16 +265,16 @@ fn only_the_owner_removes_and_the_last_tool_takes_the_toolset_along() {
 
 #[test]
 fn a_change_is_seen_whole_or_not_at_all() {
-    let registry = Registry::new();
+    let registry = ToolRegistry::new();
     let before = registry.snapshot();
     let failed = registry.edit(|edit| {
-        edit.register(tool("good", "x"), &Owner::builtin())?;
-        edit.register(tool("not good", "x"), &Owner::builtin())
+        edit.register(tool("good", "x"), &ToolOwner::builtin())?;
+        edit.register(tool("not good", "x"), &ToolOwner::builtin())
     });
     assert!(failed.is_err());
     assert_eq!(registry.snapshot().generation(), before.generation());
     assert!(registry.snapshot().get("good").is_none());
-    registry.register(tool("good", "x"), &Owner::builtin()).unwrap();
+    registry.register(tool("good", "x"), &ToolOwner::builtin()).unwrap();
     assert!(registry.snapshot().generation() > before.generation());
     assert!(before.get("good").is_none(), "an old snapshot stays as it was");
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use hermes_core::{
     ToolAnnotations, Effect, ErrorKind, Resource, Scope, CallStatus, Taint, ToolCall, ToolError, ToolOutput,
 };
-use hermes_engine::{Engine, Record, Recorder, Secrets};
+use hermes_engine::{Engine, CallRecord, CallRecorder, SecretSource};
 use hermes_secrets::{Redactor, Secret};
 use hermes_testkit::probe::Probe;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ impl One {
         Arc::new(Self(Arc::new(Redactor::new([("DEPLOY_KEY", CANARY)]).unwrap())))
     }
 }
-impl Secrets for One {
+impl SecretSource for One {
     fn redactor(&self) -> Arc<Redactor> {
         Arc::clone(&self.0)
     }
@@ -31,8 +31,8 @@ impl Secrets for One {
 
 #[derive(Default)]
 struct Keeps(Mutex<String>);
-impl Recorder for Keeps {
-    fn record(&self, record: &Record<'_>) {
+impl CallRecorder for Keeps {
+    fn record(&self, record: &CallRecord<'_>) {
         self.0.lock().unwrap().push_str(&serde_json::to_string(record).unwrap());
     }
 }
@@ -62,7 +62,7 @@ async fn a_placeholder_is_filled_in_for_the_tool_alone() {
     let builder = Engine::builder()
         .tools(vec![tool.tool()])
         .secrets(One::new())
-        .recorder(Arc::clone(&keeps) as Arc<dyn Recorder>);
+        .recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
     let (engine, caller, _dir) = built(builder);
     let call = ToolCall::new("1", "sends", json!({ "header": "Bearer secret://DEPLOY_KEY" }));
     let result = engine.call(call, &caller).await;
@@ -93,7 +93,7 @@ fn shell() -> Probe {
 }
 
 struct Vault(&'static str);
-impl Secrets for Vault {
+impl SecretSource for Vault {
     fn redactor(&self) -> Arc<Redactor> {
         Arc::new(Redactor::new([("DEPLOY_KEY", self.0)]).unwrap())
     }
@@ -108,7 +108,7 @@ async fn a_command_that_was_allowed_with_a_placeholder_runs_with_the_secret() {
     let builder = Engine::builder()
         .tools(vec![shell().tool()])
         .secrets(One::new())
-        .recorder(Arc::clone(&keeps) as Arc<dyn Recorder>);
+        .recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
     let (engine, caller, _dir) = built(builder);
     for command in [
         "V=secret://DEPLOY_KEY; export V",
@@ -149,7 +149,7 @@ async fn a_value_that_a_command_assigns_is_not_kept() {
     let keeps = Arc::new(Keeps::default());
     let builder = Engine::builder()
         .tools(vec![shell().tool()])
-        .recorder(Arc::clone(&keeps) as Arc<dyn Recorder>);
+        .recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
     let (engine, caller, _dir) = built(builder);
     let command = "export APP_TOKEN=zq8Hk2LmP0vX7tRw5Ys3; PW=pl41n; deploy --password hunter2";
     let call = ToolCall::new("1", "shell", json!({ "command": command }));
@@ -178,7 +178,7 @@ async fn secrets_leave_in_no_result_error_spill_or_record() {
     let builder = Engine::builder()
         .tools(vec![leaks.tool(), fails.tool(), panics.tool()])
         .secrets(One::new())
-        .recorder(Arc::clone(&keeps) as Arc<dyn Recorder>);
+        .recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
     let (engine, caller, _dir) = built(builder);
     for name in ["leaks", "fails", "panics", CANARY] {
         let result = engine.call(ToolCall::new("1", name, json!({})), &caller).await;
@@ -225,7 +225,7 @@ async fn strangers_words_are_labelled_and_remembered() {
     assert_eq!(taint.hosts, ["network:fetch example.com"]);
     assert!(!taint.findings.is_empty());
     // Programs get the structure, and the mark.
-    caller.labels = false;
+    caller.label_untrusted = false;
     let plain = json(&engine.call(ToolCall::new("2", "fetch", json!({})), &caller).await.content);
     assert_eq!((&plain["untrusted"], &plain["content"]["text"]), (&json!(true), &json!(evil)));
 }
@@ -257,7 +257,7 @@ async fn what_a_stranger_says_went_wrong_is_labelled() {
     assert_eq!((&told["untrusted"], &told["kind"]), (&json!(true), &json!("conflict")));
     assert!(!told["findings"].as_array().unwrap().is_empty());
     // Programs get the structure, and the mark.
-    caller.labels = false;
+    caller.label_untrusted = false;
     let plain = json(&engine.call(ToolCall::new("2", "fetch", json!({})), &caller).await.content);
     assert_eq!(plain["error"], format!("It failed: {evil}"));
     assert_eq!((&plain["untrusted"], &plain["source"]), (&json!(true), &json!("fetch")));

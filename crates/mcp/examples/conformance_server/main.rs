@@ -18,7 +18,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use hermes_core::CancellationToken;
-use hermes_engine::{Caller, Engine, Owner};
+use hermes_engine::{Caller, Engine, ToolOwner};
 use hermes_mcp::server::{Access, Carrier, Door, Server, Settings, serve_http, serve_stdio};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,8 +35,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn serve(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
-    let owner = Owner::named("fixtures");
-    let engine = Engine::builder().tools_of(owner, plain::tools(folder)?).build()?;
+    let owner = ToolOwner::named("fixtures");
+    let engine = Engine::builder().tools_from(owner, plain::tools(folder)?).build()?;
     plain::may_change(&engine);
     let callers = Arc::new(|_: &str| Caller::new(std::env::temp_dir()));
     let settings = Settings::new("hermes-conformance", env!("CARGO_PKG_VERSION"));

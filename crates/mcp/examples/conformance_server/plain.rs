@@ -8,7 +8,7 @@ use hermes_core::{
     Attachment, Availability, BoundCall, BoxFuture, UserPrompter, DynTool, Effect, ToolContext,
     ToolError, ToolOutput, ToolSpec, WorkingDir,
 };
-use hermes_engine::{Engine, Owner};
+use hermes_engine::{Engine, ToolOwner};
 use serde_json::{Value, json};
 
 type Answer = BoxFuture<'static, Result<ToolOutput, ToolError>>;
@@ -190,7 +190,7 @@ async fn change() -> Result<ToolOutput, ToolError> {
     const NAME: &str = "test_now_and_then";
     let defect = |e: &dyn std::fmt::Display| ToolError::internal(e.to_string());
     let engine = ENGINE.get().ok_or_else(|| defect(&"no engine"))?;
-    let owner = Owner::named("fixtures");
+    let owner = ToolOwner::named("fixtures");
     if !engine.remove(NAME, &owner).await.map_err(|e| defect(&e))? {
         let tool = says(NAME, "I come and go.");
         engine.registry().register(tool, &owner).map_err(|e| defect(&e))?;

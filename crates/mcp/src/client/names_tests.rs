@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn is_callable(name: &str) -> bool {
-    hermes_engine::is_callable(name)
+    hermes_engine::is_valid_tool_name(name)
 }
 
 #[test]

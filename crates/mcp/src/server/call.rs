@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::{AccessMode, Approver, CancellationToken, UserPrompter, ToolCall, ToolResult};
-use hermes_engine::{Caller, Onlooker};
+use hermes_engine::{Caller, CallObserver};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitRequestParams, ElicitResult,
     InputRequiredResult, ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId,
@@ -86,7 +86,7 @@ async fn carry_out(
     // A task says how it gets on to whoever asks after it.
     let token = token.or_else(|| handover.map(|_| ProgressToken(RequestId::Number(0))));
     let signs = token.map(|token| Arc::new(Signs::new(&id, token, errands.clone())));
-    caller.onlooker = signs.clone().map(|signs| signs as Arc<dyn Onlooker>);
+    caller.observer = signs.clone().map(|signs| signs as Arc<dyn CallObserver>);
     let about = about(session, &request);
     let answers = answers(shared, &request, &about)?;
     let arguments = Value::Object(request.arguments.unwrap_or_default());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_engine::toolsets::ToolsetError;
-use hermes_engine::{DeferMode, Deferral, Definitions, Entry, Owner, is_callable};
+use hermes_engine::{DeferMode, DeferralSettings, ToolDefinitions, ToolEntry, ToolOwner, is_valid_tool_name};
 use hermes_schema::Schema;
 use rmcp::ErrorData;
 use rmcp::model::{JsonObject, ListToolsResult, Tool, ToolAnnotations};
@@ -43,7 +43,7 @@ impl Catalogue {
 /// The tools of a moment.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    pub(crate) definitions: Arc<Definitions>,
+    pub(crate) definitions: Arc<ToolDefinitions>,
     pub(crate) tools: Vec<Tool>,
     /// What the answers of those look like that say so, by name.
     pub(crate) answers: HashMap<String, Schema>,
@@ -53,7 +53,7 @@ impl Shared {
     /// What is offered now.
     pub(crate) async fn listing(&self) -> Result<Arc<Listing>, ToolsetError> {
         // A client searches for itself, or not at all.
-        let deferral = Deferral { mode: DeferMode::Off, ..Deferral::default() };
+        let deferral = DeferralSettings { mode: DeferMode::Off, ..DeferralSettings::default() };
         let definitions = self.engine.definitions(&self.selection(), deferral).await?;
         let mut latest = self.catalogue.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = latest.as_ref().filter(|l| Arc::ptr_eq(&l.definitions, &definitions)) {
@@ -87,7 +87,7 @@ impl Listing {
         cursor: Option<&str>,
         size: usize,
     ) -> Result<ListToolsResult, ErrorData> {
-        let after = cursor.map(|cursor| cursor.strip_prefix(AFTER).filter(|it| is_callable(it)));
+        let after = cursor.map(|cursor| cursor.strip_prefix(AFTER).filter(|it| is_valid_tool_name(it)));
         let start = match after {
             None => 0,
             Some(Some(name)) => self.tools.partition_point(|tool| &*tool.name <= name),
@@ -107,12 +107,12 @@ impl Listing {
     }
 }
 
-fn describe(entry: &Arc<Entry>) -> Tool {
+fn describe(entry: &Arc<ToolEntry>) -> Tool {
     let spec = entry.spec();
-    let function = entry.function();
+    let function = entry.function_json();
     let field = |key: &str| function.get(key).cloned().unwrap_or_default();
     // Our own schemas are tidied for models; a stranger's says what it says.
-    let schema = if *entry.owner() == Owner::builtin() {
+    let schema = if *entry.owner() == ToolOwner::builtin() {
         let mut schema = field("parameters");
         single_types(&mut schema, DEEPEST);
         schema

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::CancellationToken;
-use hermes_engine::toolsets::Selection;
+use hermes_engine::toolsets::ToolSelection;
 use hermes_engine::{Caller, Engine};
 use rmcp::task_manager::TaskManager;
 
@@ -64,7 +64,7 @@ pub struct Settings {
     /// What a model should know of it, in a few sentences.
     pub instructions: Option<String>,
     /// Which tools it offers at first.
-    pub selection: Selection,
+    pub selection: ToolSelection,
     /// Whether the client's user may be asked, where the client can do that.
     pub asks: bool,
     /// How many tools, prompts or resources are on one page of a list.
@@ -80,7 +80,7 @@ impl Settings {
             name: name.into(),
             version: version.into(),
             instructions: None,
-            selection: Selection::default(),
+            selection: ToolSelection::default(),
             asks: true,
             page: PAGE,
             skills: None,
@@ -102,7 +102,7 @@ pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
     /// Which tools are offered now.
-    selection: Mutex<Arc<Selection>>,
+    selection: Mutex<Arc<ToolSelection>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) changes: Changes,
     pub(crate) replies: Replies,
@@ -141,7 +141,7 @@ impl Server {
 
     /// From now on these tools are offered; clients are told if that makes a
     /// difference.
-    pub fn select(&self, selection: Selection) {
+    pub fn select(&self, selection: ToolSelection) {
         *self.shared.selection.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(selection);
     }
 
@@ -152,7 +152,7 @@ impl Server {
 }
 
 impl Shared {
-    pub(crate) fn selection(&self) -> Arc<Selection> {
+    pub(crate) fn selection(&self) -> Arc<ToolSelection> {
         Arc::clone(&self.selection.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

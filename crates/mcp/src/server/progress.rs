@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::ProgressUpdate;
-use hermes_engine::Onlooker;
+use hermes_engine::CallObserver;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
 
@@ -87,7 +87,7 @@ impl Signs {
     }
 }
 
-impl Onlooker for Signs {
+impl CallObserver for Signs {
     fn progress(&self, call: &str, _tool: &str, progress: &ProgressUpdate) {
         if let Some(sign) = self.sign(progress, call == self.call, Instant::now()) {
             // A client that does not keep up misses some.

@@ -99,7 +99,7 @@ fn sit(
     let options = CallOptions { session: Some(session), ..args.options.clone() };
     let mut caller = app.caller_anyhow(ready, &options, &[], Some(BEGINNING))?;
     caller.who = "agent".into();
-    caller.onlooker = None;
+    caller.observer = None;
     if screen.form() != Form::Piped {
         let person = Arc::new(Person::new(screen.clone()));
         caller.approver = app.with_review(ready, options.mode.chosen(), Some(person));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes::engine::toolsets::ToolsetInfo;
+use hermes::engine::toolsets::ToolsetSummary;
 use hermes_agent::{Budget, End};
 use hermes_chat::Form;
 use hermes_checkpoints::{RestorePlan, CheckpointStore, RestoreTarget};
@@ -201,7 +201,7 @@ async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure
         let infos = crate::commands::toolsets::infos(sitting.ready)?;
         let snapshot = sitting.ready.engine.snapshot();
         // Groups of which nothing is there, and those of other places, are of no use here.
-        let is_of_use = |info: &&ToolsetInfo| {
+        let is_of_use = |info: &&ToolsetSummary| {
             let is_here = info.tools.iter().any(|tool| snapshot.get(tool).is_some());
             is_here && (info.custom || !info.name.starts_with("hermes-"))
         };

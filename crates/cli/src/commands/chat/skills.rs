@@ -1,6 +1,6 @@
 //! Skills in a conversation: looked at by `/skills`, called for by their name.
 
-use hermes::engine::Secrets as _;
+use hermes::engine::SecretSource as _;
 use hermes_chat::Candidate;
 use hermes_skills::{SkillInvocation, FileReferenceStyle, SkillLibrary, Skill, SkillError, SkillInstructions, expand_invocation};
 

@@ -8,7 +8,7 @@ use hermes::core::{
     ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Effect, ErrorKind, ApprovalScope, Resource, Scope,
     ToolCall,
 };
-use hermes::engine::Secrets as _;
+use hermes::engine::SecretSource as _;
 use hermes_cron::{CronJob, JobStore, DeliveryTarget};
 use serde_json::{Value, json};
 
@@ -84,8 +84,8 @@ pub(super) fn run(app: &App, jobs: &JobStore, wanted: &str) -> Outcome {
         CallOptions { session: None, cwd: None, timeout: None, dry_run: false, mode, profile };
     let mut caller = app.caller(&ready, &options, &[])?;
     caller.who = "cron".into();
-    caller.labels = false;
-    caller.onlooker = None;
+    caller.label_untrusted = false;
+    caller.observer = None;
     caller.approver = Some(Arc::new(Owner { target: letter.target.clone() }));
     let redactor = ready.secrets.redactor();
     let clean = |text: &str| redactor.redact(text).replace(SECRET.0, SECRET.1);

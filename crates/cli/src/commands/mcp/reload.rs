@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes::core::CancellationToken;
-use hermes::engine::toolsets::Selection;
+use hermes::engine::toolsets::ToolSelection;
 use hermes_config::{ResolvedConfig, KeyPath};
 use hermes_mcp::client::Servers;
 use hermes_mcp::server::Server;
@@ -97,7 +97,7 @@ impl Reload {
         let mut is_whole = true;
         if let Some(names) = &mut selection.enabled {
             names.retain(|name| {
-                let alone = Selection { enabled: Some(vec![name.clone()]), disabled: Vec::new() };
+                let alone = ToolSelection { enabled: Some(vec![name.clone()]), disabled: Vec::new() };
                 let is_there =
                     !name.starts_with("mcp-") || toolsets.select(&alone, &*snapshot).is_ok();
                 is_whole &= is_there;

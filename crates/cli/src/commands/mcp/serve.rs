@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use hermes::core::{CancellationToken, ErrorKind, MemorySessionStore, Session, SessionStore};
-use hermes::engine::Secrets as _;
+use hermes::engine::SecretSource as _;
 use hermes_config::HermesHome;
 use hermes_mcp::server::{
     Access, Callers, Carrier, Door, Server, Settings, Skills, Token, serve_http, serve_stdio,
@@ -163,7 +163,7 @@ fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> Callers
     Arc::new(move |id| {
         let mut caller = base.clone();
         caller.deadline = options.deadline();
-        caller.onlooker = None;
+        caller.observer = None;
         if !is_shared {
             caller.session = Session::new(id, Arc::clone(&store));
         }

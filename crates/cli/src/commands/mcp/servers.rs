@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
 use hermes::core::{BoxFuture, CancellationToken, UserPrompter, ErrorKind};
-use hermes::engine::Secrets as _;
+use hermes::engine::SecretSource as _;
 use hermes_config::{ConfigError, HermesHome, KeyPath, edit, save};
 use hermes_mcp::client::{
     ByClarify, Deps, Link, Models, OSV, ServerSettings, Servers, Settings, Status, Trial, Visitor,

@@ -6,7 +6,7 @@ use hermes::core::{
     ToolAnnotations, CallArguments, Confinement, Effect, ErrorKind, CallProposal, Resource, Scope, Session,
     ToolCall, WorkingDir,
 };
-use hermes::engine::{Caller, Secrets as _};
+use hermes::engine::{Caller, SecretSource as _};
 use hermes::policy::{Answer, Examination, Finding, Permissions};
 use hermes_store::FileSessionStore;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes::core::ErrorKind;
-use hermes::engine::Secrets as _;
+use hermes::engine::SecretSource as _;
 use hermes::secrets::Redactor;
 use hermes_history::{
     HomeHistory, HistoryError, SessionFilter, MessageQuery, HistoryReader, SessionSummary, HitOrder, MessageRange, Timestamp, format_local,

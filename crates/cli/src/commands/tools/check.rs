@@ -1,6 +1,6 @@
 //! `hermes tools check`: the rules that every tool must keep.
 
-use hermes::engine::{Entry, is_callable};
+use hermes::engine::{ToolEntry, is_valid_tool_name};
 use hermes::schema::{SchemaDialect, translate};
 use serde_json::{Value, json};
 
@@ -43,10 +43,10 @@ pub(crate) fn run(app: &App, names: &[String]) -> Outcome {
     Ok(exit)
 }
 
-fn problems(entry: &Entry) -> Vec<String> {
+fn problems(entry: &ToolEntry) -> Vec<String> {
     let spec = entry.spec();
     let mut found = Vec::new();
-    if !is_callable(&spec.name) {
+    if !is_valid_tool_name(&spec.name) {
         found.push("its name would be refused by models".into());
     }
     if spec.description.trim().is_empty() {

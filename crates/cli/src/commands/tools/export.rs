@@ -1,6 +1,6 @@
 //! `hermes tools export`: definitions for a model's provider.
 
-use hermes::engine::{BRIDGE, Entry};
+use hermes::engine::{BRIDGE_TOOLSET, ToolEntry};
 use hermes::schema::{SchemaDialect, translate};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(crate) fn run(app: &App, format: ExportFormat, choice: &Choice, names: &[Str
     ready.look_at_servers(app);
     let entries = if names.is_empty() {
         let mut all = list::chosen(&ready, &ready.selection(choice))?;
-        all.retain(|e| e.toolset() != BRIDGE);
+        all.retain(|e| e.toolset() != BRIDGE_TOOLSET);
         all
     } else {
         names.iter().map(|name| find(&ready.engine, name)).collect::<Result<_, _>>()?
@@ -22,7 +22,7 @@ pub(crate) fn run(app: &App, format: ExportFormat, choice: &Choice, names: &[Str
     let mut tools = Vec::with_capacity(entries.len());
     let mut losses = Vec::new();
     for entry in &entries {
-        let shown = entry.function();
+        let shown = entry.function_json();
         let parameters = shown.get("parameters").unwrap_or_else(|| entry.schema().raw());
         let translated = translate(parameters, dialect(format));
         for loss in &translated.losses {
@@ -61,7 +61,7 @@ fn name(format: ExportFormat) -> String {
     format.to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned())
 }
 
-fn definition(format: ExportFormat, entry: &Entry, schema: Value) -> Value {
+fn definition(format: ExportFormat, entry: &ToolEntry, schema: Value) -> Value {
     let (name, description) = (entry.name(), &entry.spec().description);
     match format {
         ExportFormat::Openai => json!({

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hermes::core::Availability;
-use hermes::engine::Entry;
-use hermes::engine::toolsets::Selection;
+use hermes::engine::ToolEntry;
+use hermes::engine::toolsets::ToolSelection;
 use serde_json::{Value, json};
 
 use crate::app::{App, Ready};
@@ -20,7 +20,7 @@ pub(crate) fn run(app: &App, choice: &Choice, cost: bool, only_available: bool) 
     ready.look_at_servers(app);
     let entries = chosen(&ready, &choice.selection())?;
     let states = runtime::brief(ready.engine.availability(&entries))?;
-    let mut rows: Vec<(Arc<Entry>, Availability)> = entries.into_iter().zip(states).collect();
+    let mut rows: Vec<(Arc<ToolEntry>, Availability)> = entries.into_iter().zip(states).collect();
     if only_available {
         rows.retain(|(_, state)| state.is_ready());
     }
@@ -36,7 +36,7 @@ pub(crate) fn run(app: &App, choice: &Choice, cost: bool, only_available: bool) 
 }
 
 /// The tools that were asked for, by name.
-pub(super) fn chosen(ready: &Ready, selection: &Selection) -> Result<Vec<Arc<Entry>>, Failure> {
+pub(super) fn chosen(ready: &Ready, selection: &ToolSelection) -> Result<Vec<Arc<ToolEntry>>, Failure> {
     let snapshot = ready.engine.snapshot();
     if selection.enabled.is_none() && selection.disabled.is_empty() {
         return Ok(snapshot.entries());
@@ -49,7 +49,7 @@ pub(super) fn chosen(ready: &Ready, selection: &Selection) -> Result<Vec<Arc<Ent
 fn document(
     ready: &Ready,
     choice: &Choice,
-    rows: &[(Arc<Entry>, Availability)],
+    rows: &[(Arc<ToolEntry>, Availability)],
     cost: bool,
 ) -> Result<Value, Failure> {
     let tools: Vec<Value> = rows
@@ -100,7 +100,7 @@ fn sent(ready: &Ready, choice: &Choice) -> Result<Value, Failure> {
     }))
 }
 
-fn table(rows: &[(Arc<Entry>, Availability)], cost: bool) -> Table {
+fn table(rows: &[(Arc<ToolEntry>, Availability)], cost: bool) -> Table {
     let mut table = Table::default();
     for (entry, state) in rows {
         let spec = entry.spec();
@@ -123,7 +123,7 @@ fn table(rows: &[(Arc<Entry>, Availability)], cost: bool) -> Table {
     table
 }
 
-fn footer(app: &App, rows: &[(Arc<Entry>, Availability)], cost: bool) {
+fn footer(app: &App, rows: &[(Arc<ToolEntry>, Availability)], cost: bool) {
     let missing = rows.iter().filter(|(_, state)| !state.is_ready()).count();
     let mut text = format!("{} tools", rows.len());
     if missing > 0 {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hermes::core::ErrorKind;
-use hermes::engine::is_callable;
+use hermes::engine::is_valid_tool_name;
 use serde_json::json;
 
 use crate::app::App;
@@ -15,7 +15,7 @@ pub(crate) fn run(app: &App, name: &str, out: &Path, toolset: &str) -> Outcome {
     let module = name.replace('-', "_");
     let plain = module.starts_with(|c: char| c.is_ascii_lowercase())
         && module.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-    if !is_callable(name) || !plain {
+    if !is_valid_tool_name(name) || !plain {
         return Err(Failure::usage(format!("'{name}' cannot be a tool's name"))
             .hint("Use lower-case letters, digits and '_', beginning with a letter."));
     }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use hermes::core::ToolAnnotations;
-use hermes::engine::BRIDGE;
+use hermes::engine::BRIDGE_TOOLSET;
 
 use super::show::kind;
 use crate::app::App;
@@ -25,7 +25,7 @@ pub(crate) fn run(app: &App) -> Outcome {
     for entry in &entries {
         if entry.toolset() != toolset {
             toolset = entry.toolset();
-            let note = if toolset == BRIDGE { " (shown when tools are deferred)" } else { "" };
+            let note = if toolset == BRIDGE_TOOLSET { " (shown when tools are deferred)" } else { "" };
             let _ = write!(text, "\n## {toolset}{note}\n");
         }
         let spec = entry.spec();

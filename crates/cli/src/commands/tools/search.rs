@@ -10,7 +10,7 @@ use crate::terminal::Style;
 pub(crate) fn run(app: &App, query: &str, limit: usize) -> Outcome {
     let ready = app.ready()?;
     ready.look_at_servers(app);
-    let scope = ready.engine.everything();
+    let scope = ready.engine.full_scope();
     let found = scope.index().search(query, limit);
     if app.json {
         let matches: Vec<Value> = found

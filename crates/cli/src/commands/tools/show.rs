@@ -1,7 +1,7 @@
 //! `hermes tools show` and `hermes tools why`: one tool in full.
 
 use hermes::core::{Availability, ResultLimit};
-use hermes::engine::Entry;
+use hermes::engine::ToolEntry;
 use serde_json::{Value, json};
 
 use super::find;
@@ -124,14 +124,14 @@ pub(crate) fn why(app: &App, name: &str) -> Outcome {
 
 fn state_of(
     ready: &Ready,
-    entry: &std::sync::Arc<Entry>,
+    entry: &std::sync::Arc<ToolEntry>,
 ) -> Result<Availability, crate::failure::Failure> {
     let mut states = runtime::brief(ready.engine.availability(std::slice::from_ref(entry)))?;
     Ok(states.pop().unwrap_or(Availability::Ready))
 }
 
 /// One line a parameter: name, type, whether it must be there, what it is.
-pub(super) fn parameters(entry: &Entry) -> Vec<String> {
+pub(super) fn parameters(entry: &ToolEntry) -> Vec<String> {
     let schema = entry.schema().raw();
     let required: Vec<&str> = schema
         .get("required")

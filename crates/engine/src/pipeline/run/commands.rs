@@ -7,28 +7,28 @@ use hermes_core::{Effect, Grant, Grants, Resource, ShellScript, ToolError, Worki
 use hermes_secrets::{Secret, reference};
 use serde_json::Value;
 
-use super::places;
+use super::located_effects;
 
 /// A command as it was judged, and as it runs.
-type Filled = (Effect, Effect);
+type SecretCommand = (Effect, Effect);
 
 /// The commands that secrets were put into; an error if one of them would do
 /// something else than was judged.
-pub(super) fn filled(
+pub(super) fn fill_commands(
     declared: &[Effect],
     revealed: &[Effect],
     lookup: &dyn Fn(&str) -> Option<Secret>,
     at: &WorkingDir,
-) -> Result<Vec<Filled>, ToolError> {
+) -> Result<Vec<SecretCommand>, ToolError> {
     let mut filled = Vec::new();
     for (before, after) in declared.iter().zip(revealed) {
-        let (Some(judged), Some(run)) = (script(&before.resource), script(&after.resource)) else {
+        let (Some(judged), Some(run)) = (as_script(&before.resource), as_script(&after.resource)) else {
             continue;
         };
         if before.scope != after.scope || judged == run {
             continue;
         }
-        let plain = |name: &str| lookup(name).is_some_and(|secret| is_plain(secret.expose()));
+        let plain = |name: &str| lookup(name).is_some_and(|secret| is_shell_safe(secret.expose()));
         let all_plain = |text: &str| reference::find(text).iter().all(|found| plain(&found.name));
         // What is only read may hold anything.
         let code = judged.stdin.as_deref().filter(|_| {
@@ -36,7 +36,7 @@ pub(super) fn filled(
             hermes_shell::analyze_script("", &alone, at).runs_stdin
         });
         if !all_plain(&judged.text) || !code.is_none_or(all_plain) {
-            return Err(refused("A secret with blanks or signs cannot stand in a command"));
+            return Err(unsafe_secret_error("A secret with blanks or signs cannot stand in a command"));
         }
         let is_filled = |judged: &str, run: &str| {
             let mut text = Value::from(judged);
@@ -45,15 +45,15 @@ pub(super) fn filled(
         let (given, read) = (judged.stdin.as_deref(), run.stdin.as_deref());
         let is_whole = is_filled(&judged.text, &run.text)
             && is_filled(given.unwrap_or_default(), read.unwrap_or_default());
-        if !is_whole || !does_the_same(&judged, &run, at) {
-            return Err(refused("A secret cannot be a program, a path or a host in a command"));
+        if !is_whole || !has_same_effects(&judged, &run, at) {
+            return Err(unsafe_secret_error("A secret cannot be a program, a path or a host in a command"));
         }
         filled.push((before.clone(), after.clone()));
     }
     Ok(filled)
 }
 
-fn script(resource: &Resource) -> Option<ShellScript> {
+fn as_script(resource: &Resource) -> Option<ShellScript> {
     match resource {
         Resource::Command(text) => Some(ShellScript { text: text.clone(), ..ShellScript::default() }),
         Resource::Script(script) => Some((**script).clone()),
@@ -61,7 +61,7 @@ fn script(resource: &Resource) -> Option<ShellScript> {
     }
 }
 
-fn refused(message: &str) -> ToolError {
+fn unsafe_secret_error(message: &str) -> ToolError {
     ToolError::invalid(message).with_hint(
         "Put it into a variable first (env_manager action=set name=NAME value=secret://…), and \
          write \"$NAME\" in the command.",
@@ -69,13 +69,13 @@ fn refused(message: &str) -> ToolError {
 }
 
 /// Whether a shell sees nothing but text in a value, quoted or not.
-fn is_plain(value: &str) -> bool {
+fn is_shell_safe(value: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+=:@,%/".contains(&byte);
     !value.is_empty() && !value.starts_with('-') && value.bytes().all(is_plain)
 }
 
 /// Whether two commands run the same programs, which reach the same places.
-fn does_the_same(judged: &ShellScript, run: &ShellScript, at: &WorkingDir) -> bool {
+fn has_same_effects(judged: &ShellScript, run: &ShellScript, at: &WorkingDir) -> bool {
     let analyze = |script| hermes_shell::analyze_script("", script, at);
     let (judged, run) = (analyze(judged), analyze(run));
     judged.findings.len() == run.findings.len()
@@ -84,12 +84,12 @@ fn does_the_same(judged: &ShellScript, run: &ShellScript, at: &WorkingDir) -> bo
             judged.program == run.program
                 && judged.wrappers == run.wrappers
                 && judged.findings.len() == run.findings.len()
-                && places(&judged.effects).eq(places(&run.effects))
+                && located_effects(&judged.effects).eq(located_effects(&run.effects))
         })
 }
 
 /// The grants, with the commands as they run.
-pub(super) fn granted(grants: &Arc<Grants>, commands: &[Filled]) -> Arc<Grants> {
+pub(super) fn grants_with_secrets(grants: &Arc<Grants>, commands: &[SecretCommand]) -> Arc<Grants> {
     let Some(list) = grants.list().filter(|_| !commands.is_empty()) else {
         return Arc::clone(grants);
     };

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Weak};
 
 use hermes_core::{BoxFuture, ToolError};
-use hermes_engine::{Engine, Origin, Owner};
+use hermes_engine::{Engine, ToolSource, ToolOwner};
 use serde_json::Value;
 
 use super::{Server, lock};
@@ -34,8 +34,8 @@ pub(crate) struct Published {
 #[derive(Debug)]
 struct Asked(Weak<Server>);
 
-impl Origin for Asked {
-    fn ask(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+impl ToolSource for Asked {
+    fn refresh(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async move {
             match self.0.upgrade() {
                 Some(server) => server.look_again().await,
@@ -62,7 +62,7 @@ impl Server {
     pub(crate) fn publish(self: &Arc<Self>, catalogue: &Arc<Catalogue>) {
         let (tools, mut problems) = self.tools_of(catalogue);
         problems.extend(catalogue.problems.iter().cloned());
-        let owner = Owner::named(format!("mcp:{}", self.name));
+        let owner = ToolOwner::named(format!("mcp:{}", self.name));
         let mut published = lock(&self.published);
         let mut next = Published::default();
         let engine = &self.shared.engine;
@@ -92,14 +92,14 @@ impl Server {
                         problems.push(format!("{name}: {error}"));
                         continue;
                     }
-                    edit.identify(&id, &name, &owner);
+                    edit.assign_id(&id, &name, &owner);
                 }
                 next.tools.insert(name, print);
             }
             for beginning in names::beginnings(&self.name) {
                 edit.explain_absence(&beginning, None);
-                let origin: Arc<dyn Origin> = Arc::new(Asked(Arc::downgrade(self)));
-                edit.ask_origin(&beginning, Some(origin));
+                let origin: Arc<dyn ToolSource> = Arc::new(Asked(Arc::downgrade(self)));
+                edit.set_source(&beginning, Some(origin));
             }
             if !next.tools.is_empty() && published.tools.is_empty() {
                 let _ = edit.alias_toolset(&*self.name, names::toolset(&self.name), &owner);
@@ -132,14 +132,14 @@ impl Server {
 
     /// Takes its tools out of the registry.
     pub(crate) fn withdraw(&self) {
-        let owner = Owner::named(format!("mcp:{}", self.name));
+        let owner = ToolOwner::named(format!("mcp:{}", self.name));
         let published = std::mem::take(&mut *lock(&self.published));
         let edited: Result<(), Infallible> = self.shared.engine.registry().edit(|edit| {
             for name in published.tools.keys() {
                 let _ = edit.deregister(name, &owner);
             }
             for beginning in names::beginnings(&self.name) {
-                edit.ask_origin(&beginning, None);
+                edit.set_source(&beginning, None);
             }
             Ok(())
         });

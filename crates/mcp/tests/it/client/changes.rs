@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_core::{ProgressUpdate, ToolCall};
-use hermes_engine::Onlooker;
+use hermes_engine::CallObserver;
 use serde_json::{Value, json};
 
 use super::{World, caller, content, odd, until, with};
@@ -150,7 +150,7 @@ async fn only_what_is_included_is_taken_and_names_are_those_of_hermes_agent_too(
 #[derive(Default)]
 struct Seen(Mutex<Vec<(Option<f64>, String)>>);
 
-impl Onlooker for Seen {
+impl CallObserver for Seen {
     fn progress(&self, _: &str, _: &str, progress: &ProgressUpdate) {
         self.0.lock().unwrap().push((progress.fraction, progress.message.clone()));
     }
@@ -164,7 +164,7 @@ async fn progress_is_shown_and_keeps_a_call_alive() {
     // Longer than it may be silent.
     let call = ToolCall::new("1", "mcp__odd__progress", json!({"pause": 0.2}));
     let mut caller = caller(world.home.path());
-    caller.onlooker = Some(Arc::clone(&seen) as Arc<dyn Onlooker>);
+    caller.observer = Some(Arc::clone(&seen) as Arc<dyn CallObserver>);
     let answer = content(&world.engine.call(call, &caller).await);
     assert_eq!(answer, json!({"result": "done"}));
     let seen = std::mem::take(&mut *seen.0.lock().unwrap());

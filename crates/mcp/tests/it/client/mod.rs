@@ -97,7 +97,7 @@ impl World {
 /// Whoever makes calls, and does not want strangers' text wrapped.
 pub(crate) fn caller(cwd: &Path) -> Caller {
     let mut caller = Caller::new(cwd);
-    caller.labels = false;
+    caller.label_untrusted = false;
     caller
 }
 

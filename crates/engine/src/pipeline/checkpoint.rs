@@ -13,22 +13,22 @@ use hermes_core::{
 
 use hermes_shell::SideEffects;
 
-use super::{Flight, Judged, Known};
-use crate::{elsewhere, extent};
+use super::{BatchContext, Authorization, ResolvedCall};
+use crate::{command_writes, side_effects};
 
 /// After this long, whoever watches is told what is being waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// A call whose files are kept: before it runs, or when it announces a change.
-pub(super) struct Kept {
-    keeper: Arc<dyn CheckpointHooks>,
-    change: Arc<Change>,
+pub(super) struct CallCheckpoint {
+    checkpoints: Arc<dyn CheckpointHooks>,
+    change: Arc<OwnedPendingChange>,
     announces: bool,
     /// Whether what it has made of its files is still to be found out.
-    is_open: AtomicBool,
+    is_unsettled: AtomicBool,
 }
 
-impl Kept {
+impl CallCheckpoint {
     /// The ports of the call: those of all calls, and the one by which it
     /// announces its changes.
     pub(super) fn ports(self: &Arc<Self>, of_all: &Arc<Ports>) -> Arc<Ports> {
@@ -40,25 +40,25 @@ impl Kept {
 }
 
 /// The keeper tells the user itself of what it cannot keep.
-impl ChangeReporter for Kept {
+impl ChangeReporter for CallCheckpoint {
     fn before_change(&self, places: &[PathBuf]) {
-        self.is_open.store(true, Ordering::Release);
-        let _ = self.keeper.before_change(&self.change.impending(), places);
+        self.is_unsettled.store(true, Ordering::Release);
+        let _ = self.checkpoints.before_change(&self.change.as_pending(), places);
     }
 
     fn prune(&self) {
-        self.keeper.prune(&self.change.impending());
+        self.checkpoints.prune(&self.change.as_pending());
     }
 
     fn after_change(&self, made: &[FileWritten<'_>]) {
-        let _ = self.keeper.after_change(&self.change.impending(), made);
-        self.is_open.store(false, Ordering::Release);
+        let _ = self.checkpoints.after_change(&self.change.as_pending(), made);
+        self.is_unsettled.store(false, Ordering::Release);
     }
 }
 
 /// An [`Impending`] that owns what it tells, since it travels to another
 /// thread.
-struct Change {
+struct OwnedPendingChange {
     session: String,
     turn: Arc<str>,
     task: Arc<str>,
@@ -74,8 +74,8 @@ struct Change {
     cancel: CancellationToken,
 }
 
-impl Change {
-    fn impending(&self) -> PendingChange<'_> {
+impl OwnedPendingChange {
+    fn as_pending(&self) -> PendingChange<'_> {
         PendingChange {
             session: &self.session,
             turn: &self.turn,
@@ -94,35 +94,35 @@ impl Change {
     }
 }
 
-impl Flight {
+impl BatchContext {
     /// Keeps what the call may change; none if that is nothing. The only error
     /// is that the call was stopped meanwhile: a call that cannot be undone is
     /// made all the same, and whoever keeps the files tells the user.
-    pub(super) async fn keep_files(
+    pub(super) async fn checkpoint_files(
         &self,
-        call: &Known,
-        judged: &Judged,
-    ) -> Result<Option<Arc<Kept>>, ToolError> {
+        call: &ResolvedCall,
+        judged: &Authorization,
+    ) -> Result<Option<Arc<CallCheckpoint>>, ToolError> {
         let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
-        let (mut places, mut open_ended) = reach(call, judged, self.workplace.load().cwd());
-        let named = elsewhere::named(self, call);
-        places.extend(named.places);
-        if open_ended && extent::of(self, call) != SideEffects::Unknown {
+        let (mut places, mut open_ended) = possible_changes(call, judged, self.workplace.load().cwd());
+        let named = command_writes::collect_writes(self, call);
+        places.extend(named.paths);
+        if open_ended && side_effects::command_side_effects(self, call) != SideEffects::Unknown {
             open_ended = false;
         }
-        if places.is_empty() && named.filled.is_empty() && !open_ended {
+        if places.is_empty() && named.opaque_dirs.is_empty() && !open_ended {
             return Ok(None);
         }
-        let change = Arc::new(Change {
+        let change = Arc::new(OwnedPendingChange {
             session: self.caller.session.id().to_owned(),
-            turn: self.turn(),
+            turn: self.turn_id(),
             task: Arc::clone(&self.caller.task_id),
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
             places,
-            filled: named.filled,
+            filled: named.opaque_dirs,
             open_ended,
-            spared: spared(judged),
+            spared: protected_paths(judged),
             workplace: self.workplace.load_full(),
             ground: OnceLock::new(),
             deadline: self.caller.deadline,
@@ -131,17 +131,17 @@ impl Flight {
         let announces = call.entry.spec().reports_changes && !open_ended;
         let kept = |change| {
             let (keeper, is_open) = (Arc::clone(keeper), AtomicBool::new(!announces));
-            Some(Arc::new(Kept { keeper, change, announces, is_open }))
+            Some(Arc::new(CallCheckpoint { checkpoints: keeper, change, announces, is_unsettled: is_open }))
         };
         if announces {
             return Ok(kept(change));
         }
         let (asked, told) = (Arc::clone(keeper), Arc::clone(&change));
-        let mut work = tokio::task::spawn_blocking(move || asked.before_call(&told.impending()));
-        let done = match tokio::time::timeout(PATIENCE, &mut work).await {
+        let mut work = tokio::task::spawn_blocking(move || asked.before_call(&told.as_pending()));
+        let done = match tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
             Ok(done) => done,
             Err(_) => {
-                self.tell(call, "keeping the files of the workspace, so that this can be undone");
+                self.report_progress(call, "keeping the files of the workspace, so that this can be undone");
                 work.await
             }
         };
@@ -152,8 +152,8 @@ impl Flight {
         }
     }
 
-    fn tell(&self, call: &Known, message: &str) {
-        if let Some(onlooker) = &self.caller.onlooker {
+    fn report_progress(&self, call: &ResolvedCall, message: &str) {
+        if let Some(onlooker) = &self.caller.observer {
             onlooker.progress(
                 &call.id,
                 call.entry.name(),
@@ -163,23 +163,23 @@ impl Flight {
     }
 
     /// Has it looked up what the call made of the files.
-    pub(super) async fn settle_files(&self, kept: Option<Arc<Kept>>) {
-        let Some(kept) = kept.filter(|kept| kept.is_open.load(Ordering::Acquire)) else { return };
-        let settle = move || kept.keeper.after_call(&kept.change.impending());
+    pub(super) async fn finish_checkpoint(&self, kept: Option<Arc<CallCheckpoint>>) {
+        let Some(kept) = kept.filter(|kept| kept.is_unsettled.load(Ordering::Acquire)) else { return };
+        let settle = move || kept.checkpoints.after_call(&kept.change.as_pending());
         let settled = tokio::task::spawn_blocking(settle);
         // The keeper tells the user itself; the call is through either way.
         let _ = settled.await;
     }
 
     /// The turn of these calls: the caller's, or one of their own.
-    pub(crate) fn turn(&self) -> Arc<str> {
-        let fresh = || self.caller.turn.clone().unwrap_or_else(fresh_turn);
+    pub(crate) fn turn_id(&self) -> Arc<str> {
+        let fresh = || self.caller.turn.clone().unwrap_or_else(new_turn_id);
         Arc::clone(self.turn.get_or_init(fresh))
     }
 }
 
 /// The places that the call may change, and whether it may change any.
-fn reach(call: &Known, judged: &Judged, cwd: &Path) -> (Vec<PathBuf>, bool) {
+fn possible_changes(call: &ResolvedCall, judged: &Authorization, cwd: &Path) -> (Vec<PathBuf>, bool) {
     let mut open_ended = call.effects.iter().any(is_open_ended);
     // A command that may not write where it is changes nothing there.
     let may_write = |held: &Confinement| {
@@ -188,7 +188,7 @@ fn reach(call: &Known, judged: &Judged, cwd: &Path) -> (Vec<PathBuf>, bool) {
     if judged.confinement.as_ref().is_some_and(|held| !may_write(held)) {
         open_ended = false;
     }
-    let changes = |effect: &Effect| is_change(&effect.scope);
+    let changes = |effect: &Effect| is_file_change(&effect.scope);
     let mut places: Vec<PathBuf> = match judged.grants.list() {
         Some(list) => list
             .iter()
@@ -209,27 +209,27 @@ fn reach(call: &Known, judged: &Judged, cwd: &Path) -> (Vec<PathBuf>, bool) {
     (places, open_ended)
 }
 
-fn is_change(scope: &Scope) -> bool {
+fn is_file_change(scope: &Scope) -> bool {
     *scope == Scope::FILE_WRITE || *scope == Scope::FILE_DELETE
 }
 
 /// Whether an effect can be on any file below the working folder.
 fn is_open_ended(effect: &Effect) -> bool {
     let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE, Scope::GIT_WRITE];
-    runs.contains(&effect.scope) || (is_change(&effect.scope) && effect.resource == Resource::Any)
+    runs.contains(&effect.scope) || (is_file_change(&effect.scope) && effect.resource == Resource::Any)
 }
 
 /// What child processes cannot write.
-fn spared(judged: &Judged) -> Vec<PathBuf> {
+fn protected_paths(judged: &Authorization) -> Vec<PathBuf> {
     let Some(held) = &judged.confinement else { return Vec::new() };
     let lists = [&held.hidden, &held.read_only, &held.frozen_nested, &held.masked_missing];
     lists.into_iter().flatten().cloned().collect()
 }
 
 /// A name that no other turn has, in this process or another.
-fn fresh_turn() -> Arc<str> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
+fn new_turn_id() -> Arc<str> {
+    static NEXT_TURN: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let number = NEXT_TURN.fetch_add(1, Ordering::Relaxed);
     format!("{:x}-{:x}-{number:x}", now.as_nanos(), std::process::id()).into()
 }

@@ -8,27 +8,27 @@ use std::path::{Component, Path, PathBuf};
 use hermes_shell::{is_pattern, may_match};
 
 /// How many entries of folders are looked at for one call.
-const MOST: usize = 20_000;
+const MAX_DIR_ENTRIES: usize = 20_000;
 
 /// The part of a pattern that stands for folders at any depth.
 const ANY_DEPTH: &str = "**";
 
 /// How much may still be looked at.
 #[derive(Debug)]
-pub(crate) struct Patterns {
-    left: usize,
+pub(crate) struct GlobExpander {
+    entries_left: usize,
 }
 
-impl Default for Patterns {
+impl Default for GlobExpander {
     fn default() -> Self {
-        Self { left: MOST }
+        Self { entries_left: MAX_DIR_ENTRIES }
     }
 }
 
-impl Patterns {
+impl GlobExpander {
     /// The places that a path stands for which may be a pattern; none if that
     /// is more than is looked at.
-    pub(crate) fn places(&mut self, pattern: &Path) -> Option<Vec<PathBuf>> {
+    pub(crate) fn expand(&mut self, pattern: &Path) -> Option<Vec<PathBuf>> {
         let mut found = vec![PathBuf::new()];
         let mut is_open = false;
         for part in pattern.components() {
@@ -39,8 +39,8 @@ impl Patterns {
             }
             is_open = true;
             found = match &*text {
-                ANY_DEPTH => self.deeper(found)?,
-                text => self.step(&found, text)?,
+                ANY_DEPTH => self.expand_recursive(found)?,
+                text => self.expand_component(&found, text)?,
             };
         }
         found.retain(|place| !is_open || place.symlink_metadata().is_ok());
@@ -48,13 +48,13 @@ impl Patterns {
     }
 
     /// What is below a folder, relative to it; links are not followed.
-    pub(crate) fn below(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
+    pub(crate) fn descendants(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
         let mut found = vec![PathBuf::new()];
         let mut next = 0;
         while let Some(at) = found.get(next).cloned() {
             next += 1;
-            if is_folder(&folder.join(&at)) {
-                let inside = self.entries(&folder.join(&at))?;
+            if is_real_dir(&folder.join(&at)) {
+                let inside = self.read_entries(&folder.join(&at))?;
                 found.extend(inside.iter().filter_map(|path| path.file_name()).map(|n| at.join(n)));
             }
         }
@@ -63,35 +63,35 @@ impl Patterns {
     }
 
     /// The folders themselves, and all that are below them.
-    fn deeper(&mut self, folders: Vec<PathBuf>) -> Option<Vec<PathBuf>> {
+    fn expand_recursive(&mut self, folders: Vec<PathBuf>) -> Option<Vec<PathBuf>> {
         let mut found = folders;
         let mut next = 0;
         while let Some(folder) = found.get(next).cloned() {
             next += 1;
-            let inside = self.entries(&folder)?;
-            found.extend(inside.into_iter().filter(|path| is_folder(path) && !is_hidden(path)));
+            let inside = self.read_entries(&folder)?;
+            found.extend(inside.into_iter().filter(|path| is_real_dir(path) && !is_hidden(path)));
         }
         Some(found)
     }
 
     /// What one part of a pattern leads to. What is hidden has to be asked
     /// for.
-    fn step(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
+    fn expand_component(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
         let is_meant = |path: &PathBuf| {
             let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
             (part.starts_with(['.', '[']) || !is_hidden(path)) && may_match(part, &name)
         };
         let mut found = Vec::new();
         for folder in folders {
-            found.extend(self.entries(folder)?.into_iter().filter(is_meant));
+            found.extend(self.read_entries(folder)?.into_iter().filter(is_meant));
         }
         Some(found)
     }
 
-    fn entries(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
+    fn read_entries(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            self.left = self.left.checked_sub(1)?;
+            self.entries_left = self.entries_left.checked_sub(1)?;
             found.push(entry.path());
         }
         Some(found)
@@ -99,13 +99,13 @@ impl Patterns {
 }
 
 /// The folder up to the first part that is a pattern.
-pub(crate) fn base(pattern: &Path) -> PathBuf {
+pub(crate) fn literal_prefix(pattern: &Path) -> PathBuf {
     let is_open = |part: &Component<'_>| is_pattern(&part.as_os_str().to_string_lossy());
     pattern.components().take_while(|part| !is_open(part)).collect()
 }
 
 /// A link to a folder is none.
-fn is_folder(path: &Path) -> bool {
+fn is_real_dir(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
@@ -114,5 +114,5 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-#[path = "patterns_tests.rs"]
+#[path = "glob_expansion_tests.rs"]
 mod tests;

@@ -6,18 +6,18 @@ use std::time::Duration;
 use hermes_core::{ErrorKind, ResultLimit, CallStatus, ToolError, ToolResult};
 use serde_json::Value;
 
-use super::{Flight, Known, Landed};
-use crate::guard::{Came, Footprint};
-use crate::sanitize::{sanitize_error, shorten, strip_framing};
-use crate::spill::{Limits, exceeds};
+use super::{BatchContext, ResolvedCall, CallOutcome};
+use crate::loop_guard::{GuardedOutcome, CallFingerprint};
+use crate::sanitize::{sanitize_error, truncate_error, strip_framing};
+use crate::spill::{ResultSizeLimits, exceeds};
 
-impl Flight {
+impl BatchContext {
     /// The whole answer, as it came out of the tool.
-    pub(super) fn answer(&self, call: &Known, landed: Landed) -> ToolResult {
+    pub(super) fn build_result(&self, call: &ResolvedCall, landed: CallOutcome) -> ToolResult {
         let (content, attachments) = match landed.outcome {
             Ok(outcome) => outcome,
             Err(error) => {
-                let error = clean(error);
+                let error = sanitize_tool_error(error);
                 return ToolResult::error(&call.id, call.entry.name(), &error, landed.disposition);
             }
         };
@@ -36,7 +36,7 @@ impl Flight {
         }
     }
 
-    pub(super) fn bound(&self, limit: ResultLimit, warning: Option<&str>, result: &mut ToolResult) {
+    pub(super) fn limit_result(&self, limit: ResultLimit, warning: Option<&str>, result: &mut ToolResult) {
         // An error has no business being large, whoever raised it.
         let limit = if result.is_success() { limit } else { ResultLimit::Default };
         if let Some(limit) = self.limits().for_tool(limit)
@@ -45,23 +45,23 @@ impl Flight {
             self.spill(result, limit);
         }
         if let Some(warning) = warning {
-            annotate(&mut result.content, "_warning", warning);
+            add_json_field(&mut result.content, "_warning", warning);
         }
     }
 
     /// Has the guard against loops remember a result; its warning, if one is due.
-    pub(super) fn note(
+    pub(super) fn record_in_guard(
         &self,
-        print: &Footprint,
+        print: &CallFingerprint,
         is_well: bool,
         result: &ToolResult,
     ) -> Option<String> {
-        let came = Came::of(result.status, is_well, &result.content);
-        self.engine.guard().note(self.walker(), print, came, &result.content)
+        let came = GuardedOutcome::from_result(result.status, is_well, &result.content);
+        self.engine.guard().record_result(self.caller_key(), print, came, &result.content)
     }
 
     /// How much of the results reaches the model.
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> ResultSizeLimits {
         self.caller.limits.unwrap_or_else(|| self.engine.limits())
     }
 
@@ -74,17 +74,17 @@ impl Flight {
 }
 
 /// An error whose text can be shown to a model.
-pub(super) fn clean(error: ToolError) -> ToolError {
+pub(super) fn sanitize_tool_error(error: ToolError) -> ToolError {
     if error.kind() == ErrorKind::Internal {
         let message = sanitize_error(error.message());
-        let cleaned = error.map_text(|text| shorten(&strip_framing(text)));
+        let cleaned = error.map_text(|text| truncate_error(&strip_framing(text)));
         return cleaned.with_message(message);
     }
-    error.map_text(|text| shorten(&strip_framing(text)))
+    error.map_text(|text| truncate_error(&strip_framing(text)))
 }
 
 /// Adds a field to a JSON object that is still text.
-fn annotate(content: &mut String, key: &str, text: &str) {
+fn add_json_field(content: &mut String, key: &str, text: &str) {
     if !content.starts_with('{') || !content.ends_with('}') {
         return;
     }

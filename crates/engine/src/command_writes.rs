@@ -9,28 +9,28 @@ use hermes_shell::{Transfer, TargetMode, LeafCommand};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::patterns::{self, Patterns};
-use crate::pipeline::{Flight, Known};
+use crate::glob_expansion::{self, GlobExpander};
+use crate::pipeline::{BatchContext, ResolvedCall};
 
 /// What the session's shell remembers, as text in front of a command.
 #[derive(Default, Deserialize)]
-struct Shell {
+struct ShellPrelude {
     #[serde(default)]
     text: String,
 }
 
 /// What commands name.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct CommandWrites {
     /// What they write or delete. Of a folder only its removal counts: who
     /// writes in it leaves the rest alone.
-    pub(crate) places: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
     /// Folders that they write in, and only they know what.
-    pub(crate) filled: Vec<PathBuf>,
+    pub(crate) opaque_dirs: Vec<PathBuf>,
 }
 
 /// What the commands of a call name as what they write or delete.
-pub(crate) fn named(flight: &Flight, call: &Known) -> Named {
+pub(crate) fn collect_writes(flight: &BatchContext, call: &ResolvedCall) -> CommandWrites {
     let is_command = |resource: &Resource| *resource != Resource::Any;
     let mut commands = call
         .effects
@@ -38,44 +38,44 @@ pub(crate) fn named(flight: &Flight, call: &Known) -> Named {
         .filter(|effect| effect.scope == Scope::TERMINAL_EXECUTE && is_command(&effect.resource))
         .peekable();
     if commands.peek().is_none() {
-        return Named::default();
+        return CommandWrites::default();
     }
     let usual = flight.workplace.load();
     let folder = call.arguments.get("workdir").and_then(Value::as_str);
     let there = folder
         .map(|folder| WorkingDir::new(usual.resolve(folder), usual.home().map(Path::to_path_buf)));
     let at = there.as_ref().unwrap_or(&usual);
-    let shell: Shell = flight.caller.session.read("shell").unwrap_or_default();
+    let shell: ShellPrelude = flight.caller.session.read("shell").unwrap_or_default();
     let leaves = commands.flat_map(|effect| {
         hermes_shell::analyze_after(&shell.text, &effect.resource.as_text(), at).leaves
     });
-    Named::by(leaves)
+    CommandWrites::from_leaves(leaves)
 }
 
-impl Named {
-    fn by(leaves: impl Iterator<Item = LeafCommand>) -> Self {
+impl CommandWrites {
+    fn from_leaves(leaves: impl Iterator<Item = LeafCommand>) -> Self {
         let mut named = Self::default();
-        let mut patterns = Patterns::default();
+        let mut patterns = GlobExpander::default();
         for leaf in leaves {
             // Of a pattern the effects have only the folder. If it is known
             // what it finds there, the rest is left alone.
             let mut bases = Vec::new();
             for (scope, pattern) in leaf.globs.iter().chain(&leaf.runtime_globs) {
-                if let Some(places) = patterns.places(pattern) {
-                    bases.push(patterns::base(pattern));
-                    places.into_iter().for_each(|place| named.change(scope, place));
+                if let Some(places) = patterns.expand(pattern) {
+                    bases.push(glob_expansion::literal_prefix(pattern));
+                    places.into_iter().for_each(|place| named.add_write(scope, place));
                 }
             }
             for effect in &leaf.effects {
                 let path = effect.resource.as_path().map(Path::to_path_buf);
                 let is_base = |path: &PathBuf| bases.contains(path) && !leaf.deletes.contains(path);
                 if let Some(path) = path.filter(|path| !is_base(path)) {
-                    named.change(&effect.scope, path);
+                    named.add_write(&effect.scope, path);
                 }
             }
-            leaf.transfers.iter().for_each(|arrival| named.arrive(arrival, &mut patterns));
+            leaf.transfers.iter().for_each(|arrival| named.add_transfer(arrival, &mut patterns));
         }
-        for list in [&mut named.places, &mut named.filled] {
+        for list in [&mut named.paths, &mut named.opaque_dirs] {
             list.retain(|path| can_hold_files(path));
             list.sort();
             list.dedup();
@@ -83,18 +83,18 @@ impl Named {
         named
     }
 
-    fn change(&mut self, scope: &Scope, place: PathBuf) {
+    fn add_write(&mut self, scope: &Scope, place: PathBuf) {
         if *scope == Scope::FILE_DELETE || *scope == Scope::FILE_WRITE && !place.is_dir() {
-            self.places.push(place);
+            self.paths.push(place);
         }
     }
 
     /// What something that is put somewhere makes and replaces: of a folder
     /// all that has the same name as something in it.
-    fn arrive(&mut self, arrival: &Transfer, patterns: &mut Patterns) {
+    fn add_transfer(&mut self, arrival: &Transfer, patterns: &mut GlobExpander) {
         let target = &arrival.target;
-        let sources = arrival.source.as_ref().and_then(|source| patterns.places(source));
-        let Some(sources) = sources else { return self.filled.push(target.clone()) };
+        let sources = arrival.source.as_ref().and_then(|source| patterns.expand(source));
+        let Some(sources) = sources else { return self.opaque_dirs.push(target.clone()) };
         for source in sources {
             let is_inside = match arrival.target_mode {
                 TargetMode::Into => true,
@@ -106,16 +106,16 @@ impl Named {
                 None => target.clone(),
             };
             if !source.is_dir() {
-                self.places.push(top);
+                self.paths.push(top);
                 continue;
             }
-            match patterns.below(&source) {
-                None => self.filled.push(top),
+            match patterns.descendants(&source) {
+                None => self.opaque_dirs.push(top),
                 Some(below) => {
                     let twins = below.into_iter().map(|name| top.join(name));
-                    self.places.extend(twins.filter(|twin| !twin.is_dir()));
+                    self.paths.extend(twins.filter(|twin| !twin.is_dir()));
                     // One that is not there is made.
-                    self.places.extend(Some(top).filter(|top| !top.is_dir()));
+                    self.paths.extend(Some(top).filter(|top| !top.is_dir()));
                 }
             }
         }
@@ -128,5 +128,5 @@ fn can_hold_files(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-#[path = "elsewhere_tests.rs"]
+#[path = "command_writes_tests.rs"]
 mod tests;

@@ -9,18 +9,18 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::batch;
-use crate::pipeline::{Flight, Known};
+use crate::pipeline::{BatchContext, ResolvedCall};
 
 /// What is certain of the command that a call runs, if it runs one and does
 /// nothing else.
-pub(crate) fn of(flight: &Flight, call: &Known) -> SideEffects {
+pub(crate) fn command_side_effects(flight: &BatchContext, call: &ResolvedCall) -> SideEffects {
     /// What the session's shell remembers, as text in front of a command.
     #[derive(Default, Deserialize)]
-    struct Shell {
+    struct SessionShell {
         #[serde(default)]
         text: String,
     }
-    let mut far = call.effects.iter().filter(|effect| batch::reaches_anything(effect));
+    let mut far = call.effects.iter().filter(|effect| batch::is_arbitrary_execution(effect));
     let (Some(effect), None) = (far.next(), far.next()) else { return SideEffects::Unknown };
     let at = flight.workplace.load();
     let (command, at) = match &effect.resource {
@@ -39,7 +39,7 @@ pub(crate) fn of(flight: &Flight, call: &Known) -> SideEffects {
     if !is_plain || effect.scope != Scope::TERMINAL_EXECUTE {
         return SideEffects::Unknown;
     }
-    match flight.caller.session.read::<Shell>("shell") {
+    match flight.caller.session.read::<SessionShell>("shell") {
         Ok(shell) => hermes_shell::side_effects(&shell.text, command, &at),
         Err(_) => SideEffects::Unknown,
     }

@@ -12,10 +12,10 @@ const NAMES: [&str; 8] = [
 ];
 
 fn repaired(written: &str) -> Option<String> {
-    match read(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
-        Reading::Exact => Some(written.to_owned()),
-        Reading::Repaired(name) | Reading::Alike { name, .. } => Some(name),
-        Reading::Unknown => None,
+    match match_name(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
+        NameMatch::Exact => Some(written.to_owned()),
+        NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => Some(name),
+        NameMatch::Unknown => None,
     }
 }
 
@@ -52,14 +52,14 @@ fn what_resembles_nothing_stays_unknown() {
 #[test]
 fn two_equally_near_names_leave_two_readings() {
     let names = ["copy_fila", "copy_filb"];
-    assert_eq!(read("copy_filc", |n| names.contains(&n), names.into_iter()), Reading::Unknown);
+    assert_eq!(match_name("copy_filc", |n| names.contains(&n), names.into_iter()), NameMatch::Unknown);
     assert_eq!(suggest("copy_filc", names.into_iter()).len(), 2);
 }
 
 #[test]
 fn likeness_is_sure_only_if_hardly_anything_differs() {
-    let sure = |written: &str| match read(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
-        Reading::Alike { sure, .. } => Some(sure),
+    let sure = |written: &str| match match_name(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
+        NameMatch::Similar { is_confident: sure, .. } => Some(sure),
         _ => None,
     };
     assert_eq!(sure("writ_file"), Some(true));
@@ -75,8 +75,8 @@ fn another_word_is_another_name() {
         ("create_issue_comment", "delete_issue_comment"),
         ("ha_turn_on_light", "ha_turn_off_light"),
     ] {
-        let reading = read(written, |n| n == near, [near].into_iter());
-        assert_eq!(reading, Reading::Alike { name: near.to_owned(), sure: false }, "{written}");
+        let reading = match_name(written, |n| n == near, [near].into_iter());
+        assert_eq!(reading, NameMatch::Similar { name: near.to_owned(), is_confident: false }, "{written}");
     }
 }
 
@@ -90,7 +90,7 @@ fn a_servers_name_is_not_cut_off() {
 #[test]
 fn a_name_of_somebody_elses_tool_is_never_read_as_another() {
     let theirs = ["mcp__i__delete_file", "mcp__i__get-sum"];
-    let all = |written: &str| read(written, |n| theirs.contains(&n), theirs.into_iter());
+    let all = |written: &str| match_name(written, |n| theirs.contains(&n), theirs.into_iter());
     for written in [
         "mcp__i__delete_files",
         "mcp__i__Delete_File",
@@ -101,10 +101,10 @@ fn a_name_of_somebody_elses_tool_is_never_read_as_another() {
         "i__delete_file",
         "mcp-i:delete.file",
     ] {
-        assert_eq!(all(written), Reading::Unknown, "{written}");
+        assert_eq!(all(written), NameMatch::Unknown, "{written}");
     }
     // What cannot be part of a name is not.
     for written in ["mcp__i__delete_file\" path=\"x", "functions.mcp__i__delete_file"] {
-        assert_eq!(all(written), Reading::Repaired(theirs[0].to_owned()), "{written}");
+        assert_eq!(all(written), NameMatch::Repaired(theirs[0].to_owned()), "{written}");
     }
 }

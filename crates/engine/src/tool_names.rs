@@ -3,29 +3,29 @@
 use hermes_core::similar;
 
 /// How alike two names must be for one to stand for the other.
-const CUTOFF: f64 = 0.7;
+const MATCH_CUTOFF: f64 = 0.7;
 
 /// Namespaces that models put before a tool's name. Any other may be the name
 /// of a server, whose tool it would be.
-const NAMESPACES: [&str; 8] =
+const MODEL_NAMESPACES: [&str; 8] =
     ["functions", "function", "tools", "tool", "default_api", "api", "multi_tool_use", "hermes"];
 
 /// How alike a name must be to be worth suggesting.
-const SUGGEST: f64 = 0.5;
+const SUGGESTION_CUTOFF: f64 = 0.5;
 
 /// What became of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reading {
+pub enum NameMatch {
     /// It is a name as it stands.
     Exact,
     /// It is this one in another spelling.
     Repaired(String),
     /// It resembles this one; `sure` if hardly anything differs.
-    Alike {
+    Similar {
         /// The name.
         name: String,
         /// Whether it may stand for a tool that changes things.
-        sure: bool,
+        is_confident: bool,
     },
     /// It is none, and nothing is near enough.
     Unknown,
@@ -34,56 +34,56 @@ pub enum Reading {
 /// Whether a name is of the kind that tools of other programs have. Two of
 /// them that differ in one letter are two tools of somebody else, so such a
 /// name is never read as another.
-pub fn is_foreign(name: &str) -> bool {
+pub fn is_mcp_name(name: &str) -> bool {
     name.starts_with("mcp__") || name.strip_prefix("mcp-").is_some_and(|rest| rest.contains(':'))
 }
 
 /// A name without what models put around it.
-pub fn bare(written: &str) -> &str {
+pub fn strip_decoration(written: &str) -> &str {
     let cut = cut_markup(written).trim();
     match cut.split_once(['.', ':', '/']) {
-        Some((space, rest)) if NAMESPACES.contains(&space.to_lowercase().as_str()) => rest,
+        Some((space, rest)) if MODEL_NAMESPACES.contains(&space.to_lowercase().as_str()) => rest,
         _ => cut,
     }
 }
 
 /// Finds the name that `written` was meant to be. `known` says whether a
 /// name exists; `all` lists the names for the last resort, likeness.
-pub fn read<'a>(
+pub fn match_name<'a>(
     written: &str,
     known: impl Fn(&str) -> bool,
     all: impl Iterator<Item = &'a str>,
-) -> Reading {
+) -> NameMatch {
     if known(written) {
-        return Reading::Exact;
+        return NameMatch::Exact;
     }
     let cut = cut_markup(written).trim();
     if cut.is_empty() || cut.len() > 256 {
-        return Reading::Unknown;
+        return NameMatch::Unknown;
     }
-    let literal = bare(written);
-    if is_foreign(literal) {
+    let literal = strip_decoration(written);
+    if is_mcp_name(literal) {
         return match known(literal) {
-            true => Reading::Repaired(literal.to_owned()),
-            false => Reading::Unknown,
+            true => NameMatch::Repaired(literal.to_owned()),
+            false => NameMatch::Unknown,
         };
     }
-    for candidate in spellings(cut) {
-        if !is_foreign(&candidate) && known(&candidate) {
-            return Reading::Repaired(candidate);
+    for candidate in candidate_spellings(cut) {
+        if !is_mcp_name(&candidate) && known(&candidate) {
+            return NameMatch::Repaired(candidate);
         }
     }
-    let all = all.filter(|name| !is_foreign(name));
+    let all = all.filter(|name| !is_mcp_name(name));
     // Two names that are equally near leave two readings, so neither is taken.
-    let ranked = similar::ranked(&normalise(cut), all, CUTOFF, 2);
-    let alike = |name: &str| Reading::Alike {
+    let ranked = similar::ranked(&normalize(cut), all, MATCH_CUTOFF, 2);
+    let alike = |name: &str| NameMatch::Similar {
         name: name.to_owned(),
-        sure: is_typo(&normalise(cut), &normalise(name)),
+        is_confident: is_typo(&normalize(cut), &normalize(name)),
     };
     match ranked.as_slice() {
         [(name, _)] => alike(name),
         [(name, best), (_, second), ..] if best - second > 0.01 => alike(name),
-        _ => Reading::Unknown,
+        _ => NameMatch::Unknown,
     }
 }
 
@@ -94,14 +94,14 @@ fn is_typo(a: &str, b: &str) -> bool {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.split('_').collect(), b.split('_').collect());
     let mut differing = a.iter().zip(&b).filter(|(x, y)| x != y);
     match (a.len() == b.len(), differing.next(), differing.next()) {
-        (true, Some((x, y)), None) => is_slip(x, y) || is_slip(y, x),
+        (true, Some((x, y)), None) => is_single_edit(x, y) || is_single_edit(y, x),
         _ => false,
     }
 }
 
 /// Whether `long` is `short` with one letter more, or with two neighbours
 /// swapped.
-fn is_slip(long: &str, short: &str) -> bool {
+fn is_single_edit(long: &str, short: &str) -> bool {
     let (long, short): (Vec<char>, Vec<char>) = (long.chars().collect(), short.chars().collect());
     if short.len() < 4 {
         return false;
@@ -119,8 +119,8 @@ fn is_slip(long: &str, short: &str) -> bool {
 
 /// The names worth showing to somebody who wrote `written`, nearest first.
 pub fn suggest<'a>(written: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let written = normalise(cut_markup(written).trim());
-    similar::ranked(&written, all, SUGGEST, 3)
+    let written = normalize(cut_markup(written).trim());
+    similar::ranked(&written, all, SUGGESTION_CUTOFF, 3)
         .into_iter()
         .map(|(name, _)| name.to_owned())
         .collect()
@@ -136,12 +136,12 @@ fn cut_markup(name: &str) -> &str {
     name.get(..end).unwrap_or(name)
 }
 
-fn normalise(name: &str) -> String {
+fn normalize(name: &str) -> String {
     name.to_lowercase().replace(['-', ' ', '.', ':', '/'], "_")
 }
 
 /// `ReadFile` → `read_file`, `HTTPRequest` → `http_request`.
-fn snake(name: &str) -> String {
+fn to_snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::with_capacity(name.len() + 4);
     for (i, &c) in chars.iter().enumerate() {
@@ -155,18 +155,18 @@ fn snake(name: &str) -> String {
         }
         out.extend(c.to_lowercase());
     }
-    normalise(&out)
+    normalize(&out)
 }
 
 /// The spellings to try, the most literal first.
-fn spellings(name: &str) -> Vec<String> {
-    let mut out = vec![name.to_owned(), name.to_lowercase(), normalise(name), snake(name)];
+fn candidate_spellings(name: &str) -> Vec<String> {
+    let mut out = vec![name.to_owned(), name.to_lowercase(), normalize(name), to_snake_case(name)];
     // Names such as `functions.read_file` carry a namespace.
     if let Some((space, last)) = name.rsplit_once(['.', ':', '/'])
-        && NAMESPACES.contains(&space.to_lowercase().as_str())
+        && MODEL_NAMESPACES.contains(&space.to_lowercase().as_str())
     {
-        out.push(normalise(last));
-        out.push(snake(last));
+        out.push(normalize(last));
+        out.push(to_snake_case(last));
     }
     let mut stripped = out.clone();
     for _ in 0..2 {
@@ -181,7 +181,7 @@ fn spellings(name: &str) -> Vec<String> {
             .collect();
         for rest in &stripped {
             out.push(rest.clone());
-            out.push(normalise(rest));
+            out.push(normalize(rest));
         }
     }
     out.dedup();
@@ -189,5 +189,5 @@ fn spellings(name: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "names_tests.rs"]
+#[path = "tool_names_tests.rs"]
 mod tests;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hermes_secrets::{Redactor, Secret};
 
 /// Whoever keeps the secrets.
-pub trait Secrets: Send + Sync {
+pub trait SecretSource: Send + Sync {
     /// Takes known secrets out of any text.
     fn redactor(&self) -> Arc<Redactor>;
 
@@ -20,7 +20,7 @@ pub(crate) struct NoSecrets {
     redactor: Arc<Redactor>,
 }
 
-impl Secrets for NoSecrets {
+impl SecretSource for NoSecrets {
     fn redactor(&self) -> Arc<Redactor> {
         Arc::clone(&self.redactor)
     }

@@ -10,12 +10,12 @@ use hermes_core::{ErrorKind, CallStatus, Verdict};
 use serde_json::Value;
 
 /// How much is remembered at most; past it, all is forgotten.
-const SESSIONS: usize = 256;
-const CALLS: usize = 1024;
+const MAX_SESSIONS: usize = 256;
+const MAX_CALLS_PER_SESSION: usize = 1024;
 
 /// How many times something may happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct LoopThresholds {
     /// The same call fails.
     pub exact_failure: u32,
     /// The same tool fails, whatever its arguments.
@@ -26,43 +26,43 @@ pub struct Counts {
 
 /// When to speak up, and when to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuardSettings {
+pub struct LoopGuardSettings {
     /// When the result carries a warning; none means never.
-    pub warn: Option<Counts>,
+    pub warn: Option<LoopThresholds>,
     /// When the call is refused; none means never.
-    pub stop: Option<Counts>,
+    pub stop: Option<LoopThresholds>,
 }
 
-impl Default for GuardSettings {
+impl Default for LoopGuardSettings {
     fn default() -> Self {
         Self {
-            warn: Some(Counts { exact_failure: 2, same_tool_failure: 3, no_progress: 2 }),
+            warn: Some(LoopThresholds { exact_failure: 2, same_tool_failure: 3, no_progress: 2 }),
             stop: None,
         }
     }
 }
 
-impl GuardSettings {
+impl LoopGuardSettings {
     /// The counts at which a loop is broken, when it is to be broken at all.
-    pub const STOP: Counts = Counts { exact_failure: 5, same_tool_failure: 8, no_progress: 5 };
+    pub const STOP_THRESHOLDS: LoopThresholds = LoopThresholds { exact_failure: 5, same_tool_failure: 8, no_progress: 5 };
 }
 
 /// A call, reduced to what tells it from others.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Footprint {
+pub(crate) struct CallFingerprint {
     tool: u64,
     exact: u64,
     // Only calls that look are compared by likeness.
     near: Option<u64>,
 }
 
-impl Footprint {
+impl CallFingerprint {
     pub(crate) fn new(tool: &str, arguments: &Value, looks_only: bool) -> Self {
         let mut named = hasher();
         tool.hash(&mut named);
         let hash = |near: bool| {
             let mut hasher = named.clone();
-            digest(arguments, near, &mut hasher);
+            hash_value(arguments, near, &mut hasher);
             hasher.finish()
         };
         let near = looks_only.then(|| hash(true));
@@ -72,13 +72,13 @@ impl Footprint {
 
 /// Arguments may be long, and whoever makes two calls look alike gains nothing.
 fn hasher() -> FoldHasher<'static> {
-    static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
-    STATE.build_hasher()
+    static HASH_STATE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+    HASH_STATE.build_hasher()
 }
 
 /// Hashes a value so that the order of keys does not count; with `near`,
 /// neither do numbers, case and white space.
-fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
+fn hash_value(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
     match value {
         Value::Null => 0u8.hash(hasher),
         Value::Bool(b) => b.hash(hasher),
@@ -89,10 +89,10 @@ fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
                 word.to_lowercase().hash(hasher);
             }
         }
-        Value::String(s) => sample(s.as_bytes(), hasher),
+        Value::String(s) => hash_text(s.as_bytes(), hasher),
         Value::Array(items) => {
             items.len().hash(hasher);
-            items.iter().for_each(|item| digest(item, near, hasher));
+            items.iter().for_each(|item| hash_value(item, near, hasher));
         }
         Value::Object(fields) => {
             let mut sorted: Vec<(&String, &Value)> = fields.iter().collect();
@@ -100,7 +100,7 @@ fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
             for (key, field) in sorted {
                 if !(near && field.is_number()) {
                     key.hash(hasher);
-                    digest(field, near, hasher);
+                    hash_value(field, near, hasher);
                 }
             }
         }
@@ -109,49 +109,49 @@ fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
 
 /// Hashes a text. Of a long one, such as a whole file, the length and a part
 /// here and there must do: the call waits for this.
-fn sample(text: &[u8], hasher: &mut FoldHasher<'_>) {
-    const WHOLE: usize = 64 * 1024;
-    const PART: usize = 1024;
+fn hash_text(text: &[u8], hasher: &mut FoldHasher<'_>) {
+    const MAX_FULL_HASH_BYTES: usize = 64 * 1024;
+    const SAMPLE_BYTES: usize = 1024;
     text.len().hash(hasher);
-    if text.len() <= WHOLE {
+    if text.len() <= MAX_FULL_HASH_BYTES {
         return hasher.write(text);
     }
-    let step = text.len().div_ceil(WHOLE / PART);
-    text.chunks(step).for_each(|chunk| hasher.write(chunk.get(..PART).unwrap_or(chunk)));
-    hasher.write(text.last_chunk::<PART>().map_or(text, |end| end));
+    let step = text.len().div_ceil(MAX_FULL_HASH_BYTES / SAMPLE_BYTES);
+    text.chunks(step).for_each(|chunk| hasher.write(chunk.get(..SAMPLE_BYTES).unwrap_or(chunk)));
+    hasher.write(text.last_chunk::<SAMPLE_BYTES>().map_or(text, |end| end));
 }
 
 #[derive(Debug, Default)]
-struct Memory {
+struct RecentCalls {
     failures: HashMap<u64, u32>,
     tool_failures: HashMap<u64, u32>,
     /// Those of both that are commands which ran and failed.
-    commands: HashSet<u64>,
-    answers: HashMap<u64, Answers>,
+    failed_commands: HashSet<u64>,
+    answers: HashMap<u64, RecentAnswers>,
 }
 
 /// What a call has answered lately.
 #[derive(Debug)]
-struct Answers {
+struct RecentAnswers {
     last: u64,
     /// The other one before it.
-    before: Option<u64>,
+    previous: Option<u64>,
     /// How often nothing but these two came.
     count: u32,
 }
 
-impl Memory {
+impl RecentCalls {
     fn trim(&mut self) {
-        if self.failures.len() > CALLS || self.answers.len() > CALLS {
+        if self.failures.len() > MAX_CALLS_PER_SESSION || self.answers.len() > MAX_CALLS_PER_SESSION {
             *self = Self::default();
         }
     }
 }
 
 /// Who goes in circles: a session, and a task in it.
-pub(crate) type Walker<'a> = (&'a str, &'a str);
+pub(crate) type CallerKey<'a> = (&'a str, &'a str);
 
-fn key(walker: Walker<'_>) -> u64 {
+fn caller_hash(walker: CallerKey<'_>) -> u64 {
     let mut hasher = hasher();
     walker.hash(&mut hasher);
     hasher.finish()
@@ -160,45 +160,45 @@ fn key(walker: Walker<'_>) -> u64 {
 /// What every session did lately.
 #[derive(Debug)]
 pub(crate) struct LoopGuard {
-    settings: GuardSettings,
-    sessions: Mutex<HashMap<u64, Memory>>,
+    settings: LoopGuardSettings,
+    sessions: Mutex<HashMap<u64, RecentCalls>>,
 }
 
 impl LoopGuard {
-    pub(crate) fn new(settings: GuardSettings) -> Self {
+    pub(crate) fn new(settings: LoopGuardSettings) -> Self {
         Self { settings, sessions: Mutex::default() }
     }
 
-    pub(crate) fn is_on(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.settings.warn.is_some() || self.settings.stop.is_some()
     }
 
     /// Forgets what somebody did: a new turn begins.
-    pub(crate) fn reset(&self, walker: Walker<'_>) {
-        self.lock().remove(&key(walker));
+    pub(crate) fn reset(&self, walker: CallerKey<'_>) {
+        self.lock().remove(&caller_hash(walker));
     }
 
     /// Forgets what somebody was shown.
-    pub(crate) fn forget_answers(&self, walker: Walker<'_>) {
-        if let Some(memory) = self.lock().get_mut(&key(walker)) {
+    pub(crate) fn forget_answers(&self, walker: CallerKey<'_>) {
+        if let Some(memory) = self.lock().get_mut(&caller_hash(walker)) {
             memory.answers.clear();
         }
     }
 
     /// Why a turn must end: a tool fails whatever is tried with it.
-    pub(crate) fn halted(&self, walker: Walker<'_>) -> Option<String> {
+    pub(crate) fn halt_reason(&self, walker: CallerKey<'_>) -> Option<String> {
         let stop = self.settings.stop?;
         let sessions = self.lock();
-        let failures = sessions.get(&key(walker))?.tool_failures.values().max()?;
+        let failures = sessions.get(&caller_hash(walker))?.tool_failures.values().max()?;
         let is_over = *failures >= stop.same_tool_failure;
         is_over.then(|| format!("one tool has failed or was refused {failures} times in a row"))
     }
 
     /// Whether the call may go on.
-    pub(crate) fn judge(&self, walker: Walker<'_>, print: &Footprint) -> Verdict {
+    pub(crate) fn judge(&self, walker: CallerKey<'_>, print: &CallFingerprint) -> Verdict {
         let Some(stop) = self.settings.stop else { return Verdict::Allow };
         let mut sessions = self.lock();
-        let Some(memory) = sessions.get_mut(&key(walker)) else { return Verdict::Allow };
+        let Some(memory) = sessions.get_mut(&caller_hash(walker)) else { return Verdict::Allow };
         let failures = memory.failures.get(&print.exact).copied().unwrap_or(0);
         let tool = memory.tool_failures.get(&print.tool).copied().unwrap_or(0);
         let same = memory.answers.get(&print.exact).map_or(0, |answers| answers.count);
@@ -212,7 +212,7 @@ impl LoopGuard {
             return Verdict::Allow;
         };
         // Whoever is refused and asks again gets nowhere, either.
-        bump(&mut memory.tool_failures, print.tool);
+        increment(&mut memory.tool_failures, print.tool);
         Verdict::Deny {
             reason: format!("Stopped going in circles: {reason}"),
             rule: "loop-guard".into(),
@@ -220,31 +220,31 @@ impl LoopGuard {
     }
 
     /// Remembers how a call ended; gives a warning where one is due.
-    pub(crate) fn note(
+    pub(crate) fn record_result(
         &self,
-        walker: Walker<'_>,
-        print: &Footprint,
-        came: Came,
+        walker: CallerKey<'_>,
+        print: &CallFingerprint,
+        came: GuardedOutcome,
         content: &str,
     ) -> Option<String> {
         // Whether it was allowed or wanted says nothing about the tool.
-        if let Came::Error(ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled) =
+        if let GuardedOutcome::Error(ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled) =
             came
         {
             return None;
         }
         let mut sessions = self.lock();
-        if sessions.len() > SESSIONS {
+        if sessions.len() > MAX_SESSIONS {
             sessions.clear();
         }
-        let memory = sessions.entry(key(walker)).or_default();
+        let memory = sessions.entry(caller_hash(walker)).or_default();
         memory.trim();
-        if came == Came::Failed {
-            memory.commands.extend([print.exact, print.tool]);
+        if came == GuardedOutcome::CommandFailed {
+            memory.failed_commands.extend([print.exact, print.tool]);
         }
-        if came != Came::Fine {
-            let exact = bump(&mut memory.failures, print.exact);
-            let tool = bump(&mut memory.tool_failures, print.tool);
+        if came != GuardedOutcome::Succeeded {
+            let exact = increment(&mut memory.failures, print.exact);
+            let tool = increment(&mut memory.tool_failures, print.tool);
             let warn = self.settings.warn?;
             return if exact >= warn.exact_failure {
                 Some(format!(
@@ -264,7 +264,7 @@ impl LoopGuard {
             // Something changed: looking again makes sense from here on, and so does
             // a command that failed before, such as a test.
             memory.answers.clear();
-            for key in std::mem::take(&mut memory.commands) {
+            for key in std::mem::take(&mut memory.failed_commands) {
                 memory.failures.remove(&key);
                 memory.tool_failures.remove(&key);
             }
@@ -273,11 +273,11 @@ impl LoopGuard {
         let mut hasher = hasher();
         content.hash(&mut hasher);
         let answer = hasher.finish();
-        let exact = repeat(&mut memory.answers, print.exact, answer);
+        let exact = count_repeat(&mut memory.answers, print.exact, answer);
         let near = if likeness == print.exact {
             exact
         } else {
-            repeat(&mut memory.answers, likeness, answer)
+            count_repeat(&mut memory.answers, likeness, answer)
         };
         let warn = self.settings.warn?;
         if exact >= warn.no_progress {
@@ -293,29 +293,29 @@ impl LoopGuard {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Memory>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, RecentCalls>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What came of a call, for whoever looks for circles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum GuardedOutcome {
     /// What was asked for.
-    Fine,
+    Succeeded,
     /// The same, and it tells of a command that ran and failed.
-    Failed,
+    CommandFailed,
     /// An error.
     Error(ErrorKind),
 }
 
-impl Came {
+impl GuardedOutcome {
     /// What a result says, unless its tool has said that all went well.
-    pub(crate) fn of(status: CallStatus, is_well: bool, content: &str) -> Self {
+    pub(crate) fn from_result(status: CallStatus, is_well: bool, content: &str) -> Self {
         match status {
             CallStatus::Error(kind) => Self::Error(kind),
-            CallStatus::Success if !is_well && is_failed_command(content) => Self::Failed,
-            CallStatus::Success => Self::Fine,
+            CallStatus::Success if !is_well && is_failed_command(content) => Self::CommandFailed,
+            CallStatus::Success => Self::Succeeded,
         }
     }
 }
@@ -324,30 +324,30 @@ impl Came {
 /// asked for, so that it is no error of the tool.
 fn is_failed_command(content: &str) -> bool {
     #[derive(serde::Deserialize)]
-    struct Ran {
+    struct CommandExit {
         exit_code: i64,
     }
     content.contains("\"exit_code\"")
-        && serde_json::from_str::<Ran>(content).is_ok_and(|ran| ran.exit_code != 0)
+        && serde_json::from_str::<CommandExit>(content).is_ok_and(|ran| ran.exit_code != 0)
 }
 
-fn bump(counts: &mut HashMap<u64, u32>, key: u64) -> u32 {
+fn increment(counts: &mut HashMap<u64, u32>, key: u64) -> u32 {
     let count = counts.entry(key).or_default();
     *count += 1;
     *count
 }
 
-fn repeat(answers: &mut HashMap<u64, Answers>, key: u64, answer: u64) -> u32 {
-    let kept = answers.entry(key).or_insert(Answers { last: answer, before: None, count: 0 });
+fn count_repeat(answers: &mut HashMap<u64, RecentAnswers>, key: u64, answer: u64) -> u32 {
+    let kept = answers.entry(key).or_insert(RecentAnswers { last: answer, previous: None, count: 0 });
     if kept.last != answer {
         // Two answers in turn are no news, either.
-        let count = if kept.before == Some(answer) { kept.count } else { 0 };
-        *kept = Answers { last: answer, before: Some(kept.last), count };
+        let count = if kept.previous == Some(answer) { kept.count } else { 0 };
+        *kept = RecentAnswers { last: answer, previous: Some(kept.last), count };
     }
     kept.count += 1;
     kept.count
 }
 
 #[cfg(test)]
-#[path = "guard_tests.rs"]
+#[path = "loop_guard_tests.rs"]
 mod tests;

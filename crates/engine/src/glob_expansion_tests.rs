@@ -13,7 +13,7 @@ fn folder(names: &[&str]) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn found(root: &Path, pattern: &str) -> Vec<String> {
-    let places = Patterns::default().places(&root.join(pattern)).unwrap();
+    let places = GlobExpander::default().expand(&root.join(pattern)).unwrap();
     let name = |path: &PathBuf| path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
     let mut names: Vec<String> = places.iter().map(name).collect();
     names.sort();
@@ -36,10 +36,10 @@ fn patterns_stand_for_what_the_shell_would_find() {
 #[test]
 fn more_than_is_looked_at_is_said() {
     let (_held, root) = folder(&["d/a", "d/b", "d/c"]);
-    let mut few = Patterns { left: 2 };
-    assert_eq!(few.places(&root.join("d/*")), None);
-    let mut below = Patterns::default().below(&root).unwrap();
+    let mut few = GlobExpander { entries_left: 2 };
+    assert_eq!(few.expand(&root.join("d/*")), None);
+    let mut below = GlobExpander::default().descendants(&root).unwrap();
     below.sort();
     assert_eq!(below, ["d", "d/a", "d/b", "d/c"].map(PathBuf::from));
-    assert_eq!(Patterns { left: 3 }.below(&root), None);
+    assert_eq!(GlobExpander { entries_left: 3 }.descendants(&root), None);
 }
