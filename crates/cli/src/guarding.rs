@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use hermes::core::{Approver, NetworkMode, SessionError, SessionStore};
 use hermes::engine::{ToolEntry, SecretSource};
 use hermes::policy::{
-    ApprovalMode, MissingSandbox, Mode, Permissions, Places, PolicyError, RegistryLookup,
-    SandboxDefaults, SavedRules, Settings, SmartApprover, Sources, Tickets,
+    ApprovalMode, MissingSandbox, EnforcementMode, PermissionPolicy, PathVariables, PolicyError, RegistryLookup,
+    SandboxDefaults, SavedRules, EnforcementSettings, SmartApprover, PolicySources, TicketStore,
 };
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{ResolvedConfig, HermesHome, vars};
@@ -49,7 +49,7 @@ impl App {
     }
 
     /// What the names in permission patterns stand for.
-    pub(crate) fn places(&self, home: &HermesHome, workspace: &Path) -> Places {
+    pub(crate) fn places(&self, home: &HermesHome, workspace: &Path) -> PathVariables {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let workspace = real(workspace);
         let mut temp = vec![real(&std::env::temp_dir())];
@@ -58,7 +58,7 @@ impl App {
                 temp.push(real(folder));
             }
         }
-        Places {
+        PathVariables {
             // Whoever starts at the root of the file system has no workspace.
             workspace: (workspace != Path::new("/")).then_some(workspace),
             home: std::env::home_dir().filter(|h| h.is_absolute()).map(|h| real(&h)),
@@ -73,7 +73,7 @@ impl App {
         home: &HermesHome,
         options: &ProfileOptions,
         workspace: &Path,
-    ) -> Result<Sources, Failure> {
+    ) -> Result<PolicySources, Failure> {
         let own = match &options.permissions {
             Some(file) if !file.exists() => {
                 return Err(Failure::usage(format!(
@@ -87,13 +87,13 @@ impl App {
         };
         let places = self.places(home, workspace);
         let project = project_file(&places);
-        Ok(Sources::load(&own, project.as_deref(), places)?)
+        Ok(PolicySources::load(&own, project.as_deref(), places)?)
     }
 
     /// What the settings, the environment and the mode forbid besides.
     fn narrow(
         &self,
-        sources: &mut Sources,
+        sources: &mut PolicySources,
         config: &ResolvedConfig,
         mode: AgentMode,
         tools: &[Arc<ToolEntry>],
@@ -102,7 +102,7 @@ impl App {
         if !deny.is_empty() {
             let rule = json!({ "scope": "terminal:execute", "commands": deny });
             let rules = json!({ "global": { "deny": [rule] } });
-            sources.narrow("approvals.deny in config.yaml", &rules.to_string())?;
+            sources.add_global_rules("approvals.deny in config.yaml", &rules.to_string())?;
         }
         if let Some(roots) = self.env.text(&vars::HERMES_WRITE_SAFE_ROOT) {
             let trees = roots.split(':').filter(|root| !root.is_empty());
@@ -111,10 +111,10 @@ impl App {
             let only = json!({ "allowed_paths": trees });
             let rules = json!({ "file:write": only, "file:delete": only });
             let rules = json!({ "global": { "restrictions": rules } });
-            sources.narrow("HERMES_WRITE_SAFE_ROOT", &rules.to_string())?;
+            sources.add_global_rules("HERMES_WRITE_SAFE_ROOT", &rules.to_string())?;
         }
         if let Some(rules) = mode.rules(tools.iter().map(|entry| &**entry)) {
-            sources.narrow(&mode.label(), &rules.to_string())?;
+            sources.add_global_rules(&mode.label(), &rules.to_string())?;
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl App {
         options: &ProfileOptions,
         workspace: &Path,
         mode: Option<AgentMode>,
-    ) -> Result<Arc<Permissions>, Failure> {
+    ) -> Result<Arc<PermissionPolicy>, Failure> {
         self.permissions_by(&ready.rules(), options, workspace, mode)
     }
 
@@ -145,7 +145,7 @@ impl App {
         options: &ProfileOptions,
         workspace: &Path,
         chosen: Option<AgentMode>,
-    ) -> Result<Arc<Permissions>, Failure> {
+    ) -> Result<Arc<PermissionPolicy>, Failure> {
         let mut sources = self.sources(&ready.home, options, workspace)?;
         let snapshot = ready.engine.snapshot();
         let entries = snapshot.entries();
@@ -162,10 +162,10 @@ impl App {
         if approvals == ApprovalMode::Off || self.is_person_there() {
             defaults.missing = defaults.missing.or(Some(MissingSandbox::Ask));
         }
-        sources.sandbox_defaults(defaults);
+        sources.set_sandbox_defaults(defaults);
         let name = self.profile_name(&ready.config, options);
         let keeper = Arc::clone(&ready.secrets);
-        let settings = Settings {
+        let settings = EnforcementSettings {
             mode: mode(&ready.config),
             approvals,
             sandbox: Some(Arc::new(sandbox_support::can_hold)),
@@ -174,7 +174,7 @@ impl App {
         };
         let saved = SavedRules::load(ready.home.saved_rules_file())
             .map_err(|problem| Failure::usage(problem).hint("Mend the file or move it away."))?;
-        let tickets = Tickets::new(ready.home.tickets_dir());
+        let tickets = TicketStore::new(ready.home.tickets_dir());
         Ok(Arc::new(sources.permissions(&name, settings, saved, tickets)?))
     }
 
@@ -258,7 +258,7 @@ fn registries(home: &HermesHome) -> RegistryLookup {
 
 /// The rules of the project that the workspace is in: the nearest file above,
 /// but not our own home's.
-fn project_file(places: &Places) -> Option<PathBuf> {
+fn project_file(places: &PathVariables) -> Option<PathBuf> {
     let workspace = places.workspace.as_deref()?;
     let stop = places.home.as_deref();
     for folder in workspace.ancestors() {
@@ -291,10 +291,10 @@ fn sandbox_defaults(config: &ResolvedConfig) -> SandboxDefaults {
     SandboxDefaults { missing, network, host_ports: said.host_ports.clone() }
 }
 
-fn mode(config: &ResolvedConfig) -> Mode {
+fn mode(config: &ResolvedConfig) -> EnforcementMode {
     match config.settings.permissions.mode.as_str() {
-        "audit" => Mode::Audit,
-        _ => Mode::Enforce,
+        "audit" => EnforcementMode::Audit,
+        _ => EnforcementMode::Enforce,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes::core::BoxFuture;
-use hermes::policy::Reviewer;
+use hermes::policy::ApprovalReviewer;
 use hermes_config::ResolvedConfig;
 use hermes_history::Summarizer;
 use hermes_llm::{ToolChoice, ModelError, ChatMessage, LanguageModel, ModelRequest};
@@ -57,7 +57,7 @@ impl Helper {
     }
 }
 
-impl Reviewer for Helper {
+impl ApprovalReviewer for Helper {
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move { tokio::time::timeout(PATIENCE, self.ask(prompt)).await.ok()?.ok() })
     }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use hermes::core::{
     ToolAnnotations, Confinement, Effect, NetworkMode, CallProposal, Resource, Scope, Session, WorkingDir,
 };
-use hermes::policy::Permissions;
+use hermes::policy::PermissionPolicy;
 use hermes::sandbox::SandboxSupport;
 
 /// The command that has programs run with what there is.
@@ -74,7 +74,7 @@ pub(crate) fn can_hold(confinement: &Confinement) -> Result<(), String> {
 
 /// What a plain command under these permissions would be held to; none if the
 /// sandbox is switched off.
-pub(crate) fn trial_confinement(permissions: &Permissions, cwd: &Path) -> Option<Confinement> {
+pub(crate) fn trial_confinement(permissions: &PermissionPolicy, cwd: &Path) -> Option<Confinement> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let at = WorkingDir::new(cwd.to_owned(), home);
     let session = Session::in_memory();

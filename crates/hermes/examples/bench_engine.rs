@@ -13,7 +13,7 @@ use hermes::core::{
 };
 use hermes::engine::toolsets::ToolSelection;
 use hermes::engine::{Caller, DeferralSettings, Engine};
-use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
+use hermes::policy::{PermissionPolicy, PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
 use hermes::schema::{Schema, coerce};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -130,18 +130,18 @@ fn engine(extra: usize, log: &std::path::Path) -> Engine {
 }
 
 /// The default profile, in a workspace of its own.
-fn permissions(folder: &std::path::Path) -> Permissions {
-    let places = Places {
+fn permissions(folder: &std::path::Path) -> PermissionPolicy {
+    let places = PathVariables {
         workspace: Some(folder.join("ws/a/b/c")),
         home: Some(folder.join("home")),
         hermes: folder.join("hermes"),
         temp: vec!["/var/tmp".into()],
     };
     std::fs::create_dir_all(folder.join("ws/a/b/c/src")).unwrap();
-    let sources = Sources::load(&folder.join("none.yaml"), None, places).unwrap();
+    let sources = PolicySources::load(&folder.join("none.yaml"), None, places).unwrap();
     let saved = SavedRules::load(folder.join("approvals.json")).unwrap();
-    let tickets = Tickets::new(folder.join("tickets"));
-    sources.permissions("default", Settings::default(), saved, tickets).unwrap()
+    let tickets = TicketStore::new(folder.join("tickets"));
+    sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap()
 }
 
 // As the command has it.
@@ -220,9 +220,9 @@ impl Bench {
     }
 
     /// The policy's own time for one effect.
-    fn policy(&self, metric: &str, permissions: &Permissions, effect: Effect) {
-        let root = permissions.places().workspace.clone().unwrap();
-        let at = WorkingDir::new(root, permissions.places().home.clone());
+    fn policy(&self, metric: &str, permissions: &PermissionPolicy, effect: Effect) {
+        let root = permissions.path_variables().workspace.clone().unwrap();
+        let at = WorkingDir::new(root, permissions.path_variables().home.clone());
         let session = Session::in_memory();
         let effects = [effect];
         self.sync(
@@ -299,7 +299,7 @@ fn main() {
             black_box(coerce_arguments(&schema, args, &[]));
         });
         let rules = permissions(&path);
-        let source = rules.places().workspace.clone().unwrap().join("src");
+        let source = rules.path_variables().workspace.clone().unwrap().join("src");
         let (old, new) = (source.join("main.rs"), source.join("lib.rs"));
         std::fs::write(&old, "fn main() {}\n").unwrap();
         bench.policy("policy.file_read", &rules, Effect::path(Scope::FILE_READ, &old));

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hermes::core::{Ports, ToolCall};
 use hermes::engine::{Caller, Engine};
-use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
+use hermes::policy::{PermissionPolicy, PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
 use hermes_checkpoints::{FileCheckpointer, CheckpointLimits, CheckpointStore};
 use hermes_files::JournalDir;
 use serde_json::{Value, json};
@@ -44,17 +44,17 @@ impl Bench {
         let state = self.folder.join("state");
         let store = Arc::new(CheckpointStore::new(state.join("checkpoints"), CheckpointLimits::default()));
         let journals = Arc::new(JournalDir::new(state.join("changes")));
-        let places = Places {
+        let places = PathVariables {
             workspace: Some(self.folder.clone()),
             home: Some(state.join("home")),
             hermes: state.clone(),
             temp: Vec::new(),
         };
-        let sources = Sources::load(&state.join("none.yaml"), None, places).unwrap();
+        let sources = PolicySources::load(&state.join("none.yaml"), None, places).unwrap();
         let saved = SavedRules::load(state.join("approvals.json")).unwrap();
-        let tickets = Tickets::new(state.join("tickets"));
-        let permissions: Permissions =
-            sources.permissions("default", Settings::default(), saved, tickets).unwrap();
+        let tickets = TicketStore::new(state.join("tickets"));
+        let permissions: PermissionPolicy =
+            sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
         Engine::builder()
             .tools(hermes_tools_file::tools())
             .policy(Arc::new(permissions))

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use hermes::core::{Ports, ToolCall};
 use hermes::engine::{Caller, Engine};
-use hermes::policy::{Places, SavedRules, Settings, Sources, Tickets};
+use hermes::policy::{PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
 use hermes_exec::JobRegistry;
 use serde_json::{Value, json};
 
@@ -120,16 +120,16 @@ fn main() {
     fs::create_dir_all(&folder).unwrap();
     let folder = folder.canonicalize().unwrap();
     let state = folder.join("state");
-    let places = Places {
+    let places = PathVariables {
         workspace: Some(folder.clone()),
         home: Some(state.join("home")),
         hermes: state.clone(),
         temp: vec![std::env::temp_dir()],
     };
-    let sources = Sources::load(&state.join("none.yaml"), None, places).unwrap();
+    let sources = PolicySources::load(&state.join("none.yaml"), None, places).unwrap();
     let saved = SavedRules::load(state.join("approvals.json")).unwrap();
-    let tickets = Tickets::new(state.join("tickets"));
-    let permissions = sources.permissions("default", Settings::default(), saved, tickets).unwrap();
+    let tickets = TicketStore::new(state.join("tickets"));
+    let permissions = sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
     let jobs = Arc::new(JobRegistry::local(state.join("jobs")));
     let engine = Engine::builder()
         .tools(hermes_tools_system::tools())

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use hermes_core::{ToolAnnotations, Effect, Policy, CallProposal, Resource, Scope, Session, WorkingDir};
-use hermes_policy::{Places, SavedRules, Settings, Sources, Tickets};
+use hermes_policy::{PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
 use serde_json::{Value, json};
 
 /// Everyday work of about 500 characters.
@@ -20,17 +20,17 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("hermes-bench-{}", std::process::id()));
     let workspace = folder.join("ws/a/b/c");
     std::fs::create_dir_all(workspace.join("src")).unwrap();
-    let places = Places {
+    let places = PathVariables {
         workspace: Some(workspace.clone()),
         home: Some(folder.join("home")),
         hermes: folder.join("hermes"),
         temp: vec!["/var/tmp".into()],
     };
     let at = WorkingDir::new(workspace.clone(), places.home.clone());
-    let sources = Sources::load(&folder.join("none.yaml"), None, places).unwrap();
+    let sources = PolicySources::load(&folder.join("none.yaml"), None, places).unwrap();
     let saved = SavedRules::load(folder.join("approvals.json")).unwrap();
-    let tickets = Tickets::new(folder.join("tickets"));
-    let rules = sources.permissions("default", Settings::default(), saved, tickets).unwrap();
+    let tickets = TicketStore::new(folder.join("tickets"));
+    let rules = sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
     let session = Session::in_memory();
     let measure = |metric: &str, rounds: usize, work: &dyn Fn()| {
         if !metric.contains(&only) {

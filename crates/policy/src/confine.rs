@@ -9,17 +9,17 @@ use hermes_core::{
     PendingSecrets, Confinement, Effect, PartialDir, OverlayMount, CallProposal, Resource, Scope, HostService,
 };
 
-use crate::judge::{Examination, Finding};
-use crate::level::{Answer, Level, Restriction, Selectors};
-use crate::openings::Openings;
+use crate::judge::{CallExamination, PolicyFinding};
+use crate::level::{PolicyAnswer, PolicyLevel, ScopeRestriction, ResourceSelectors};
+use crate::approved_writes::ApprovedWrites;
 use crate::pattern::{PathPattern, is_within};
-use crate::permissions::{Permissions, folder};
-use crate::repositories::{self, Case, Kept, Use};
-use crate::sensitive::Sensitive;
-use crate::sightings::Sightings;
+use crate::permissions::{PermissionPolicy, working_dir};
+use crate::repositories::{self, FrozenPathsKey, FrozenPaths, RepositoryUse};
+use crate::sensitive_places::SensitivePlaces;
+use crate::scan_cache::FsScanCache;
 
 /// What programs need to run at all, where reading is restricted.
-const SYSTEM: &[&str] = &[
+const SYSTEM_DIRS: &[&str] = &[
     "/bin",
     "/sbin",
     "/usr",
@@ -37,32 +37,32 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// Below a writable tree: what we ourselves would trust later.
-const OURS: &str = ".hermes";
+const HERMES_DIR: &str = ".hermes";
 
-impl Permissions {
+impl PermissionPolicy {
     /// What the child processes of a call are held to.
     pub(crate) fn confine(
         &self,
         proposal: &CallProposal<'_>,
-        exam: &Examination,
+        exam: &CallExamination,
     ) -> Option<Confinement> {
         let settings = self.sandbox();
         if !settings.enabled || !exam.spawns {
             return None;
         }
         let tainted = self.taint(proposal).is_some();
-        let levels: Vec<&Level> = self.levels(proposal.tool, tainted).collect();
-        let mut write = trees(&levels, &Scope::FILE_WRITE, self.sightings());
-        let mut read = trees(&levels, &Scope::FILE_READ, self.sightings());
-        let delete = self.removable(&levels, &write, exam, folder(proposal));
+        let levels: Vec<&PolicyLevel> = self.levels(proposal.tool, tainted).collect();
+        let mut write = allowed_trees(&levels, &Scope::FILE_WRITE, self.scan_cache());
+        let mut read = allowed_trees(&levels, &Scope::FILE_READ, self.scan_cache());
+        let delete = self.deletable_trees(&levels, &write, exam, working_dir(proposal));
         // What somebody agreed to, although it is elsewhere.
         let lasts = |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.fresh_shell);
         let lasts = proposal.effects.iter().any(lasts);
-        let agreed = if lasts { Vec::new() } else { agreed(exam) };
+        let agreed = if lasts { Vec::new() } else { changed_paths(exam) };
         // Protected places that a person is asked about: whoever agrees to the
         // call means that its children reach them.
         let asked = if lasts { Vec::new() } else { exam.asked_places() };
-        let opened = if lasts { Openings::default() } else { Openings::of(exam, &write) };
+        let opened = if lasts { ApprovedWrites::default() } else { ApprovedWrites::for_call(exam, &write) };
         let delete = delete.map(|mut delete| {
             delete.extend(opened.write.iter().cloned());
             delete
@@ -72,25 +72,25 @@ impl Permissions {
             exam.findings
                 .iter()
                 .filter(|f| f.effect.scope == Scope::FILE_READ && !(lasts && f.leaf.is_some()))
-                .filter_map(place),
+                .filter_map(finding_path),
         );
-        write.extend(repository_elsewhere(&write, folder(proposal)));
-        dedupe(&mut write);
-        dedupe(&mut read);
+        write.extend(linked_repository(&write, working_dir(proposal)));
+        dedupe_nested(&mut write);
+        dedupe_nested(&mut read);
         if read != [PathBuf::from("/")] {
-            read.extend(SYSTEM.iter().map(PathBuf::from));
-            dedupe(&mut read);
+            read.extend(SYSTEM_DIRS.iter().map(PathBuf::from));
+            dedupe_nested(&mut read);
         }
-        let cwd = folder(proposal);
-        let services = exam.clients.served();
-        let sockets = self.sockets();
-        let mut kept = self.kept(&write, exam, cwd);
-        kept.unwelcome.extend(self.unwelcome(&levels, &write, &agreed));
+        let cwd = working_dir(proposal);
+        let services = exam.clients.reachable_services();
+        let sockets = self.open_sockets();
+        let mut kept = self.frozen_paths(&write, exam, cwd);
+        kept.quarantined.extend(self.quarantined_paths(&levels, &write, &agreed));
         kept.retain(|path| !asked.iter().any(|place| place.starts_with(path)));
-        let around = self.around(cwd);
+        let around = self.nearby_secrets(cwd);
         // Where the home is itself a place to work in, each secret is hidden for
         // itself.
-        let ours = &self.places().hermes;
+        let ours = &self.path_variables().hermes;
         let is_worked_in = |it: &PartialDir| {
             let is_view = it.folder != *ours;
             let is_open = |tree: &PathBuf| is_within(&it.folder, tree);
@@ -101,14 +101,14 @@ impl Permissions {
         };
         Some(Confinement {
             read,
-            read_only: without(self.guarded(&levels, &write, &agreed, kept.read_only, cwd), &asked),
-            frozen: opened.beside,
-            frozen_nested: kept.nested,
-            masked_missing: kept.absent,
-            quarantined: kept.unwelcome,
-            hidden: without(self.hidden(&levels, around.present, &services, &sockets), &asked),
-            pending_secrets: except(self.awaited(&levels, around.awaited), &asked),
-            partial_dirs: around.enclosed.into_iter().filter(|it| !is_worked_in(it)).collect(),
+            read_only: exclude_asked(self.read_only_paths(&levels, &write, &agreed, kept.read_only, cwd), &asked),
+            frozen: opened.frozen,
+            frozen_nested: kept.frozen_nested,
+            masked_missing: kept.masked_missing,
+            quarantined: kept.quarantined,
+            hidden: exclude_asked(self.hidden_paths(&levels, around.present, &services, &sockets), &asked),
+            pending_secrets: exclude_asked_pending(self.pending_secrets(&levels, around.pending), &asked),
+            partial_dirs: around.partial_dirs.into_iter().filter(|it| !is_worked_in(it)).collect(),
             redacted: around.redacted.clone(),
             overlays: around.overlays.into_iter().filter(|it| !is_written_in(it)).collect(),
             delete,
@@ -117,7 +117,7 @@ impl Permissions {
             session: proposal.session.id().to_owned(),
             host_ports: settings.host_ports,
             services,
-            denied_services: exam.clients.withheld(),
+            denied_services: exam.clients.denied_services(),
             sockets,
             limits: settings.limits,
             bubblewrap: settings.bubblewrap,
@@ -126,35 +126,35 @@ impl Permissions {
     }
 
     /// What stays as it is of repositories, and of our own files in projects.
-    fn kept(&self, write: &[PathBuf], exam: &Examination, cwd: &Path) -> Kept {
-        let deletes = |finding: &&Finding| finding.effect.scope == Scope::FILE_DELETE;
-        let case = Case {
+    fn frozen_paths(&self, write: &[PathBuf], exam: &CallExamination, cwd: &Path) -> FrozenPaths {
+        let deletes = |finding: &&PolicyFinding| finding.effect.scope == Scope::FILE_DELETE;
+        let case = FrozenPathsKey {
             write: write.to_vec(),
             cwd: cwd.to_path_buf(),
-            deleted: changes(exam).filter(deletes).filter_map(place).collect(),
+            deleted: change_findings(exam).filter(deletes).filter_map(finding_path).collect(),
             git_runs: exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE),
-            settings: exam.clients.keeps_books(),
-            sweeps: sweeps(exam),
+            may_change_settings: exam.clients.may_write_git_settings(),
+            only_git_clean: only_git_clean(exam),
         };
-        self.sightings().kept(case, |case| self.kept_in(case))
+        self.scan_cache().frozen_paths(case, |case| self.compute_frozen_paths(case))
     }
 
-    fn kept_in(&self, case: &Case) -> Kept {
-        let Case { write, cwd, deleted, git_runs, settings, sweeps } = case;
-        let seen = self.sightings();
+    fn compute_frozen_paths(&self, case: &FrozenPathsKey) -> FrozenPaths {
+        let FrozenPathsKey { write, cwd, deleted, git_runs, may_change_settings: settings, only_git_clean: sweeps } = case;
+        let seen = self.scan_cache();
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
-        let is_open = |path: &Path| self.laid_open().iter().any(|pattern| pattern.matches(path));
+        let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|pattern| pattern.matches(path));
         // Any child may commit; what starts programs is for git alone.
-        let used = if *git_runs && *settings { Use::Git } else { Use::Some };
-        let mut kept = Kept::default();
+        let used = if *git_runs && *settings { RepositoryUse::ChangeSettings } else { RepositoryUse::Commit };
+        let mut kept = FrozenPaths::default();
         let above = cwd.ancestors().filter(|folder| within(folder));
         let mut folders: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
         folders.extend(write.iter().cloned());
         dedupe_exact(&mut folders);
         for folder in &folders {
             let git = folder.join(".git");
-            kept.around(&git, used, seen);
-            let ours = folder.join(OURS);
+            kept.freeze_enclosing(&git, used, seen);
+            let ours = folder.join(HERMES_DIR);
             if seen.exists(&ours) {
                 kept.read_only.push(ours);
             }
@@ -163,37 +163,37 @@ impl Permissions {
         // says so can be written.
         let linked = || {
             let all = cwd.ancestors().map(|folder| folder.join(".git"));
-            all.flat_map(|git| repositories::linked(&git)).collect()
+            all.flat_map(|git| repositories::linked_repositories(&git)).collect()
         };
-        for git in seen.linked(cwd, linked) {
-            kept.around(&git, used, seen);
+        for git in seen.linked_repositories(cwd, linked) {
+            kept.freeze_enclosing(&git, used, seen);
         }
-        let searched = self.searched(cwd);
+        let searched = self.repository_search_roots(cwd);
         for folder in searched.iter().filter(|folder| within(folder)) {
-            let look = || repositories::below(folder, repositories::LEVELS);
-            for git in seen.places(folder, look) {
+            let look = || repositories::repositories_below(folder, repositories::MAX_SEARCH_DEPTH);
+            for git in seen.found_paths(folder, look) {
                 if !folders.iter().any(|folder| git.parent() == Some(folder)) {
-                    kept.within(&git, used, seen);
+                    kept.freeze_below(&git, used, seen);
                 }
             }
         }
-        for folder in self.places().temp.iter().filter(|folder| within(folder)) {
-            let look = || repositories::below(folder, repositories::TEMPORARY_LEVELS);
+        for folder in self.path_variables().temp.iter().filter(|folder| within(folder)) {
+            let look = || repositories::repositories_below(folder, repositories::MAX_TEMP_SEARCH_DEPTH);
             let is_known = |git: &Path| {
                 let around = folders.iter().any(|folder| git.parent() == Some(folder));
                 around || searched.iter().any(|folder| git.starts_with(folder))
             };
-            for git in seen.places(folder, look).iter().filter(|git| !is_known(git)) {
-                kept.among(git, used, *git_runs, seen);
+            for git in seen.found_paths(folder, look).iter().filter(|git| !is_known(git)) {
+                kept.freeze_temporary(git, used, *git_runs, seen);
             }
         }
         // What is empty may be a place to put something, and some of git sweeps
         // away what is empty in there.
-        let workspace = self.places().workspace.as_ref().filter(|_| !*sweeps);
-        if let Some(workspace) = workspace.filter(|it| within(it) && !seen.is_empty(it)) {
-            let ours = workspace.join(OURS);
+        let workspace = self.path_variables().workspace.as_ref().filter(|_| !*sweeps);
+        if let Some(workspace) = workspace.filter(|it| within(it) && !seen.is_empty_dir(it)) {
+            let ours = workspace.join(HERMES_DIR);
             if !seen.exists(&ours) {
-                kept.absent.push(ours);
+                kept.masked_missing.push(ours);
             }
         }
         // Whoever deletes a folder means what is in it.
@@ -204,8 +204,8 @@ impl Permissions {
 
     /// The folders whose repositories are looked for: those of projects, not
     /// those of everything.
-    pub(crate) fn searched(&self, cwd: &Path) -> Vec<PathBuf> {
-        let places = self.places();
+    pub(crate) fn repository_search_roots(&self, cwd: &Path) -> Vec<PathBuf> {
+        let places = self.path_variables();
         let mut folders: Vec<PathBuf> = places.workspace.iter().cloned().collect();
         let is_of_everything = cwd.parent().is_none()
             || places.home.as_deref() == Some(cwd)
@@ -217,9 +217,9 @@ impl Permissions {
     }
 
     /// What stays as it is although it lies in a writable tree.
-    fn guarded(
+    fn read_only_paths(
         &self,
-        levels: &[&Level],
+        levels: &[&PolicyLevel],
         write: &[PathBuf],
         agreed: &[PathBuf],
         kept: Vec<PathBuf>,
@@ -228,20 +228,20 @@ impl Permissions {
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
         let mut guarded: Vec<PathBuf> = Vec::new();
         let aliases = self.rules().aliases();
-        let named = self.sensitive().guarded();
-        let twice = named.iter().flat_map(|path| aliases.others(path)).filter(|path| within(path));
+        let named = self.sensitive().guarded_places();
+        let twice = named.iter().flat_map(|path| aliases.other_paths(path)).filter(|path| within(path));
         guarded.extend(named.iter().filter(|path| within(path)).cloned().chain(twice));
-        let open = self.laid_open();
+        let open = self.opened_sensitive_paths();
         guarded.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
         for level in levels {
-            guarded.extend(fixed(refused(level, &Scope::FILE_WRITE)));
+            guarded.extend(fixed_paths(denied_selectors(level, &Scope::FILE_WRITE)));
             // What can be written can be emptied, which is as good as deleted. A
             // command that says what it writes was judged by that.
-            let undeletable = fixed(refused(level, &Scope::FILE_DELETE));
+            let undeletable = fixed_paths(denied_selectors(level, &Scope::FILE_DELETE));
             let is_named = |path: &PathBuf| agreed.iter().any(|own| own.starts_with(path));
             guarded.extend(undeletable.filter(|path| !is_named(path)));
             // Whoever agreed to this very place meant it.
-            let asked = fixed(asked(level, &Scope::FILE_WRITE));
+            let asked = fixed_paths(asked_selectors(level, &Scope::FILE_WRITE));
             guarded.extend(asked.filter(|path| !agreed.iter().any(|own| own.starts_with(path))));
         }
         let patterns = levels.iter().flat_map(|level| &level.restrictions);
@@ -251,75 +251,75 @@ impl Permissions {
         let apart = |home: &&Path| !is_within(cwd, home);
         guarded
             .extend(patterns.filter_map(PathPattern::except).filter(apart).map(Path::to_path_buf));
-        guarded.retain(|path| within(path) && self.sightings().exists(path));
+        guarded.retain(|path| within(path) && self.scan_cache().exists(path));
         // What is not there yet may be among these: nobody may make it.
         guarded.extend(kept);
-        dedupe(&mut guarded);
+        dedupe_nested(&mut guarded);
         guarded
     }
 
     /// What is not there, and is neither to be made: places in the home that
     /// programs trust, where that can be written, and what the rules refuse by
     /// a fixed name.
-    fn unwelcome(&self, levels: &[&Level], write: &[PathBuf], agreed: &[PathBuf]) -> Vec<PathBuf> {
+    fn quarantined_paths(&self, levels: &[&PolicyLevel], write: &[PathBuf], agreed: &[PathBuf]) -> Vec<PathBuf> {
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree) && path != tree);
-        let is_open = |path: &Path| self.laid_open().iter().any(|pattern| pattern.matches(path));
-        let places = self.places();
+        let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|pattern| pattern.matches(path));
+        let places = self.path_variables();
         let is_personal = |path: &Path| {
-            let home = places.home.as_ref().filter(|home| within(&home.join(OURS)));
+            let home = places.home.as_ref().filter(|home| within(&home.join(HERMES_DIR)));
             home.is_some_and(|home| is_within(path, home)) && !is_within(path, &places.hermes)
         };
-        let personal = self.sensitive().trusted().filter(|path| is_personal(path));
+        let personal = self.sensitive().trusted_places().filter(|path| is_personal(path));
         let mut found: Vec<PathBuf> = personal.filter(|path| !is_open(path)).cloned().collect();
         for level in levels {
-            found.extend(fixed(refused(level, &Scope::FILE_WRITE)));
-            found.extend(fixed(asked(level, &Scope::FILE_WRITE)));
+            found.extend(fixed_paths(denied_selectors(level, &Scope::FILE_WRITE)));
+            found.extend(fixed_paths(asked_selectors(level, &Scope::FILE_WRITE)));
         }
         // Whoever agreed to a place meant it.
         let is_agreed = |path: &Path| agreed.iter().any(|own| own.starts_with(path));
-        found.retain(|path| within(path) && !is_agreed(path) && !self.sightings().exists(path));
-        dedupe(&mut found);
+        found.retain(|path| within(path) && !is_agreed(path) && !self.scan_cache().exists(path));
+        dedupe_nested(&mut found);
         found
     }
 
     /// What may not even be seen.
-    fn hidden(
+    fn hidden_paths(
         &self,
-        levels: &[&Level],
+        levels: &[&PolicyLevel],
         present: Vec<PathBuf>,
         services: &[HostService],
         sockets: &[PathBuf],
     ) -> Vec<PathBuf> {
         let mut hidden = present;
-        let open = self.laid_open();
+        let open = self.opened_sensitive_paths();
         let sockets: Vec<PathBuf> =
             sockets.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
         let is_served = |path: &Path| {
             let real = || std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            let engine = services.contains(&HostService::Containers) && Sensitive::is_engine(path);
+            let engine = services.contains(&HostService::Containers) && SensitivePlaces::is_container_socket(path);
             engine || !sockets.is_empty() && sockets.iter().any(|it| real().starts_with(it))
         };
         let is_open = |path: &Path| open.iter().any(|pattern| pattern.matches(path));
         hidden.retain(|path| !is_open(path) && !is_served(path));
         let aliases = self.rules().aliases();
-        let twice = hidden.iter().chain([&self.places().hermes]);
-        let twice: Vec<PathBuf> = twice.flat_map(|path| aliases.others(path)).collect();
+        let twice = hidden.iter().chain([&self.path_variables().hermes]);
+        let twice: Vec<PathBuf> = twice.flat_map(|path| aliases.other_paths(path)).collect();
         hidden.extend(twice.into_iter().filter(|path| !is_open(path) && path.exists()));
         for level in levels {
             hidden.extend(
-                fixed(refused(level, &Scope::FILE_READ))
-                    .filter(|path| self.sightings().exists(path)),
+                fixed_paths(denied_selectors(level, &Scope::FILE_READ))
+                    .filter(|path| self.scan_cache().exists(path)),
             );
         }
-        dedupe(&mut hidden);
+        dedupe_nested(&mut hidden);
         hidden
     }
 
     /// The secrets that may come to be, with what the rules refuse by a fixed
     /// name.
-    fn awaited(&self, levels: &[&Level], known: Arc<PendingSecrets>) -> Arc<PendingSecrets> {
-        let refused = levels.iter().flat_map(|level| fixed(refused(level, &Scope::FILE_READ)));
-        let missing: Vec<PathBuf> = refused.filter(|path| !self.sightings().exists(path)).collect();
+    fn pending_secrets(&self, levels: &[&PolicyLevel], known: Arc<PendingSecrets>) -> Arc<PendingSecrets> {
+        let refused = levels.iter().flat_map(|level| fixed_paths(denied_selectors(level, &Scope::FILE_READ)));
+        let missing: Vec<PathBuf> = refused.filter(|path| !self.scan_cache().exists(path)).collect();
         if missing.is_empty() {
             return known;
         }
@@ -331,45 +331,45 @@ impl Permissions {
 
     /// Where children may delete, unless that is wherever they may write. What
     /// git does in its own repository is for the rules on git.
-    fn removable(
+    fn deletable_trees(
         &self,
-        levels: &[&Level],
+        levels: &[&PolicyLevel],
         write: &[PathBuf],
-        exam: &Examination,
+        exam: &CallExamination,
         cwd: &Path,
     ) -> Option<Vec<PathBuf>> {
-        let open = trees(levels, &Scope::FILE_DELETE, self.sightings());
+        let open = allowed_trees(levels, &Scope::FILE_DELETE, self.scan_cache());
         if write.iter().all(|tree| open.iter().any(|open| is_within(tree, open))) {
             return None;
         }
-        let mut open = both(write, &open);
+        let mut open = intersect_trees(write, &open);
         // A name is deleted in the folder that it is in.
-        let agreed = changes(exam).filter(|finding| finding.effect.scope == Scope::FILE_DELETE);
-        let agreed = agreed.filter_map(place);
+        let agreed = change_findings(exam).filter(|finding| finding.effect.scope == Scope::FILE_DELETE);
+        let agreed = agreed.filter_map(finding_path);
         open.extend(agreed.filter_map(|place| place.parent().map(Path::to_path_buf)));
         if exam.command_effects.iter().any(|effect| effect.scope == Scope::GIT_WRITE) {
             open.extend(cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.is_dir()));
         }
-        dedupe(&mut open);
+        dedupe_nested(&mut open);
         Some(open)
     }
 
     /// The sockets that the profile lays open to every child.
-    fn sockets(&self) -> Vec<PathBuf> {
+    fn open_sockets(&self) -> Vec<PathBuf> {
         let patterns = self.profile().sockets.iter();
         let mut sockets: Vec<PathBuf> =
-            patterns.flat_map(|pattern| [pattern.trees(), pattern.single()].concat()).collect();
-        dedupe(&mut sockets);
+            patterns.flat_map(|pattern| [pattern.trees(), pattern.single_paths()].concat()).collect();
+        dedupe_nested(&mut sockets);
         sockets
     }
 
-    pub(crate) fn laid_open(&self) -> &[PathPattern] {
+    pub(crate) fn opened_sensitive_paths(&self) -> &[PathPattern] {
         &self.profile().sensitive_paths
     }
 }
 
 /// These paths but for those that somebody is asked about, under whatever name.
-fn without(mut paths: Vec<PathBuf>, asked: &[PathBuf]) -> Vec<PathBuf> {
+fn exclude_asked(mut paths: Vec<PathBuf>, asked: &[PathBuf]) -> Vec<PathBuf> {
     if !asked.is_empty() {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let asked: Vec<PathBuf> = asked.iter().flat_map(|it| [it.clone(), real(it)]).collect();
@@ -380,7 +380,7 @@ fn without(mut paths: Vec<PathBuf>, asked: &[PathBuf]) -> Vec<PathBuf> {
 
 /// What may come to be and is to be hidden, but for what somebody is asked
 /// about.
-fn except(awaited: Arc<PendingSecrets>, asked: &[PathBuf]) -> Arc<PendingSecrets> {
+fn exclude_asked_pending(awaited: Arc<PendingSecrets>, asked: &[PathBuf]) -> Arc<PendingSecrets> {
     if asked.is_empty() {
         return awaited;
     }
@@ -393,7 +393,7 @@ fn except(awaited: Arc<PendingSecrets>, asked: &[PathBuf]) -> Arc<PendingSecrets
 
 /// The repository of the working folder, where it lies elsewhere: without it, nothing could be committed in a linked working tree that
 /// may itself be written.
-fn repository_elsewhere(write: &[PathBuf], cwd: &Path) -> Option<PathBuf> {
+fn linked_repository(write: &[PathBuf], cwd: &Path) -> Option<PathBuf> {
     let is_written = |git: &Path| write.iter().any(|tree| is_within(git, tree));
     // Above the last folder whose repository can be written, nothing that may be
     // there makes a difference.
@@ -406,11 +406,11 @@ fn repository_elsewhere(write: &[PathBuf], cwd: &Path) -> Option<PathBuf> {
     let last = folders.iter().rposition(may_be)?;
     let mut all = folders.iter().take(last + 1).map(|folder| folder.join(".git"));
     let git = all.find(|git| git.exists())?;
-    is_written(&git).then(|| repositories::elsewhere(&git)).flatten()
+    is_written(&git).then(|| repositories::linked_worktree_dir(&git)).flatten()
 }
 
 /// Whether nothing but git runs, to clear away what it does not know.
-fn sweeps(exam: &Examination) -> bool {
+fn only_git_clean(exam: &CallExamination) -> bool {
     let leaves = || exam.findings.iter().filter_map(|finding| finding.leaf.as_deref());
     let clears = |leaf: &str| leaf.split(' ').any(|word| matches!(word, "clean" | "stash"));
     leaves().any(clears) && leaves().all(|leaf| leaf.starts_with("git "))
@@ -418,22 +418,22 @@ fn sweeps(exam: &Examination) -> bool {
 
 /// The places outside of the rules' trees that the call would change if
 /// somebody agrees.
-fn agreed(exam: &Examination) -> Vec<PathBuf> {
-    changes(exam).filter_map(place).collect()
+fn changed_paths(exam: &CallExamination) -> Vec<PathBuf> {
+    change_findings(exam).filter_map(finding_path).collect()
 }
 
-fn changes(exam: &Examination) -> impl Iterator<Item = &Finding> {
+fn change_findings(exam: &CallExamination) -> impl Iterator<Item = &PolicyFinding> {
     let about = [Scope::FILE_WRITE, Scope::FILE_DELETE];
     exam.findings.iter().filter(move |finding| about.contains(&finding.effect.scope))
 }
 
 /// Where the effect of a finding is, unless it is denied.
-fn place(finding: &Finding) -> Option<PathBuf> {
-    finding.real.clone().filter(|_| finding.answer != Answer::Deny)
+fn finding_path(finding: &PolicyFinding) -> Option<PathBuf> {
+    finding.real.clone().filter(|_| finding.answer != PolicyAnswer::Deny)
 }
 
 /// The trees in which all levels let this be done without a question.
-fn trees(levels: &[&Level], scope: &Scope, seen: &Sightings) -> Vec<PathBuf> {
+fn allowed_trees(levels: &[&PolicyLevel], scope: &Scope, seen: &FsScanCache) -> Vec<PathBuf> {
     let mut trees = vec![PathBuf::from("/")];
     for level in levels {
         let mut all = level.deny.iter().chain(&level.ask);
@@ -446,64 +446,64 @@ fn trees(levels: &[&Level], scope: &Scope, seen: &Sightings) -> Vec<PathBuf> {
                 // What is allowed to some commands is not laid open to others.
                 let whoever = about().filter_map(|rule| rule.selectors.as_ref());
                 let whoever = whoever.filter(|selectors| selectors.commands.is_empty());
-                trees = both(&trees, &openings(whoever, seen));
+                trees = intersect_trees(&trees, &opened_paths(whoever, seen));
             }
         }
         for restriction in level.restrictions.iter().filter(|r| r.scope.matches(scope)) {
             if let Some(allowed) = restricted_to(restriction) {
-                trees = both(&trees, &openings([allowed], seen));
+                trees = intersect_trees(&trees, &opened_paths([allowed], seen));
             }
         }
     }
-    dedupe(&mut trees);
+    dedupe_nested(&mut trees);
     trees
 }
 
-fn restricted_to(restriction: &Restriction) -> Option<&Selectors> {
+fn restricted_to(restriction: &ScopeRestriction) -> Option<&ResourceSelectors> {
     let allowed =
-        restriction.allowed.as_ref().filter(|_| restriction.elsewhere != Answer::Allow)?;
+        restriction.allowed.as_ref().filter(|_| restriction.default_answer != PolicyAnswer::Allow)?;
     (!allowed.paths.is_empty() || !allowed.commands.is_empty()).then_some(allowed)
 }
 
 /// The trees and the files that patterns lay open. Only real places: what has
 /// become a link since the rules were read leads elsewhere.
-fn openings<'a>(
-    selectors: impl IntoIterator<Item = &'a Selectors>,
-    seen: &Sightings,
+fn opened_paths<'a>(
+    selectors: impl IntoIterator<Item = &'a ResourceSelectors>,
+    seen: &FsScanCache,
 ) -> Vec<PathBuf> {
-    let is_real = |path: &&PathBuf| seen.is_real(path);
+    let is_real = |path: &&PathBuf| seen.is_real_path(path);
     let mut open = Vec::new();
     for pattern in selectors.into_iter().flat_map(|selectors| &selectors.paths) {
         open.extend(pattern.trees().iter().filter(is_real).cloned());
         // A folder by itself is not what is in it.
-        let files = pattern.single().iter().filter(|path| path.is_file());
+        let files = pattern.single_paths().iter().filter(|path| path.is_file());
         open.extend(files.filter(is_real).cloned());
     }
     open
 }
 
 /// What a level refuses in a scope.
-fn refused<'a>(level: &'a Level, scope: &'a Scope) -> impl Iterator<Item = &'a Selectors> {
+fn denied_selectors<'a>(level: &'a PolicyLevel, scope: &'a Scope) -> impl Iterator<Item = &'a ResourceSelectors> {
     let rules = level.deny.iter().filter(|rule| rule.scope.matches(scope));
     let restrictions = level.restrictions.iter().filter(|r| r.scope.matches(scope));
     rules.filter_map(|rule| rule.selectors.as_ref()).chain(restrictions.map(|r| &r.denied))
 }
 
 /// What a level asks about in a scope.
-fn asked<'a>(level: &'a Level, scope: &'a Scope) -> impl Iterator<Item = &'a Selectors> {
+fn asked_selectors<'a>(level: &'a PolicyLevel, scope: &'a Scope) -> impl Iterator<Item = &'a ResourceSelectors> {
     let rules = level.ask.iter().filter(|rule| rule.scope.matches(scope));
     let restrictions = level.restrictions.iter().filter(|r| r.scope.matches(scope));
     rules.filter_map(|rule| rule.selectors.as_ref()).chain(restrictions.map(|r| &r.asked))
 }
 
 /// The places among them that have a fixed name.
-fn fixed<'a>(selectors: impl Iterator<Item = &'a Selectors>) -> impl Iterator<Item = PathBuf> {
+fn fixed_paths<'a>(selectors: impl Iterator<Item = &'a ResourceSelectors>) -> impl Iterator<Item = PathBuf> {
     let patterns = selectors.flat_map(|selectors| &selectors.paths);
-    patterns.flat_map(|pattern| [pattern.trees(), pattern.single()].concat())
+    patterns.flat_map(|pattern| [pattern.trees(), pattern.single_paths()].concat())
 }
 
 /// The trees that lie in both lists.
-fn both(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
+fn intersect_trees(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
     let mut common = Vec::new();
     for x in a {
         for y in b {
@@ -523,13 +523,13 @@ fn dedupe_exact(paths: &mut Vec<PathBuf>) {
 }
 
 /// Leaves out what another entry contains.
-fn dedupe(trees: &mut Vec<PathBuf>) {
-    sort(trees);
+fn dedupe_nested(trees: &mut Vec<PathBuf>) {
+    sort_parents_first(trees);
     trees.dedup_by(|tree, last| is_within(tree, last));
 }
 
 /// Puts every folder before what is in it.
-fn sort(trees: &mut [PathBuf]) {
+fn sort_parents_first(trees: &mut [PathBuf]) {
     let order = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     trees.sort_by(|a, b| {
         let (a, b) = (a.as_os_str().as_bytes(), b.as_os_str().as_bytes());

@@ -9,8 +9,8 @@ use hermes_core::{
 };
 use hermes_net::{AddressReach, host_reach};
 
-use crate::level::{Answer, Rule, Subject};
-use crate::permissions::Permissions;
+use crate::level::{PolicyAnswer, PolicyRule, RuleSubject};
+use crate::permissions::PermissionPolicy;
 
 /// Native programs that fetch what their command line says. Their command line
 /// is judged like a command of the shell; sending is sending.
@@ -72,21 +72,21 @@ const PACKAGE_MANAGERS: &[(&str, &str)] = &[
 ];
 
 /// The words of a command line in which a package manager is named.
-const NAMING_WORDS: usize = 6;
+const MAX_NAMING_WORDS: usize = 6;
 
 /// Programs that run package managers written in their language.
-const INTERPRETERS: &[&str] = &["java", "node", "nodejs", "perl", "php", "ruby"];
+const INTERPRETER_PROGRAMS: &[&str] = &["java", "node", "nodejs", "perl", "php", "ruby"];
 
-impl Permissions {
+impl PermissionPolicy {
     /// What a connection of a child process does, as an effect: fetching if a
     /// known program was told to do no more than that, else sending.
-    pub(crate) fn effect_of_connection(&self, request: &ConnectionRequest) -> Effect {
+    pub(crate) fn classify_connection(&self, request: &ConnectionRequest) -> Effect {
         let is_plain_read = |method: &str| matches!(method, "GET" | "HEAD" | "OPTIONS");
         let may_fetch = match &request.kind {
             ConnectionKind::Http(method) => is_plain_read(method),
             _ => true,
         };
-        let fetches = may_fetch && request.client.as_ref().is_some_and(fetches);
+        let fetches = may_fetch && request.client.as_ref().is_some_and(is_fetching_client);
         let scope = if fetches { Scope::NETWORK_FETCH } else { Scope::NETWORK_SEND };
         // A name that was judged before leads to this address.
         let host = match request.address {
@@ -127,7 +127,7 @@ impl Permissions {
         }
         let effect =
             Effect { scope: Scope::NETWORK_FETCH, resource: Resource::Host(host.to_owned()) };
-        let subject = Subject {
+        let subject = RuleSubject {
             effect: &effect,
             real: None,
             folded: None,
@@ -136,7 +136,7 @@ impl Permissions {
             own_loopback: false,
         };
         let mut approved = self.levels(tool, false).flat_map(|level| &level.approved);
-        let names_host = |rule: &Rule| {
+        let names_host = |rule: &PolicyRule| {
             let hosts = rule.selectors.as_ref().filter(|it| !it.hosts.is_empty());
             rule.scope.matches(&effect.scope) && hosts.is_some_and(|it| it.matches(&subject, false))
         };
@@ -153,7 +153,7 @@ impl Permissions {
 
     /// Whether a rule refuses an effect on a host outright.
     fn denies(&self, effect: &Effect, tool: &str) -> bool {
-        let subject = Subject {
+        let subject = RuleSubject {
             effect,
             real: None,
             folded: None,
@@ -166,12 +166,12 @@ impl Permissions {
             return true;
         }
         self.levels(tool, false)
-            .any(|level| level.judge(&subject).is_some_and(|it| it.answer == Answer::Deny))
+            .any(|level| level.judge(&subject).is_some_and(|it| it.answer == PolicyAnswer::Deny))
     }
 }
 
 /// Whether a client is a known program that only fetches.
-fn fetches(client: &ClientProcess) -> bool {
+fn is_fetching_client(client: &ClientProcess) -> bool {
     if !client.is_installed || client.has_generated_code {
         return false;
     }
@@ -179,21 +179,21 @@ fn fetches(client: &ClientProcess) -> bool {
     let is_helper = GIT_HELPERS.contains(&name);
     let is_git = |line: &&Vec<String>| line.first().is_some_and(|word| base_name(word) == "git");
     let line = match is_helper {
-        true => client.callers.iter().find(|line| is_git(line) && !is_helper_line(line)),
+        true => client.callers.iter().find(|line| is_git(line) && !is_git_helper_line(line)),
         false => FETCHING_CLIENTS.contains(&name).then_some(&client.arguments),
     };
     line.is_some_and(|line| only_fetches(name, line))
 }
 
 /// `git remote-https origin …`, which git runs by itself.
-fn is_helper_line(line: &[String]) -> bool {
+fn is_git_helper_line(line: &[String]) -> bool {
     line.get(1).is_some_and(|word| word.starts_with("remote-"))
 }
 
 /// Whether a command line neither sends nor publishes.
 fn only_fetches(name: &str, line: &[String]) -> bool {
     let name = if GIT_HELPERS.contains(&name) { "git" } else { name };
-    let words = line.iter().skip(1).map(|word| quoted(word));
+    let words = line.iter().skip(1).map(|word| shell_quoted(word));
     let command = [name.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
     let analysis = hermes_shell::analyze(&command, &WorkingDir::new(Path::new("/"), None));
     let sends = |effect: &Effect| {
@@ -214,7 +214,7 @@ fn only_fetches(name: &str, line: &[String]) -> bool {
         && !analysis.all_findings().any(|found| publishes(found.category))
 }
 
-fn quoted(word: &str) -> String {
+fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
@@ -233,12 +233,12 @@ fn package_manager(client: &ClientProcess) -> Option<&'static str> {
         return Some(found);
     }
     let is_python = name.starts_with("python") || name.starts_with("pypy");
-    if !is_python && !INTERPRETERS.contains(&name) {
+    if !is_python && !INTERPRETER_PROGRAMS.contains(&name) {
         return None;
     }
     let lines = [&client.arguments].into_iter().chain(&client.callers);
     lines.into_iter().find_map(|line| {
-        let words = line.iter().take(NAMING_WORDS).flat_map(|word| word.split(' ').take(2));
+        let words = line.iter().take(MAX_NAMING_WORDS).flat_map(|word| word.split(' ').take(2));
         words.filter(|word| !word.starts_with('-')).find_map(|word| {
             let path = Path::new(word);
             let parts = path.iter().filter_map(|part| part.to_str());

@@ -23,7 +23,7 @@ fn native_clients_that_only_fetch_are_known_by_their_command_line() {
         vec!["uv", "sync"],
         vec!["git", "clone", "https://example.com/a.git"],
     ] {
-        assert!(fetches(&client(&format!("/usr/bin/{}", words[0]), &words, &[])), "{words:?}");
+        assert!(is_fetching_client(&client(&format!("/usr/bin/{}", words[0]), &words, &[])), "{words:?}");
     }
     for words in [
         vec!["curl", "-d", "@secret", "https://example.com/a"],
@@ -34,7 +34,7 @@ fn native_clients_that_only_fetch_are_known_by_their_command_line() {
         vec!["node", "server.js"],
         vec!["nc", "example.com", "80"],
     ] {
-        assert!(!fetches(&client(&format!("/usr/bin/{}", words[0]), &words, &[])), "{words:?}");
+        assert!(!is_fetching_client(&client(&format!("/usr/bin/{}", words[0]), &words, &[])), "{words:?}");
     }
 }
 
@@ -43,20 +43,20 @@ fn what_git_starts_does_what_git_was_told() {
     let helper = ["git-remote-https", "origin", "https://example.com/a.git"];
     let of = |caller: &[&str]| {
         let own = ["/usr/lib/git-core/git", "remote-https", "origin", "https://example.com/a.git"];
-        fetches(&client("/usr/lib/git-core/git-remote-http", &helper, &[&own, caller]))
+        is_fetching_client(&client("/usr/lib/git-core/git-remote-http", &helper, &[&own, caller]))
     };
     assert!(of(&["git", "fetch", "origin"]));
     assert!(of(&["git", "pull"]));
     assert!(!of(&["git", "push", "origin", "main"]));
     assert!(!of(&["python3", "x.py"]));
-    assert!(!fetches(&client("/usr/bin/ssh", &["ssh", "example.com"], &[])));
+    assert!(!is_fetching_client(&client("/usr/bin/ssh", &["ssh", "example.com"], &[])));
 }
 
 #[test]
 fn a_changed_program_is_not_the_known_one() {
     let mut curl = client("/tmp/curl", &["curl", "https://example.com"], &[]);
     curl.is_installed = false;
-    assert!(!fetches(&curl));
+    assert!(!is_fetching_client(&curl));
     let mut npm = client("/usr/bin/node", &["npm install x"], &[]);
     assert_eq!(package_manager(&npm), Some("npm"));
     npm.is_installed = false;

@@ -5,14 +5,14 @@ use globset::{Glob, GlobSet};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::{Globs, fold_text, globs, set};
+use super::{LazyGlobs, fold_text, parse_globs, build_glob_set};
 
-impl Globs {
+impl LazyGlobs {
     /// All patterns in one set, to compare with.
     pub(crate) fn as_one(&self) -> GlobSet {
         let all: Vec<Vec<Glob>> =
-            self.patterns.iter().map(|it| globs(&fold_text(it)).unwrap()).collect();
-        set(&all.concat()).unwrap()
+            self.patterns.iter().map(|it| parse_globs(&fold_text(it)).unwrap()).collect();
+        build_glob_set(&all.concat()).unwrap()
     }
 
     /// Paths that are made of what the patterns are made of, so that many match
@@ -45,7 +45,7 @@ impl Globs {
 /// The answer for each path.
 fn matched(patterns: &[&str], bases: &[&str], paths: &[&str]) -> Vec<bool> {
     let owned = |all: &[&str]| -> Vec<String> { all.iter().map(|it| (*it).to_owned()).collect() };
-    let globs = Globs::new(owned(patterns), &owned(bases));
+    let globs = LazyGlobs::new(owned(patterns), &owned(bases));
     let one = globs.as_one();
     let answer = |path: &&str| {
         let answer = globs.is_match(Path::new(path)).unwrap();
@@ -78,7 +78,7 @@ fn names_with_stars_are_found_by_their_ends() {
 
 #[test]
 fn what_cannot_be_made_is_no_answer() {
-    let globs = Globs::new(vec!["/a/[".to_owned(), "/b/c".to_owned()], &[]);
+    let globs = LazyGlobs::new(vec!["/a/[".to_owned(), "/b/c".to_owned()], &[]);
     for path in ["/a/x", "/b/c", "/c"] {
         assert_eq!(globs.is_match(Path::new(path)), None, "{path}");
     }

@@ -12,27 +12,27 @@ use hermes_core::{Effect, Grant, NetworkMode, CallProposal, Resource, Scope, Tai
 use hermes_net::{AddressReach, host_reach};
 use hermes_shell::{CommandAnalysis, LeafCommand, SYNTAX_ERROR, UNKNOWN_PROGRAM};
 
-use crate::approvals::{Unit, identity};
-use crate::clients::Clients;
-use crate::code;
-use crate::glances::{Glances, Place, same};
-use crate::history;
-use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
-use crate::loose::Loose;
-use crate::pattern::fold;
-use crate::permissions::Permissions;
-use crate::profile::Profile;
-use crate::push;
-use crate::sensitive::{PlaceProtection, ProtectedKind, Sensitive};
-use crate::strays::Strays;
+use crate::approvals::{ApprovalUnit, command_identity};
+use crate::service_clients::ServiceClients;
+use crate::inline_code;
+use crate::path_cache::{PathCache, EffectTarget, is_same_spelling};
+use crate::git_history;
+use crate::level::{PolicyAnswer, PolicyLevel, RuleOpinion, RuleOrigin, RuleSubject, strictest_opinion};
+use crate::cwd_independent::CwdIndependentAnalysis;
+use crate::pattern::fold_path;
+use crate::permissions::PermissionPolicy;
+use crate::profile::PermissionProfile;
+use crate::git_push;
+use crate::sensitive_places::{PlaceProtection, ProtectedKind, SensitivePlaces};
+use crate::glob_targets::GlobTargets;
 
 /// The category of commands that wait for connections. In a network of their
 /// own, nobody but the session reaches them.
-const LISTENING: &str = "network-listen";
+const LISTEN_CATEGORY: &str = "network-listen";
 
 /// One thing that was judged, and what came of it.
 #[derive(Debug, Clone)]
-pub struct Finding {
+pub struct PolicyFinding {
     /// The effect that was judged.
     pub effect: Effect,
     /// For a path: where it really is.
@@ -40,62 +40,62 @@ pub struct Finding {
     /// The simple command that has it, as it was written.
     pub leaf: Option<Arc<str>>,
     /// The answer.
-    pub answer: Answer,
+    pub answer: PolicyAnswer,
     /// Why.
     pub reason: String,
     /// By which rule; nothing for what is simply allowed.
-    pub origin: Option<Arc<Origin>>,
+    pub origin: Option<Arc<RuleOrigin>>,
     /// Whether nothing may override it.
     pub hard: bool,
     /// Whether it holds in every profile, also while rules are only watched.
     pub floor: bool,
     /// What an approval would be about.
-    pub unit: Option<Unit>,
+    pub unit: Option<ApprovalUnit>,
     /// Of a protected place: its kind.
     pub protected: Option<ProtectedKind>,
 }
 
 /// A simple command, and the whole one that it is part of.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct CommandPart<'a> {
     leaf: &'a LeafCommand,
     text: &'a Arc<str>,
     command: &'a str,
     /// What sets the whole one apart from others.
     identity: &'a str,
     /// Whether it is not known what it would be about another time.
-    is_loose: bool,
+    depends_on_cwd: bool,
 }
 
 /// Everything that was found out about a call.
 #[derive(Debug, Clone, Default)]
-pub struct Examination {
+pub struct CallExamination {
     /// One entry for each effect and each dangerous command.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<PolicyFinding>,
     /// What the call may touch if it goes on.
     pub grants: Vec<Grant>,
     /// Effects of the commands in it.
     pub command_effects: Vec<Effect>,
     /// Which services they are clients of.
-    pub clients: Clients,
+    pub clients: ServiceClients,
     /// Whether it starts child processes.
     pub spawns: bool,
     /// Whether commands are typed into them later.
-    pub typed: bool,
+    pub accepts_typed_commands: bool,
     /// What its commands put somewhere.
-    pub arrivals: Vec<hermes_shell::Transfer>,
+    pub transfers: Vec<hermes_shell::Transfer>,
 }
 
-impl Examination {
+impl CallExamination {
     /// The finding that decides: the strictest, the first of equals.
-    pub fn decisive(&self) -> Option<&Finding> {
+    pub fn decisive_finding(&self) -> Option<&PolicyFinding> {
         let strictest = self.findings.iter().map(|finding| finding.answer).max()?;
         self.findings.iter().find(|finding| finding.answer == strictest)
     }
 
     /// What its commands do, at the real places, first what changes something.
-    pub fn implied(&self) -> Vec<Effect> {
-        const MOST: usize = 20;
+    pub fn implied_effects(&self) -> Vec<Effect> {
+        const MAX_IMPLIED_EFFECTS: usize = 20;
         let of_commands = self.findings.iter().filter(|finding| finding.leaf.is_some());
         let told = of_commands.filter(|f| f.effect.scope != Scope::TERMINAL_EXECUTE);
         let mut implied: Vec<Effect> = Vec::new();
@@ -109,16 +109,16 @@ impl Examination {
             }
         }
         implied.sort_by_key(|effect| effect.scope.verb() == "read");
-        implied.truncate(MOST);
+        implied.truncate(MAX_IMPLIED_EFFECTS);
         implied
     }
 
     /// The protected places that the call names and may touch once somebody has
     /// agreed: as they are written, and where they really are.
     pub fn asked_places(&self) -> Vec<PathBuf> {
-        let asked = |finding: &&Finding| {
-            finding.answer != Answer::Deny
-                && finding.protected.is_some_and(|kind| kind.answer() == Answer::Ask)
+        let asked = |finding: &&PolicyFinding| {
+            finding.answer != PolicyAnswer::Deny
+                && finding.protected.is_some_and(|kind| kind.answer() == PolicyAnswer::Ask)
         };
         let findings = self.findings.iter().filter(asked);
         let places = findings.flat_map(|finding| {
@@ -132,33 +132,33 @@ impl Examination {
     }
 
     /// The strictest answer.
-    pub fn answer(&self) -> Answer {
-        self.decisive().map_or(Answer::Allow, |finding| finding.answer)
+    pub fn answer(&self) -> PolicyAnswer {
+        self.decisive_finding().map_or(PolicyAnswer::Allow, |finding| finding.answer)
     }
 }
 
-impl Permissions {
+impl PermissionPolicy {
     /// Finds out everything about a call.
-    pub fn examine(&self, proposal: &CallProposal<'_>) -> Examination {
+    pub fn examine(&self, proposal: &CallProposal<'_>) -> CallExamination {
         let count = proposal.effects.len();
         // A command makes room for what is in it itself.
         let in_parts = |effect: &Effect| effect.scope == Scope::TERMINAL_EXECUTE;
         let plain = if proposal.effects.iter().any(in_parts) { 0 } else { count };
-        let mut exam = Examination {
+        let mut exam = CallExamination {
             findings: Vec::with_capacity(plain),
             grants: Vec::with_capacity(count),
-            ..Examination::default()
+            ..CallExamination::default()
         };
         let taint = self.taint(proposal);
         for effect in proposal.effects {
-            let real = Place::of(effect);
+            let real = EffectTarget::for_effect(effect);
             // A command is judged by its parts, each for itself.
             let in_parts = match (&effect.resource, effect.scope == Scope::TERMINAL_EXECUTE) {
                 (command @ (Resource::Command(_) | Resource::Script(_)), true) => {
                     self.examine_command(proposal, command, taint.as_ref(), &mut exam)
                 }
                 (_, true) => {
-                    exam.findings.push(unknown_command(effect));
+                    exam.findings.push(unknown_command_finding(effect));
                     false
                 }
                 _ => false,
@@ -189,7 +189,7 @@ impl Permissions {
     }
 
     /// Everybody who has a say in the calls of a tool.
-    pub(crate) fn levels(&self, tool: &str, tainted: bool) -> impl Iterator<Item = &Level> {
+    pub(crate) fn levels(&self, tool: &str, tainted: bool) -> impl Iterator<Item = &PolicyLevel> {
         self.rules().levels(tool, tainted)
     }
 
@@ -206,24 +206,24 @@ impl Permissions {
 
     /// What becomes of dangerous commands here. Only the profile itself can
     /// let them through; all others can at most be stricter.
-    fn dangerous(&self, tool: &str, tainted: bool) -> Answer {
-        let said = |level: &Level| {
+    fn dangerous_answer(&self, tool: &str, tainted: bool) -> PolicyAnswer {
+        let said = |level: &PolicyLevel| {
             let about = level.restrictions.iter();
             let about = about.filter(|r| r.scope.matches(&Scope::TERMINAL_EXECUTE));
             about.filter_map(|r| r.dangerous).max()
         };
-        let own = said(&self.profile().level).unwrap_or(Answer::Ask);
-        self.levels(tool, tainted).filter_map(said).fold(own, Answer::max)
+        let own = said(&self.profile().level).unwrap_or(PolicyAnswer::Ask);
+        self.levels(tool, tainted).filter_map(said).fold(own, PolicyAnswer::max)
     }
 
     fn examine_effect(
         &self,
         proposal: &CallProposal<'_>,
         effect: &Effect,
-        real: Option<&Result<Place, String>>,
-        part: Option<Part<'_>>,
+        real: Option<&Result<EffectTarget, String>>,
+        part: Option<CommandPart<'_>>,
         taint: Option<&Taint>,
-        exam: &mut Examination,
+        exam: &mut CallExamination,
     ) {
         let (found, trouble) = match real {
             Some(Ok(found)) => (Some(found), None),
@@ -231,12 +231,12 @@ impl Permissions {
             None => (None, None),
         };
         let real = found.map(|found| found.path.as_path());
-        let folded = real.map(fold);
+        let folded = real.map(fold_path);
         let written = effect.resource.as_path();
         // Most paths are what they say.
-        let other = written.filter(|written| real.is_none_or(|real| !same(real, written)));
-        let other = other.map(fold);
-        let subject = Subject {
+        let other = written.filter(|written| real.is_none_or(|real| !is_same_spelling(real, written)));
+        let other = other.map(fold_path);
+        let subject = RuleSubject {
             effect,
             real,
             folded: folded.as_deref().map(|folded| (folded, other.as_deref().unwrap_or(folded))),
@@ -245,39 +245,39 @@ impl Permissions {
             own_loopback: part.is_some() && self.has_own_loopback(effect),
         };
         let names_only = reads_names_only(proposal, effect);
-        let floor = self.floor(&subject, trouble, found, names_only);
+        let floor = self.floor_opinion(&subject, trouble, found, names_only);
         let is_floor = floor.is_some();
         let (mut opinion, kind) =
             floor.map_or((None, None), |(opinion, kind)| (Some(opinion), kind));
-        let levels = !real.is_some_and(Sensitive::is_harmless_device);
+        let levels = !real.is_some_and(SensitivePlaces::is_harmless_device);
         for level in self.levels(proposal.tool, taint.is_some()).filter(|_| levels) {
-            opinion = strictest(opinion, level.judge(&subject));
+            opinion = strictest_opinion(opinion, level.judge(&subject));
         }
-        if real.is_some_and(|real| history::is_lost(&subject, real)) {
-            let answer = self.dangerous(proposal.tool, taint.is_some());
-            opinion = strictest(opinion, history::opinion(&subject, answer));
+        if real.is_some_and(|real| git_history::loses_git_history(&subject, real)) {
+            let answer = self.dangerous_answer(proposal.tool, taint.is_some());
+            opinion = strictest_opinion(opinion, git_history::history_loss_opinion(&subject, answer));
         }
         for after in self.layers().filter_map(|profile| profile.after_untrusted.as_ref()) {
-            opinion = strictest(opinion, taint.and_then(|taint| new_host(after, effect, taint)));
+            opinion = strictest_opinion(opinion, taint.and_then(|taint| new_host_opinion(after, effect, taint)));
         }
         let (answer, reason, origin) = match opinion {
-            Some(Opinion { answer, reason, origin }) => (answer, reason, Some(origin)),
-            None => (Answer::Allow, String::new(), None),
+            Some(RuleOpinion { answer, reason, origin }) => (answer, reason, Some(origin)),
+            None => (PolicyAnswer::Allow, String::new(), None),
         };
         let unit = || match part {
-            Some(Part { is_loose: true, .. }) => None,
-            Some(Part { leaf, .. }) if push::is_push(effect, leaf) => push::unit(effect, leaf),
-            Some(Part { leaf, identity, .. }) => {
-                Some(Unit::of_effect_in(effect, real, leaf, identity))
+            Some(CommandPart { depends_on_cwd: true, .. }) => None,
+            Some(CommandPart { leaf, .. }) if git_push::is_push(effect, leaf) => git_push::push_unit(effect, leaf),
+            Some(CommandPart { leaf, identity, .. }) => {
+                Some(ApprovalUnit::from_command_effect(effect, real, leaf, identity))
             }
-            None if is_written(proposal, effect) => Some(Unit::of_code(effect, real, proposal)),
-            None => Some(Unit::of_effect(effect, real)),
+            None if is_inline_code(proposal, effect) => Some(ApprovalUnit::from_code(effect, real, proposal)),
+            None => Some(ApprovalUnit::from_effect(effect, real)),
         };
-        let unit = if answer == Answer::Ask { unit() } else { None };
+        let unit = if answer == PolicyAnswer::Ask { unit() } else { None };
         // An agreement to a folder is none to the protected places in it.
         let category = kind.map(|kind: ProtectedKind| kind.category().to_owned());
-        let unit = unit.map(|unit| Unit { category: category.or(unit.category.clone()), ..unit });
-        exam.findings.push(Finding {
+        let unit = unit.map(|unit| ApprovalUnit { category: category.or(unit.category.clone()), ..unit });
+        exam.findings.push(PolicyFinding {
             effect: effect.clone(),
             real: real.map(Path::to_path_buf),
             leaf: part.map(|part| Arc::clone(part.text)),
@@ -305,29 +305,29 @@ impl Permissions {
     }
 
     /// What holds whatever the profile says, and of a protected place its kind.
-    fn floor(
+    fn floor_opinion(
         &self,
-        subject: &Subject<'_>,
+        subject: &RuleSubject<'_>,
         trouble: Option<&String>,
-        found: Option<&Place>,
+        found: Option<&EffectTarget>,
         names_only: bool,
-    ) -> Option<(Opinion, Option<ProtectedKind>)> {
+    ) -> Option<(RuleOpinion, Option<ProtectedKind>)> {
         let effect = subject.effect;
         let refuse = |answer, reason: String, rule: &str| {
-            let origin = Arc::new(Origin { rule: rule.to_owned(), place: None });
-            Opinion { answer, reason, origin }
+            let origin = Arc::new(RuleOrigin { rule: rule.to_owned(), place: None });
+            RuleOpinion { answer, reason, origin }
         };
         match &effect.resource {
             Resource::Host(host) if host_reach(host) == AddressReach::Metadata => {
                 let reason = format!("{host} hands out the machine's own credentials");
-                Some((refuse(Answer::Deny, reason, "protected host"), None))
+                Some((refuse(PolicyAnswer::Deny, reason, "protected host"), None))
             }
             // Of a repository, only what is done to its files counts; of a file
             // of variables, that it is read.
             Resource::Path(path) if !matches!(effect.scope.family(), "git" | "env") => {
                 if let Some(trouble) = trouble {
                     let reason = format!("{} cannot be looked up: {trouble}", path.display());
-                    return Some((refuse(Answer::Deny, reason, UNRESOLVABLE_PATH_RULE), None));
+                    return Some((refuse(PolicyAnswer::Deny, reason, UNRESOLVABLE_PATH_RULE), None));
                 }
                 let found = found?;
                 let protection = self.protection(subject, found)?;
@@ -335,7 +335,7 @@ impl Permissions {
                 if names_only && kind == ProtectedKind::Dotenv {
                     return None;
                 }
-                if kind == ProtectedKind::SelfRunning
+                if kind == ProtectedKind::AutoRun
                     && self.profile().level.approves_place(subject)
                 {
                     return None;
@@ -355,7 +355,7 @@ impl Permissions {
     }
 
     /// Why a place is protected, if it is and no profile lays it open.
-    fn protection(&self, subject: &Subject<'_>, found: &Place) -> Option<PlaceProtection> {
+    fn protection(&self, subject: &RuleSubject<'_>, found: &EffectTarget) -> Option<PlaceProtection> {
         let scope = &subject.effect.scope;
         let real = found.path.as_path();
         let (folded, written) = subject.folded?;
@@ -363,28 +363,28 @@ impl Permissions {
             return None;
         }
         let rules = self.rules();
-        let by_name = |path: &Path| rules.protects(scope, real, path);
+        let by_name = |path: &Path| rules.path_protection(scope, real, path);
         let named = by_name(folded);
         let named = PlaceProtection::strictest(named, || {
             if written == folded { None } else { by_name(written) }
         });
         // A file with several names may be one of the secrets under another.
-        let shared = || found.shared.and_then(|file| rules.protects_file(file));
+        let shared = || found.hardlink_id.and_then(|file| rules.file_protection(file));
         let named = PlaceProtection::strictest(named, shared);
-        let named = PlaceProtection::strictest(named, || rules.protects_elsewhere(scope, real));
+        let named = PlaceProtection::strictest(named, || rules.alias_protection(scope, real));
         PlaceProtection::strictest(named, || {
             let removes = *scope == Scope::FILE_DELETE;
-            removes.then(|| self.sensitive().refuses_removal(real)).flatten()
+            removes.then(|| self.sensitive().removal_protection(real)).flatten()
         })
     }
 
     /// What is said of the tool and its arguments, beside their effects.
-    fn examine_tool(&self, proposal: &CallProposal<'_>, exam: &mut Examination) {
+    fn examine_tool(&self, proposal: &CallProposal<'_>, exam: &mut CallExamination) {
         for profile in self.layers() {
             for tool in profile.tools.iter().filter(|tool| tool.tool.matches(proposal.tool)) {
                 let effect = Effect::name(Scope::named("tool:call"), proposal.tool);
-                let mut add = |answer, reason: String, origin: &Arc<Origin>| {
-                    exam.findings.push(Finding {
+                let mut add = |answer, reason: String, origin: &Arc<RuleOrigin>| {
+                    exam.findings.push(PolicyFinding {
                         effect: effect.clone(),
                         real: None,
                         leaf: None,
@@ -393,13 +393,13 @@ impl Permissions {
                         origin: Some(Arc::clone(origin)),
                         hard: false,
                         floor: false,
-                        unit: Some(Unit::of_call(proposal)),
+                        unit: Some(ApprovalUnit::from_call(proposal)),
                         protected: None,
                     });
                 };
                 if let Some(origin) = &tool.ask {
                     let reason = format!("Every call of {} needs an approval", proposal.tool);
-                    add(Answer::Ask, reason, origin);
+                    add(PolicyAnswer::Ask, reason, origin);
                 }
                 for rule in &tool.parameters {
                     if let Some((answer, reason)) = rule.judge(proposal) {
@@ -411,25 +411,25 @@ impl Permissions {
     }
 }
 
-fn executes(command: &str) -> Effect {
+fn execute_effect(command: &str) -> Effect {
     let resource = Resource::Command(command.to_owned());
     Effect { scope: Scope::TERMINAL_EXECUTE, resource }
 }
 
 /// What a dangerous command comes to. A hard block stays one.
-fn danger(
+fn danger_finding(
     found: &hermes_shell::CommandFinding,
-    answer: Answer,
+    answer: PolicyAnswer,
     effect: &Effect,
     leaf: Option<&LeafCommand>,
     command: &str,
-) -> Finding {
+) -> PolicyFinding {
     let hard = found.level == hermes_shell::FindingLevel::Block;
-    let answer = if hard { Answer::Deny } else { answer };
+    let answer = if hard { PolicyAnswer::Deny } else { answer };
     let kind = if hard { "hard block" } else { "dangerous command" };
-    let origin = Origin { rule: format!("{kind}: {}", found.category), place: None };
-    let unit = || Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some(found.category), leaf, command);
-    Finding {
+    let origin = RuleOrigin { rule: format!("{kind}: {}", found.category), place: None };
+    let unit = || ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some(found.category), leaf, command);
+    PolicyFinding {
         effect: effect.clone(),
         real: None,
         leaf: leaf.map(|leaf| leaf.text.as_str().into()),
@@ -438,24 +438,24 @@ fn danger(
         origin: Some(Arc::new(origin)),
         hard,
         floor: hard,
-        unit: (answer == Answer::Ask).then(unit),
+        unit: (answer == PolicyAnswer::Ask).then(unit),
         protected: None,
     }
 }
 
-fn new_host(
-    after: &crate::profile::AfterUntrusted,
+fn new_host_opinion(
+    after: &crate::profile::AfterUntrustedRules,
     effect: &Effect,
     taint: &Taint,
-) -> Option<Opinion> {
+) -> Option<RuleOpinion> {
     let answer = after.new_hosts?;
     let Resource::Host(host) = &effect.resource else { return None };
     let known = format!("{} {host}", effect.scope);
-    if answer == Answer::Allow || taint.hosts.contains(&known) {
+    if answer == PolicyAnswer::Allow || taint.hosts.contains(&known) {
         return None;
     }
     let source = taint.sources.first().map_or("a tool", String::as_str);
-    Some(Opinion {
+    Some(RuleOpinion {
         answer,
         reason: format!(
             "{host} is new to this session, which has read untrusted content from {source}"
@@ -467,7 +467,7 @@ fn new_host(
 /// Whether an effect on a host that is not known yet is for those who see the
 /// connection. That something is published or sent, they do not always see.
 fn is_left_to_proxy(effect: &Effect, leaf: &LeafCommand) -> bool {
-    let listens = || leaf.findings.iter().any(|found| found.category == LISTENING);
+    let listens = || leaf.findings.iter().any(|found| found.category == LISTEN_CATEGORY);
     effect.resource == Resource::Any
         && (effect.scope == Scope::NETWORK_FETCH
             || effect.scope == Scope::NETWORK_SEND && listens())
@@ -485,17 +485,17 @@ fn reads_names_only(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
 }
 
 /// Whether the code that is run stands in the call, and not in a file.
-fn is_written(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
+fn is_inline_code(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
     effect.scope == Scope::CODE_EXECUTE && proposal.arguments.get("code").is_some()
 }
 
-fn unknown_command(effect: &Effect) -> Finding {
-    let origin = Origin { rule: "dangerous command: unknown".to_owned(), place: None };
-    Finding {
+fn unknown_command_finding(effect: &Effect) -> PolicyFinding {
+    let origin = RuleOrigin { rule: "dangerous command: unknown".to_owned(), place: None };
+    PolicyFinding {
         effect: effect.clone(),
         real: None,
         leaf: None,
-        answer: Answer::Ask,
+        answer: PolicyAnswer::Ask,
         reason: "The command is only known when it runs".to_owned(),
         origin: Some(Arc::new(origin)),
         hard: false,
@@ -507,13 +507,13 @@ fn unknown_command(effect: &Effect) -> Finding {
 
 /// What the shell that lasts, and is meant, was told before that it still knows;
 /// none if it cannot be read. The tool that has it writes it down.
-fn remembered(proposal: &CallProposal<'_>) -> Option<String> {
+fn persistent_shell_history(proposal: &CallProposal<'_>) -> Option<String> {
     #[derive(Default, serde::Deserialize)]
-    struct Shell {
+    struct ReplShellRecord {
         process: u32,
         told: Vec<String>,
     }
-    let mut known: BTreeMap<String, Shell> = proposal.session.read("repl").ok()?;
+    let mut known: BTreeMap<String, ReplShellRecord> = proposal.session.read("repl").ok()?;
     let found = proposal.effects.iter().find_map(|effect| match &effect.resource {
         Resource::Name(name) if effect.scope == Scope::PROCESS_MANAGE => known.remove(name),
         _ => None,
@@ -525,11 +525,11 @@ fn remembered(proposal: &CallProposal<'_>) -> Option<String> {
 
 /// What the session's shell remembers of earlier commands, as text; none if it
 /// cannot be read.
-fn earlier(proposal: &CallProposal<'_>) -> Option<String> {
+fn session_shell_history(proposal: &CallProposal<'_>) -> Option<String> {
     #[derive(Default, serde::Deserialize)]
-    struct Shell {
+    struct SessionShellRecord {
         #[serde(default)]
         text: String,
     }
-    Some(proposal.session.read::<Shell>("shell").ok()?.text)
+    Some(proposal.session.read::<SessionShellRecord>("shell").ok()?.text)
 }

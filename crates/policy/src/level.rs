@@ -14,7 +14,7 @@ use crate::pattern::{NamePattern, PathPattern, ScopePattern};
 
 /// The three answers, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Answer {
+pub enum PolicyAnswer {
     /// Go on.
     Allow,
     /// Somebody must agree.
@@ -23,7 +23,7 @@ pub enum Answer {
     Deny,
 }
 
-impl Answer {
+impl PolicyAnswer {
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
@@ -36,14 +36,14 @@ impl Answer {
 
 /// Where a rule was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct RuleOrigin {
     /// The rule as a person would quote it.
     pub rule: String,
     /// Its file and line; nothing for rules that are built in.
     pub place: Option<FilePosition>,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for RuleOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.rule)
     }
@@ -51,18 +51,18 @@ impl fmt::Display for Origin {
 
 /// What one level says of one effect.
 #[derive(Debug, Clone)]
-pub struct Opinion {
+pub struct RuleOpinion {
     /// The answer.
-    pub answer: Answer,
+    pub answer: PolicyAnswer,
     /// Why, in a sentence.
     pub reason: String,
     /// By which rule.
-    pub origin: Arc<Origin>,
+    pub origin: Arc<RuleOrigin>,
 }
 
 /// An effect with everything that rules may look at.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct RuleSubject<'a> {
     /// The effect.
     pub effect: &'a Effect,
     /// For a path: where it really is.
@@ -80,20 +80,20 @@ pub struct Subject<'a> {
 
 /// One entry of `allow`, `deny` or `approval_required`.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct PolicyRule {
     /// The scopes that it is about.
     pub scope: ScopePattern,
     /// If given, only these resources, and only by these commands.
-    pub selectors: Option<Selectors>,
+    pub selectors: Option<ResourceSelectors>,
     /// The author's own reason.
     pub reason: Option<String>,
     /// Where it was written.
-    pub origin: Arc<Origin>,
+    pub origin: Arc<RuleOrigin>,
 }
 
 /// Resources by pattern.
 #[derive(Debug, Clone, Default)]
-pub struct Selectors {
+pub struct ResourceSelectors {
     /// Paths.
     pub paths: Vec<PathPattern>,
     /// Commands.
@@ -104,7 +104,7 @@ pub struct Selectors {
     pub names: Vec<NamePattern>,
 }
 
-impl Selectors {
+impl ResourceSelectors {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
@@ -115,13 +115,13 @@ impl Selectors {
 
     /// Whether the subject is one of them, whatever it is named by. `loose`
     /// compares paths in every spelling, and is for what is refused.
-    pub fn matches(&self, subject: &Subject<'_>, loose: bool) -> bool {
+    pub fn matches(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         self.names_command(subject, loose) || self.names_resource(subject, loose)
     }
 
     /// Whether all of it fits: the command, if there are commands, and what it
     /// is done to, if that is named, too.
-    fn fits(&self, subject: &Subject<'_>, loose: bool) -> bool {
+    fn matches_all(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         !self.is_empty()
             && (self.commands.is_empty() || self.names_command(subject, loose))
             && (!self.has_resources() || self.names_resource(subject, loose))
@@ -132,7 +132,7 @@ impl Selectors {
     }
 
     /// Whether it is done by one of the commands.
-    fn names_command(&self, subject: &Subject<'_>, loose: bool) -> bool {
+    fn names_command(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         let of_leaf = |pattern: &CommandPattern, leaf: &LeafCommand| {
             let whole = subject.command.is_some_and(|text| matches_whole(pattern, text, loose));
             whole || if loose { pattern.matches(leaf) } else { pattern.permits(leaf) }
@@ -157,12 +157,12 @@ impl Selectors {
     }
 
     /// Whether it is done to one of the resources.
-    fn names_resource(&self, subject: &Subject<'_>, loose: bool) -> bool {
+    fn names_resource(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         match &subject.effect.resource {
             Resource::Path(written) => self.paths.iter().any(|pattern| {
                 // A folder is removed with everything in it.
                 let removes = loose && subject.effect.scope == Scope::FILE_DELETE;
-                if removes && subject.real.is_some_and(|real| pattern.lies_below(real)) {
+                if removes && subject.real.is_some_and(|real| pattern.has_path_below(real)) {
                     return true;
                 }
                 let exactly = subject.real.is_some_and(|real| pattern.matches(real));
@@ -191,7 +191,7 @@ impl Selectors {
 }
 
 /// A path with where it really is, if a link leads it elsewhere.
-pub(crate) fn led(path: &Path, real: Option<&Path>) -> String {
+pub(crate) fn with_real_path(path: &Path, real: Option<&Path>) -> String {
     match real.filter(|real| *real != path) {
         Some(real) => format!("{}, which is {},", path.display(), real.display()),
         None => path.display().to_string(),
@@ -204,42 +204,42 @@ fn matches_whole(pattern: &CommandPattern, text: &str, loose: bool) -> bool {
     if loose { pattern.matches_text(text) } else { pattern.is_exact_command(text) }
 }
 
-impl Rule {
-    fn matches(&self, subject: &Subject<'_>, loose: bool) -> bool {
+impl PolicyRule {
+    fn matches(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         self.scope.matches(&subject.effect.scope)
-            && self.selectors.as_ref().is_none_or(|s| s.fits(subject, loose))
+            && self.selectors.as_ref().is_none_or(|s| s.matches_all(subject, loose))
     }
 }
 
 /// What is said of one scope beyond yes and no.
 #[derive(Debug, Clone)]
-pub struct Restriction {
+pub struct ScopeRestriction {
     /// The scopes that it is about.
     pub scope: ScopePattern,
     /// If given, only these.
-    pub allowed: Option<Selectors>,
+    pub allowed: Option<ResourceSelectors>,
     /// Never these.
-    pub denied: Selectors,
+    pub denied: ResourceSelectors,
     /// These only if somebody agrees.
-    pub asked: Selectors,
+    pub asked: ResourceSelectors,
     /// What becomes of the rest if only some are allowed.
-    pub elsewhere: Answer,
+    pub default_answer: PolicyAnswer,
     /// Whether the file says so, or it is only the preset.
-    pub(crate) says_elsewhere: bool,
+    pub(crate) has_default_answer: bool,
     /// What becomes of hosts of this machine and this network; none for no opinion.
-    pub private_hosts: Option<Answer>,
+    pub private_hosts: Option<PolicyAnswer>,
     /// What becomes of commands in the dangerous categories; none for asking.
-    pub dangerous: Option<Answer>,
+    pub dangerous: Option<PolicyAnswer>,
     /// Where it was written.
-    pub origin: Arc<Origin>,
+    pub origin: Arc<RuleOrigin>,
 }
 
-impl Restriction {
+impl ScopeRestriction {
     /// What it says of a host of this machine or network, if it is one and
     /// not allowed by name.
-    fn of_private_host(&self, subject: &Subject<'_>) -> Option<Answer> {
+    fn private_host_answer(&self, subject: &RuleSubject<'_>) -> Option<PolicyAnswer> {
         let Resource::Host(host) = &subject.effect.resource else { return None };
-        let answer = self.private_hosts.filter(|answer| *answer != Answer::Allow)?;
+        let answer = self.private_hosts.filter(|answer| *answer != PolicyAnswer::Allow)?;
         if subject.own_loopback {
             return None;
         }
@@ -251,29 +251,29 @@ impl Restriction {
 
 /// One level.
 #[derive(Debug, Clone, Default)]
-pub struct Level {
+pub struct PolicyLevel {
     /// Who speaks, for messages: `profile default`, `global rules`, …
     pub name: String,
     /// Where it begins.
     pub place: Option<FilePosition>,
     /// What may be done at all; nothing said means no opinion.
-    pub allow: Option<Vec<Rule>>,
+    pub allow: Option<Vec<PolicyRule>>,
     /// What may not.
-    pub deny: Vec<Rule>,
+    pub deny: Vec<PolicyRule>,
     /// What needs an agreement.
-    pub ask: Vec<Rule>,
+    pub ask: Vec<PolicyRule>,
     /// What somebody has agreed to beforehand: it is neither asked about nor
     /// missing from `allow`. A denial still counts.
-    pub approved: Vec<Rule>,
+    pub approved: Vec<PolicyRule>,
     /// What is said of single scopes.
-    pub restrictions: Vec<Restriction>,
+    pub restrictions: Vec<ScopeRestriction>,
 }
 
-impl Level {
+impl PolicyLevel {
     /// What the level says of an effect. No opinion is nothing.
-    pub fn judge(&self, subject: &Subject<'_>) -> Option<Opinion> {
+    pub fn judge(&self, subject: &RuleSubject<'_>) -> Option<RuleOpinion> {
         if let Some(rule) = self.deny.iter().find(|rule| rule.matches(subject, true)) {
-            return Some(self.opinion(Answer::Deny, subject, rule));
+            return Some(self.rule_opinion(PolicyAnswer::Deny, subject, rule));
         }
         if self.approves(subject) {
             return None;
@@ -283,19 +283,19 @@ impl Level {
             && let Some(allow) = &self.allow
             && !allow.iter().any(|rule| rule.matches(subject, false))
         {
-            return Some(self.unlisted(subject));
+            return Some(self.unlisted_opinion(subject));
         }
         // A program of the same session is nobody whom something is sent to,
         // unless the rule names it.
         let asked = asked.filter(|rule| !subject.own_loopback || rule.selectors.is_some());
-        let asked = asked.map(|rule| self.opinion(Answer::Ask, subject, rule));
+        let asked = asked.map(|rule| self.rule_opinion(PolicyAnswer::Ask, subject, rule));
         let restricted = self
             .restrictions
             .iter()
             .filter(|restriction| restriction.scope.matches(&subject.effect.scope))
-            .filter_map(|restriction| self.restrict(restriction, subject))
+            .filter_map(|restriction| self.restriction_opinion(restriction, subject))
             .max_by_key(|opinion| opinion.answer);
-        strictest(asked, restricted)
+        strictest_opinion(asked, restricted)
     }
 
     /// Whether a rule for this scope names paths.
@@ -325,77 +325,77 @@ impl Level {
     }
 
     /// Whether somebody has agreed to it beforehand, and nothing forbids it.
-    fn approves(&self, subject: &Subject<'_>) -> bool {
+    fn approves(&self, subject: &RuleSubject<'_>) -> bool {
         let mut about = self.restrictions.iter().filter(|r| r.scope.matches(&subject.effect.scope));
         self.approved.iter().any(|rule| rule.matches(subject, false))
             && !about.any(|restriction| {
                 restriction.denied.matches(subject, true)
-                    || restriction.of_private_host(subject) == Some(Answer::Deny)
+                    || restriction.private_host_answer(subject) == Some(PolicyAnswer::Deny)
             })
     }
 
     /// Whether somebody has agreed beforehand to a dangerous command, by naming it.
-    pub(crate) fn approves_danger(&self, subject: &Subject<'_>) -> bool {
-        let named = |rule: &Rule| rule.selectors.as_ref().is_some_and(|s| !s.commands.is_empty());
+    pub(crate) fn approves_danger(&self, subject: &RuleSubject<'_>) -> bool {
+        let named = |rule: &PolicyRule| rule.selectors.as_ref().is_some_and(|s| !s.commands.is_empty());
         let mut rules = self.approved.iter().filter(|rule| named(rule));
         rules.any(|rule| rule.matches(subject, false))
     }
 
     /// Whether somebody has agreed beforehand to what is done to a place, by
     /// naming it.
-    pub(crate) fn approves_place(&self, subject: &Subject<'_>) -> bool {
-        let named = |rule: &Rule| rule.selectors.as_ref().is_some_and(|s| !s.paths.is_empty());
+    pub(crate) fn approves_place(&self, subject: &RuleSubject<'_>) -> bool {
+        let named = |rule: &PolicyRule| rule.selectors.as_ref().is_some_and(|s| !s.paths.is_empty());
         let mut rules = self.approved.iter().filter(|rule| named(rule));
         rules.any(|rule| rule.matches(subject, false))
     }
 
-    fn unlisted(&self, subject: &Subject<'_>) -> Opinion {
+    fn unlisted_opinion(&self, subject: &RuleSubject<'_>) -> RuleOpinion {
         let scope = &subject.effect.scope;
-        Opinion {
-            answer: Answer::Deny,
+        RuleOpinion {
+            answer: PolicyAnswer::Deny,
             reason: format!("{} does not allow {scope}", self.name),
-            origin: Arc::new(Origin {
+            origin: Arc::new(RuleOrigin {
                 rule: format!("{}: {scope} is not in allow", self.name),
                 place: self.place.clone(),
             }),
         }
     }
 
-    fn opinion(&self, answer: Answer, subject: &Subject<'_>, rule: &Rule) -> Opinion {
+    fn rule_opinion(&self, answer: PolicyAnswer, subject: &RuleSubject<'_>, rule: &PolicyRule) -> RuleOpinion {
         let scope = &subject.effect.scope;
         let reason = rule.reason.clone().unwrap_or_else(|| match answer {
-            Answer::Deny => format!("Permission {scope} is denied in {}", self.name),
+            PolicyAnswer::Deny => format!("Permission {scope} is denied in {}", self.name),
             _ => format!("{scope} needs an approval in {}", self.name),
         });
-        Opinion { answer, reason, origin: Arc::clone(&rule.origin) }
+        RuleOpinion { answer, reason, origin: Arc::clone(&rule.origin) }
     }
 
-    fn restrict(&self, restriction: &Restriction, subject: &Subject<'_>) -> Option<Opinion> {
+    fn restriction_opinion(&self, restriction: &ScopeRestriction, subject: &RuleSubject<'_>) -> Option<RuleOpinion> {
         let effect = subject.effect;
-        let opinion = |answer: Answer, reason: String| {
-            Some(Opinion { answer, reason, origin: Arc::clone(&restriction.origin) })
+        let opinion = |answer: PolicyAnswer, reason: String| {
+            Some(RuleOpinion { answer, reason, origin: Arc::clone(&restriction.origin) })
         };
         if restriction.denied.matches(subject, true) {
-            return opinion(Answer::Deny, format!("{} is denied in {}", told(effect), self.name));
+            return opinion(PolicyAnswer::Deny, format!("{} is denied in {}", describe_effect(effect), self.name));
         }
         if restriction.asked.matches(subject, true) {
-            let reason = format!("{} needs an approval in {}", told(effect), self.name);
-            return opinion(Answer::Ask, reason);
+            let reason = format!("{} needs an approval in {}", describe_effect(effect), self.name);
+            return opinion(PolicyAnswer::Ask, reason);
         }
-        if let Some(answer) = restriction.of_private_host(subject) {
+        if let Some(answer) = restriction.private_host_answer(subject) {
             let host = &effect.resource;
             return opinion(answer, format!("{host} is a host of this machine or network"));
         }
         let allowed = restriction.allowed.as_ref()?;
         if allowed.concerns(subject) && !allowed.matches(subject, false) {
             let what = match &effect.resource {
-                Resource::Path(path) => format!("Path {}", led(path, subject.real)),
+                Resource::Path(path) => format!("Path {}", with_real_path(path, subject.real)),
                 Resource::Any => "A target that is only known when it runs".to_owned(),
                 other => other.to_string(),
             };
             let verb = effect.scope.verb();
             return opinion(
-                restriction.elsewhere,
+                restriction.default_answer,
                 format!("{what} is outside the allowed {verb} scope of {}", self.name),
             );
         }
@@ -403,9 +403,9 @@ impl Level {
     }
 }
 
-impl Selectors {
+impl ResourceSelectors {
     /// Whether these selectors have anything to say about such a resource.
-    fn concerns(&self, subject: &Subject<'_>) -> bool {
+    fn concerns(&self, subject: &RuleSubject<'_>) -> bool {
         if !self.commands.is_empty() && subject.leaf.is_some() {
             return true;
         }
@@ -420,7 +420,7 @@ impl Selectors {
 }
 
 /// An effect in words.
-fn told(effect: &Effect) -> String {
+fn describe_effect(effect: &Effect) -> String {
     match effect.resource {
         Resource::Any => format!("{} of a target that is only known when it runs", effect.scope),
         _ => effect.to_string(),
@@ -428,7 +428,7 @@ fn told(effect: &Effect) -> String {
 }
 
 /// The stricter of two opinions; the first of equals.
-pub(crate) fn strictest(a: Option<Opinion>, b: Option<Opinion>) -> Option<Opinion> {
+pub(crate) fn strictest_opinion(a: Option<RuleOpinion>, b: Option<RuleOpinion>) -> Option<RuleOpinion> {
     match (a, b) {
         (Some(a), Some(b)) if b.answer > a.answer => Some(b),
         (Some(a), _) => Some(a),

@@ -11,57 +11,57 @@
 //! profile, the rules for all profiles, the project's own file, a tool's, a
 //! parameter's) are heard one by one, so that each can only narrow the others.
 
-mod aliases;
+mod mount_aliases;
 mod approvals;
-mod around;
-mod bookkeeping;
-mod clients;
-mod code;
+mod nearby_secrets;
+mod git_settings;
+mod service_clients;
+mod inline_code;
 mod confine;
 mod connections;
-mod document;
+mod policy_file;
 mod error;
-mod glances;
+mod path_cache;
 mod globs;
-mod history;
+mod git_history;
 mod judge;
 mod level;
 mod linked_places;
-mod loose;
+mod cwd_independent;
 mod missing_programs;
-mod openings;
+mod approved_writes;
 mod pattern;
 mod permissions;
 mod place_tree;
 mod profile;
 mod protected_places;
-mod push;
-mod reader;
-mod readings;
+mod git_push;
+mod config_node;
+mod argument_spellings;
 mod repositories;
 mod rules;
-mod scattered;
-mod sensitive;
-mod sightings;
+mod wildcard_places;
+mod sensitive_places;
+mod scan_cache;
 mod sources;
-mod strays;
+mod glob_targets;
 mod suggest;
 mod views;
-mod wishes;
+mod sandbox_overrides;
 
 pub use approvals::{
-    ReviewOpinion, Reviewer, SavedRule, SavedRules, SmartApprover, Ticket, TicketError, Tickets,
-    Unit,
+    ReviewOpinion, ApprovalReviewer, SavedRule, SavedRules, SmartApprover, ApprovalTicket, TicketError, TicketStore,
+    ApprovalUnit,
 };
-pub use clients::Clients;
-pub use document::{Expectation, File};
+pub use service_clients::ServiceClients;
+pub use policy_file::{RuleExpectation, PolicyFile};
 pub use error::PolicyError;
-pub use judge::{Examination, Finding};
-pub use level::{Answer, Level, Origin, Restriction, Rule, Selectors};
+pub use judge::{CallExamination, PolicyFinding};
+pub use level::{PolicyAnswer, PolicyLevel, RuleOrigin, ScopeRestriction, PolicyRule, ResourceSelectors};
 pub use missing_programs::ProgramLookup;
-pub use pattern::{Places, fold};
-pub use permissions::{ApprovalMode, Mode, Permissions, RegistryLookup, SandboxCheck, Settings};
-pub use profile::{Profile, SandboxSettings};
-pub use sensitive::{PlaceProtection, ProtectedKind, Sensitive};
-pub use sources::{MissingSandbox, Named, SandboxDefaults, Sources};
-pub use suggest::{Observed, suggest};
+pub use pattern::{PathVariables, fold_path};
+pub use permissions::{ApprovalMode, EnforcementMode, PermissionPolicy, RegistryLookup, SandboxCheck, EnforcementSettings};
+pub use profile::{PermissionProfile, SandboxPolicy};
+pub use sensitive_places::{PlaceProtection, ProtectedKind, SensitivePlaces};
+pub use sources::{MissingSandbox, ProfileSummary, SandboxDefaults, PolicySources};
+pub use suggest::{ObservedCall, suggest_profile};

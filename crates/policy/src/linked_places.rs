@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::pattern::{fold, is_within};
+use crate::pattern::{fold_path, is_within};
 
 /// How long a look counts without a question to the disk.
-const TRUSTED_FOR: Duration = Duration::from_millis(20);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a look counts as long as no directory has changed. A link may lead
 /// through others whose directories are not watched.
-const FRESH_FOR: Duration = Duration::from_secs(2);
+const SURVEY_TTL: Duration = Duration::from_secs(2);
 /// More links are not kept.
 const MAX_LINKS: usize = 1024;
 
@@ -39,7 +39,7 @@ pub(crate) struct LinkSurvey {
 }
 
 #[derive(Debug)]
-struct LastLook {
+struct CachedSurvey {
     at: Instant,
     checked: Instant,
     stamps: Vec<(PathBuf, Option<SystemTime>)>,
@@ -48,7 +48,7 @@ struct LastLook {
 
 /// The last look.
 #[derive(Debug, Default)]
-pub(crate) struct LinkCache(Mutex<Option<LastLook>>);
+pub(crate) struct LinkCache(Mutex<Option<CachedSurvey>>);
 
 impl LinkCache {
     /// The links as they are at `now`, or were a moment ago.
@@ -67,29 +67,29 @@ impl LinkCache {
             watched.sort();
             watched.dedup();
             let stamps = watched.into_iter().map(|directory| {
-                let stamp = modified(&directory);
+                let stamp = modified_time(&directory);
                 (directory, stamp)
             });
-            LastLook { at: now, checked: now, stamps: stamps.collect(), targets: targets.into() }
+            CachedSurvey { at: now, checked: now, stamps: stamps.collect(), targets: targets.into() }
         });
         Arc::clone(&look.targets)
     }
 }
 
-impl LastLook {
+impl CachedSurvey {
     fn is_fresh(&mut self, now: Instant) -> bool {
-        if now.saturating_duration_since(self.checked) < TRUSTED_FOR {
+        if now.saturating_duration_since(self.checked) < RECHECK_INTERVAL {
             return true;
         }
-        if now.saturating_duration_since(self.at) >= FRESH_FOR {
+        if now.saturating_duration_since(self.at) >= SURVEY_TTL {
             return false;
         }
         self.checked = now;
-        self.stamps.iter().all(|(directory, then)| modified(directory) == *then)
+        self.stamps.iter().all(|(directory, then)| modified_time(directory) == *then)
     }
 }
 
-fn modified(directory: &Path) -> Option<SystemTime> {
+fn modified_time(directory: &Path) -> Option<SystemTime> {
     fs::metadata(directory).ok()?.modified().ok()
 }
 
@@ -103,8 +103,8 @@ impl LinkTargets {
             if is_kernel || real == *link || !is_wanted(&real) {
                 continue;
             }
-            let names = targets.names.entry(fold(&real).into_owned()).or_default();
-            names.push(fold(link).into_owned());
+            let names = targets.names.entry(fold_path(&real).into_owned()).or_default();
+            names.push(fold_path(link).into_owned());
             targets.pairs.push((real, link.clone()));
         }
         targets
@@ -120,13 +120,13 @@ impl LinkTargets {
         let targets = targets.filter_map(|target| Some((target, self.names.get(target)?)));
         targets.flat_map(move |(target, names)| {
             let below = folded.strip_prefix(target).unwrap_or(Path::new(""));
-            names.iter().map(move |name| (target, join(name, below)))
+            names.iter().map(move |name| (target, join_below(name, below)))
         })
     }
 }
 
 /// A path without a slash at its end.
-fn join(name: &Path, below: &Path) -> PathBuf {
+fn join_below(name: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { name.to_owned() } else { name.join(below) }
 }
 

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use hermes_core::{CallProposal, Resource, Scope};
 use hermes_shell::LeafCommand;
 
-use crate::permissions::Permissions;
+use crate::permissions::PermissionPolicy;
 
 /// Where shells look without a `PATH`.
-const USUAL_DIRECTORIES: &[&str] =
+const SYSTEM_PATH_DIRS: &[&str] =
     &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/snap/bin"];
 
 /// Below the home and below the workspace: where programs are that somebody
 /// may put into the `PATH` in a way that cannot be seen here.
-const OWN_DIRECTORIES: &[&str] = &[
+const USER_PATH_DIRS: &[&str] = &[
     "bin",
     ".local/bin",
     ".cargo/bin",
@@ -41,7 +41,7 @@ const PLAIN_WRAPPERS: &[&str] = &[
 /// Whether there is a program of that name in one of these directories.
 pub type ProgramLookup = Arc<dyn Fn(&str, &[PathBuf]) -> bool + Send + Sync>;
 
-impl Permissions {
+impl PermissionPolicy {
     /// Whether the program of a simple command is certainly not there. `texts`
     /// are what the shell was told before and the command, `before` is what the
     /// command runs first.
@@ -60,7 +60,7 @@ impl Permissions {
         let cwd = proposal.working_dir.cwd();
         let look = |name: &str, directories: &[PathBuf]| match self.program_lookup() {
             Some(lookup) => lookup(name, directories),
-            None => directories.iter().any(|directory| is_there(&directory.join(name))),
+            None => directories.iter().any(|directory| is_present(&directory.join(name))),
         };
         if let Some((directory, name)) = name.rsplit_once('/') {
             return directory.starts_with('/') && !look(name, &[PathBuf::from(directory)]);
@@ -73,10 +73,10 @@ impl Permissions {
         let own = variables.get("PATH").cloned().map(|path| path.map(OsString::from));
         let path = own.unwrap_or_else(|| env::var_os("PATH")).unwrap_or_default();
         let listed = env::split_paths(&path).map(|directory| cwd.join(directory));
-        let usual = USUAL_DIRECTORIES.iter().map(PathBuf::from);
-        let places = self.places();
+        let usual = SYSTEM_PATH_DIRS.iter().map(PathBuf::from);
+        let places = self.path_variables();
         let roots = places.home.iter().chain(&places.workspace);
-        let own = roots.flat_map(|root| OWN_DIRECTORIES.iter().map(move |own| root.join(own)));
+        let own = roots.flat_map(|root| USER_PATH_DIRS.iter().map(move |own| root.join(own)));
         let directories: Vec<PathBuf> = listed.chain(usual).chain(own).collect();
         !look(name, &directories)
     }
@@ -95,7 +95,7 @@ fn literal_program(leaf: &LeafCommand) -> Option<&str> {
     is_literal.then_some(name)
 }
 
-fn is_there(path: &Path) -> bool {
+fn is_present(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 

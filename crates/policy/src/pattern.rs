@@ -61,7 +61,7 @@ impl ScopePattern {
 
 /// What the names in path patterns stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct PathVariables {
     /// The tree that the user works in, by its real path; none if that is the
     /// whole file system.
     pub workspace: Option<PathBuf>,
@@ -77,25 +77,25 @@ pub struct Places {
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     written: String,
-    matchers: Vec<Matcher>,
+    matchers: Vec<LazyGlob>,
     /// The folders whose whole trees it covers, if it is that simple.
     trees: Vec<PathBuf>,
     /// The path that it is, if it is one and nothing else.
-    single: Vec<PathBuf>,
+    single_paths: Vec<PathBuf>,
     /// Whether these are all that it covers, letter by letter.
-    simple: bool,
+    is_literal: bool,
     /// A home folder among temporary files is no temporary file.
     except: Option<PathBuf>,
 }
 
 /// A glob that is compiled when it is first needed; most never are.
 #[derive(Debug, Clone)]
-struct Matcher {
+struct LazyGlob {
     glob: Glob,
     compiled: OnceLock<GlobMatcher>,
 }
 
-impl Matcher {
+impl LazyGlob {
     fn is_match(&self, path: &Path) -> bool {
         self.compiled.get_or_init(|| self.glob.compile_matcher()).is_match(path)
     }
@@ -103,7 +103,7 @@ impl Matcher {
 
 /// How a pattern treats spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub enum SpellingMode {
     /// As it is: for what is allowed.
     Exact,
     /// Other cases and other forms of the same letters as well: for what is
@@ -114,35 +114,35 @@ pub enum Spelling {
 impl PathPattern {
     /// Reads a pattern. `${workspace}`, `${home}`, `${hermes}`, `${tmp}` and
     /// `~` stand for folders; a relative pattern is below the workspace.
-    pub fn parse(text: &str, places: &Places, spelling: Spelling) -> Result<Self, String> {
+    pub fn parse(text: &str, places: &PathVariables, spelling: SpellingMode) -> Result<Self, String> {
         let mut matchers = Vec::new();
         let (mut trees, mut single) = (Vec::new(), Vec::new());
-        let mut simple = spelling == Spelling::Exact;
-        for base in expand(text, places)? {
-            for form in forms(&tidy(&base))? {
+        let mut simple = spelling == SpellingMode::Exact;
+        for base in expand_variables(text, places)? {
+            for form in link_forms(&normalize_pattern(&base))? {
                 let (folder, places) = match form.strip_suffix("/**") {
-                    Some(folder) => (plain(folder), &mut trees),
-                    None => (plain(&form), &mut single),
+                    Some(folder) => (literal_path(folder), &mut trees),
+                    None => (literal_path(&form), &mut single),
                 };
                 simple &= folder.is_some();
                 places.extend(folder);
-                matchers.extend(compile(&form, spelling)?);
+                matchers.extend(compile_globs(&form, spelling)?);
             }
         }
         let among = |home: &&PathBuf| places.temp.iter().any(|temp| is_within(home, temp));
         let except = places.home.as_ref().filter(|_| text.starts_with("${tmp}")).filter(among);
         let except = except.cloned();
-        Ok(Self { written: text.to_owned(), matchers, trees, single, simple, except })
+        Ok(Self { written: text.to_owned(), matchers, trees, single_paths: single, is_literal: simple, except })
     }
 
-    /// Whether the path is meant. For [`Spelling::Loose`], hand it the folded path.
+    /// Whether the path is meant. For [`SpellingMode::CwdIndependentAnalysis`], hand it the folded path.
     pub fn matches(&self, path: &Path) -> bool {
         if self.except.as_ref().is_some_and(|home| is_within(path, home)) {
             return false;
         }
-        if self.simple {
+        if self.is_literal {
             return self.trees.iter().any(|tree| is_within(path, tree))
-                || self.single.iter().any(|single| single.as_os_str() == path.as_os_str());
+                || self.single_paths.iter().any(|single| single.as_os_str() == path.as_os_str());
         }
         self.matchers.iter().any(|matcher| matcher.is_match(path))
     }
@@ -154,16 +154,16 @@ impl PathPattern {
 
     /// Whether it has fixed names only, and none is that of a folder in which
     /// programs of all kinds put their sockets.
-    pub(crate) fn names_sockets(&self, places: &Places) -> bool {
-        const COMMON: &[&str] = &["/run/user", "/var/run", "/run", "/dev/shm", "/var/tmp", "/tmp"];
+    pub(crate) fn names_sockets(&self, places: &PathVariables) -> bool {
+        const COMMON_SOCKET_DIRS: &[&str] = &["/run/user", "/var/run", "/run", "/dev/shm", "/var/tmp", "/tmp"];
         let known = places.home.iter().chain(&places.workspace).chain(&places.temp);
         let known: Vec<&Path> =
-            known.map(PathBuf::as_path).chain(COMMON.iter().map(Path::new)).collect();
+            known.map(PathBuf::as_path).chain(COMMON_SOCKET_DIRS.iter().map(Path::new)).collect();
         let is_common = |tree: &PathBuf| {
             let of_user = tree.parent() == Some(Path::new("/run/user"));
             of_user || known.iter().any(|place| place.starts_with(tree))
         };
-        self.simple && !self.trees.iter().chain(&self.single).any(is_common)
+        self.is_literal && !self.trees.iter().chain(&self.single_paths).any(is_common)
     }
 
     /// The folders whose whole trees it covers.
@@ -172,13 +172,13 @@ impl PathPattern {
     }
 
     /// The paths that it names one by one.
-    pub fn single(&self) -> &[PathBuf] {
-        &self.single
+    pub fn single_paths(&self) -> &[PathBuf] {
+        &self.single_paths
     }
 
     /// Whether something with a fixed name that it covers is inside the folder.
-    pub fn lies_below(&self, folder: &Path) -> bool {
-        self.trees.iter().chain(&self.single).any(|path| path.starts_with(folder))
+    pub fn has_path_below(&self, folder: &Path) -> bool {
+        self.trees.iter().chain(&self.single_paths).any(|path| path.starts_with(folder))
     }
 }
 
@@ -196,10 +196,10 @@ impl fmt::Display for PathPattern {
 }
 
 /// The absolute patterns that a written one stands for.
-fn expand(text: &str, places: &Places) -> Result<Vec<String>, String> {
+fn expand_variables(text: &str, places: &PathVariables) -> Result<Vec<String>, String> {
     let absent = |what: &str| format!("'{text}' needs {what}, which is not known here");
     let join = |base: &Path, rest: &str| {
-        let base = escape(&base.to_string_lossy());
+        let base = escape_glob(&base.to_string_lossy());
         match rest {
             "" if !text.ends_with('/') => base,
             rest => format!("{}/{rest}", base.trim_end_matches('/')),
@@ -249,7 +249,7 @@ fn expand(text: &str, places: &Places) -> Result<Vec<String>, String> {
 
 /// The pattern without parts that say nothing. One that ends in a slash is a
 /// folder with all that is in it.
-fn tidy(pattern: &str) -> String {
+fn normalize_pattern(pattern: &str) -> String {
     let parts: Vec<&str> =
         pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let root = if pattern.starts_with('/') { "/" } else { "" };
@@ -258,21 +258,21 @@ fn tidy(pattern: &str) -> String {
 }
 
 /// The pattern as written, and with the links in its fixed part followed.
-fn forms(pattern: &str) -> Result<Vec<String>, String> {
+fn link_forms(pattern: &str) -> Result<Vec<String>, String> {
     let mut forms = vec![pattern.to_owned()];
     let parts: Vec<&str> = pattern.split('/').collect();
-    let fixed = parts.iter().take_while(|part| plain(part).is_some()).count();
+    let fixed = parts.iter().take_while(|part| literal_path(part).is_some()).count();
     let (fixed, rest) = parts.split_at(fixed);
     if rest.contains(&"..") {
         return Err(format!("'{pattern}': '..' cannot follow a wildcard"));
     }
-    let written = fixed.iter().filter_map(|part| plain(part));
+    let written = fixed.iter().filter_map(|part| literal_path(part));
     let written = Path::new("/").join(written.collect::<PathBuf>());
     if pattern.starts_with('/')
         && let Ok(real) = hermes_files::real_path(&written)
         && real != written
     {
-        let real = escape(&real.to_string_lossy());
+        let real = escape_glob(&real.to_string_lossy());
         let parts = [&[real.trim_end_matches('/')], rest].concat();
         forms.push(if rest.is_empty() { real } else { parts.join("/") });
     }
@@ -280,12 +280,12 @@ fn forms(pattern: &str) -> Result<Vec<String>, String> {
 }
 
 /// The pattern that means exactly this text.
-pub(crate) fn escape(text: &str) -> String {
+pub(crate) fn escape_glob(text: &str) -> String {
     globset::escape(text).replace('\\', "\\\\")
 }
 
 /// The path that a pattern without wildcards is.
-pub(crate) fn plain(pattern: &str) -> Option<PathBuf> {
+pub(crate) fn literal_path(pattern: &str) -> Option<PathBuf> {
     let mut text = String::with_capacity(pattern.len());
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
@@ -309,21 +309,21 @@ pub(crate) fn plain(pattern: &str) -> Option<PathBuf> {
     Some(PathBuf::from(if pattern.is_empty() { "/".to_owned() } else { text }))
 }
 
-fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<Matcher>, String> {
+fn compile_globs(pattern: &str, spelling: SpellingMode) -> Result<Vec<LazyGlob>, String> {
     let build = |text: &str| {
         GlobBuilder::new(text)
             .literal_separator(true)
-            .case_insensitive(spelling == Spelling::Loose)
+            .case_insensitive(spelling == SpellingMode::Loose)
             .build()
-            .map(|glob| Matcher { glob, compiled: OnceLock::new() })
+            .map(|glob| LazyGlob { glob, compiled: OnceLock::new() })
             .map_err(|error| format!("'{text}' is not a path pattern: {}", error.kind()))
     };
-    let loose = if spelling == Spelling::Loose { fold_text(pattern) } else { pattern.to_owned() };
+    let loose = if spelling == SpellingMode::Loose { fold_text(pattern) } else { pattern.to_owned() };
     let mut matchers = vec![build(&loose)?];
     // A tree includes its own root.
     if let Some(root) = loose.strip_suffix("/**") {
         matchers.push(build(if root.is_empty() { "/" } else { root })?);
-    } else if spelling == Spelling::Loose {
+    } else if spelling == SpellingMode::Loose {
         // Who refuses a folder refuses what is in it.
         matchers.push(build(&format!("{loose}/**"))?);
     }
@@ -332,7 +332,7 @@ fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<Matcher>, String> {
 
 /// A path as rules that deny compare it: one form for every letter, no
 /// capitals, no dots or blanks at the end of a name.
-pub fn fold(path: &Path) -> Cow<'_, Path> {
+pub fn fold_path(path: &Path) -> Cow<'_, Path> {
     let bytes = path.as_os_str().as_bytes();
     let is_small = |b: &u8| b.is_ascii() && !b.is_ascii_uppercase();
     let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());

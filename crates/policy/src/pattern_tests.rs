@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use hermes_core::Scope;
 use proptest::prelude::*;
 
-use super::{NamePattern, PathPattern, Places, ScopePattern, Spelling, fold};
+use super::{NamePattern, PathPattern, PathVariables, ScopePattern, SpellingMode, fold_path};
 
-fn places() -> Places {
-    Places {
+fn places() -> PathVariables {
+    PathVariables {
         workspace: Some("/ws/project".into()),
         home: Some("/users/me".into()),
         hermes: "/users/me/.hermes".into(),
@@ -17,13 +17,13 @@ fn places() -> Places {
 }
 
 fn exact(text: &str) -> PathPattern {
-    PathPattern::parse(text, &places(), Spelling::Exact).unwrap()
+    PathPattern::parse(text, &places(), SpellingMode::Exact).unwrap()
 }
 
 fn refused(text: &str, path: &str) -> bool {
-    let pattern = PathPattern::parse(text, &places(), Spelling::Loose).unwrap();
+    let pattern = PathPattern::parse(text, &places(), SpellingMode::Loose).unwrap();
     // As rules are asked: by the folded path and by the path itself.
-    pattern.matches(&fold(Path::new(path))) || pattern.matches(Path::new(path))
+    pattern.matches(&fold_path(Path::new(path))) || pattern.matches(Path::new(path))
 }
 
 fn allows(text: &str, path: &str) -> bool {
@@ -63,22 +63,22 @@ fn names_stand_for_folders() {
     assert!(!allows("src/*.rs", "/ws/project/src/deep/a.rs"));
     assert!(allows("**/a.rs", "/anywhere/at/all/a.rs"));
     for wrong in ["", "${workspace", "${other}/x", "~somebody/x", "/a/[", "/a/{b", "/a/*/../b"] {
-        assert!(PathPattern::parse(wrong, &places(), Spelling::Exact).is_err(), "{wrong:?}");
+        assert!(PathPattern::parse(wrong, &places(), SpellingMode::Exact).is_err(), "{wrong:?}");
     }
 }
 
 #[test]
 fn what_is_not_there_matches_nothing() {
-    let nowhere = Places { workspace: None, home: None, ..places() };
+    let nowhere = PathVariables { workspace: None, home: None, ..places() };
     for text in ["${workspace}/**", "src/**", "~/x"] {
-        let pattern = PathPattern::parse(text, &nowhere, Spelling::Exact).unwrap();
+        let pattern = PathPattern::parse(text, &nowhere, SpellingMode::Exact).unwrap();
         assert!(
             !pattern.matches(Path::new("/")) && !pattern.matches(Path::new("/src/x")),
             "{text}"
         );
         assert!(pattern.trees().is_empty());
     }
-    assert!(PathPattern::parse("${home}/x", &nowhere, Spelling::Exact).is_err());
+    assert!(PathPattern::parse("${home}/x", &nowhere, SpellingMode::Exact).is_err());
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn links_in_the_fixed_part_are_followed() {
     symlink(root.join("real"), root.join("link")).unwrap();
     for rest in ["/**", "/in/*.rs", "/in/../in/a.rs"] {
         let text = format!("{}/link{rest}", root.display());
-        let pattern = PathPattern::parse(&text, &places(), Spelling::Exact).unwrap();
+        let pattern = PathPattern::parse(&text, &places(), SpellingMode::Exact).unwrap();
         assert!(pattern.matches(&root.join("real/in/a.rs")), "{text}");
         assert!(!pattern.matches(&root.join("other/in/a.rs")), "{text}");
     }
     let above = format!("{}/real/in/../../other/**", root.display());
-    let above = PathPattern::parse(&above, &places(), Spelling::Loose).unwrap();
-    assert!(above.matches(&fold(&root.join("other/x"))));
+    let above = PathPattern::parse(&above, &places(), SpellingMode::Loose).unwrap();
+    assert!(above.matches(&fold_path(&root.join("other/x"))));
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn a_folder_may_have_any_name() {
     let root = tempfile::tempdir().unwrap();
     let odd = root.path().canonicalize().unwrap().join("a[1]{b}*?\\c");
     std::fs::create_dir_all(&odd).unwrap();
-    let places = Places { workspace: Some(odd.clone()), ..places() };
-    for spelling in [Spelling::Exact, Spelling::Loose] {
+    let places = PathVariables { workspace: Some(odd.clone()), ..places() };
+    for spelling in [SpellingMode::Exact, SpellingMode::Loose] {
         let pattern = PathPattern::parse("${workspace}/**", &places, spelling).unwrap();
         assert!(pattern.matches(&odd.join("x")), "{spelling:?}");
         assert!(!pattern.matches(&odd.with_file_name("a1b")));
@@ -163,11 +163,11 @@ fn only_whole_trees_are_trees() {
     {
         assert!(exact(partial).trees().is_empty(), "{partial}");
     }
-    assert_eq!(exact("/a/b").single(), [PathBuf::from("/a/b")]);
-    assert!(exact("/a/*").single().is_empty());
+    assert_eq!(exact("/a/b").single_paths(), [PathBuf::from("/a/b")]);
+    assert!(exact("/a/*").single_paths().is_empty());
     assert!(
-        exact("/a/b/**").lies_below(Path::new("/a"))
-            && !exact("/a/b/**").lies_below(Path::new("/a/b/c"))
+        exact("/a/b/**").has_path_below(Path::new("/a"))
+            && !exact("/a/b/**").has_path_below(Path::new("/a/b/c"))
     );
 }
 
@@ -187,7 +187,7 @@ proptest! {
 
     #[test]
     fn any_text_is_a_pattern_or_an_error(text in "\\PC{0,40}", path in "/\\PC{0,40}") {
-        for spelling in [Spelling::Exact, Spelling::Loose] {
+        for spelling in [SpellingMode::Exact, SpellingMode::Loose] {
             if let Ok(pattern) = PathPattern::parse(&text, &places(), spelling) {
                 pattern.matches(Path::new(&path));
             }
@@ -204,7 +204,7 @@ proptest! {
 
     #[test]
     fn folding_twice_is_folding_once(path in "/[a-zA-Z\u{e9}\u{200b}./ ]{0,30}") {
-        let once = fold(Path::new(&path)).into_owned();
-        prop_assert_eq!(fold(&once).into_owned(), once);
+        let once = fold_path(Path::new(&path)).into_owned();
+        prop_assert_eq!(fold_path(&once).into_owned(), once);
     }
 }

@@ -11,20 +11,20 @@ use hermes_core::{
     Session, Verdict, excerpt,
 };
 
-use crate::approvals::{SavedRule, SavedRules, Ticket, Tickets, Unit};
-use crate::judge::{Examination, Finding};
-use crate::level::{Answer, led};
+use crate::approvals::{SavedRule, SavedRules, ApprovalTicket, TicketStore, ApprovalUnit};
+use crate::judge::{CallExamination, PolicyFinding};
+use crate::level::{PolicyAnswer, with_real_path};
 use crate::missing_programs::ProgramLookup;
-use crate::openings::extent;
-use crate::pattern::Places;
-use crate::profile::{Profile, SandboxSettings};
-use crate::rules::{Closed, Rules};
-use crate::sensitive::Sensitive;
-use crate::sightings::Sightings;
+use crate::approved_writes::wider_extent_reason;
+use crate::pattern::PathVariables;
+use crate::profile::{PermissionProfile, SandboxPolicy};
+use crate::rules::{RuleExceptions, RuleSet};
+use crate::sensitive_places::SensitivePlaces;
+use crate::scan_cache::FsScanCache;
 
 /// Whether the rules are enforced or only watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
+pub enum EnforcementMode {
     /// They are.
     #[default]
     Enforce,
@@ -52,24 +52,24 @@ pub type SandboxCheck = Arc<dyn Fn(&Confinement) -> Result<(), String> + Send + 
 pub type RegistryLookup = Arc<dyn Fn(&str) -> BTreeSet<(String, u16)> + Send + Sync>;
 
 /// Takes secrets out of a text before it is kept.
-type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
+type RedactFn = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// How permissions are applied.
 #[derive(Clone, Default)]
-pub struct Settings {
+pub struct EnforcementSettings {
     /// Whether the rules are enforced.
-    pub mode: Mode,
+    pub mode: EnforcementMode,
     /// What becomes of questions.
     pub approvals: ApprovalMode,
     /// Whether child processes can be held.
     pub sandbox: Option<SandboxCheck>,
     /// Takes secrets out of what is kept.
-    pub redact: Option<Redact>,
+    pub redact: Option<RedactFn>,
     /// The hosts and ports that a package manager of this user fetches from.
     pub registries: Option<RegistryLookup>,
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for EnforcementSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("mode", &self.mode)
@@ -79,40 +79,40 @@ impl fmt::Debug for Settings {
 }
 
 /// The session's document of answers.
-const DOCUMENT: &str = "approvals";
+const SESSION_DOCUMENT: &str = "approvals";
 
 /// How many reasons a question names.
-const REASONS: usize = 5;
+const MAX_REASONS: usize = 5;
 
 /// The policy of a program.
-pub struct Permissions {
-    rules: Arc<Rules>,
-    settings: Settings,
+pub struct PermissionPolicy {
+    rules: Arc<RuleSet>,
+    settings: EnforcementSettings,
     saved: SavedRules,
-    tickets: Tickets,
+    tickets: TicketStore,
     session: Mutex<HashMap<String, Vec<SavedRule>>>,
-    sightings: Sightings,
+    scan_cache: FsScanCache,
     programs: Option<ProgramLookup>,
 }
 
-impl Permissions {
+impl PermissionPolicy {
     /// A profile and what narrows it.
     pub fn new(
-        profile: Profile,
-        narrowing: Vec<Profile>,
-        places: Places,
-        settings: Settings,
+        profile: PermissionProfile,
+        narrowing: Vec<PermissionProfile>,
+        places: PathVariables,
+        settings: EnforcementSettings,
         saved: SavedRules,
-        tickets: Tickets,
+        tickets: TicketStore,
     ) -> Self {
-        let sensitive = Sensitive::new(&places);
+        let sensitive = SensitivePlaces::new(&places);
         Self {
-            rules: Arc::new(Rules::new(profile, narrowing, places, sensitive)),
+            rules: Arc::new(RuleSet::new(profile, narrowing, places, sensitive)),
             settings,
             saved,
             tickets,
             session: Mutex::default(),
-            sightings: Sightings::default(),
+            scan_cache: FsScanCache::default(),
             programs: None,
         }
     }
@@ -129,40 +129,40 @@ impl Permissions {
     }
 
     /// The profile's name.
-    pub fn profile(&self) -> &Profile {
+    pub fn profile(&self) -> &PermissionProfile {
         &self.rules.profile
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
+    pub(crate) fn rules(&self) -> &RuleSet {
         &self.rules
     }
 
     /// The profile, then everything that narrows it.
-    pub fn layers(&self) -> impl Iterator<Item = &Profile> {
+    pub fn layers(&self) -> impl Iterator<Item = &PermissionProfile> {
         self.rules.layers()
     }
 
     /// What the names in patterns stand for.
-    pub fn places(&self) -> &Places {
+    pub fn path_variables(&self) -> &PathVariables {
         &self.rules.places
     }
 
     /// The places that are protected in every profile.
-    pub fn sensitive(&self) -> &Sensitive {
+    pub fn sensitive(&self) -> &SensitivePlaces {
         &self.rules.sensitive
     }
 
     /// How child processes are held. Who narrows can switch it on, not off.
-    pub fn sandbox(&self) -> SandboxSettings {
+    pub fn sandbox(&self) -> SandboxPolicy {
         let mut settings = self.rules.profile.sandbox.clone();
         for other in &self.rules.narrowing {
-            other.wishes.narrow(&mut settings);
+            other.overrides.tighten(&mut settings);
         }
         settings
     }
 
     /// How they are applied.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &EnforcementSettings {
         &self.settings
     }
 
@@ -172,17 +172,17 @@ impl Permissions {
     }
 
     /// The questions that nobody was there to answer.
-    pub fn tickets(&self) -> &Tickets {
+    pub fn tickets(&self) -> &TicketStore {
         &self.tickets
     }
 
-    pub(crate) fn sightings(&self) -> &Sightings {
-        &self.sightings
+    pub(crate) fn scan_cache(&self) -> &FsScanCache {
+        &self.scan_cache
     }
 
     /// A call with everything found out about it and every answer that was
     /// kept taken into account.
-    pub fn consider(&self, proposal: &CallProposal<'_>) -> (Examination, Option<Confinement>) {
+    pub fn consider(&self, proposal: &CallProposal<'_>) -> (CallExamination, Option<Confinement>) {
         let mut exam = self.examine(proposal);
         let mut confinement = self.confine(proposal, &exam);
         if let (Some(confinement), Some(check)) = (&mut confinement, &self.settings.sandbox)
@@ -190,49 +190,49 @@ impl Permissions {
         {
             let answer = self.sandbox().missing;
             // Whoever agrees to the call agrees to what this system can hold.
-            confinement.reduced |= answer == Answer::Ask;
-            exam.findings.push(unheld(&exam, &lacking, answer));
+            confinement.reduced |= answer == PolicyAnswer::Ask;
+            exam.findings.push(unconfined_finding(&exam, &lacking, answer));
         }
-        exam.findings.extend(confinement.as_ref().and_then(|it| unwatched(proposal, &exam, it)));
-        for finding in exam.findings.iter_mut().filter(|it| it.answer == Answer::Ask) {
+        exam.findings.extend(confinement.as_ref().and_then(|it| detached_finding(proposal, &exam, it)));
+        for finding in exam.findings.iter_mut().filter(|it| it.answer == PolicyAnswer::Ask) {
             if self.was_answered(finding, proposal.session) {
-                finding.answer = Answer::Allow;
-            } else if let Some(more) = extent(finding, &exam.arrivals, confinement.as_ref()) {
+                finding.answer = PolicyAnswer::Allow;
+            } else if let Some(more) = wider_extent_reason(finding, &exam.transfers, confinement.as_ref()) {
                 finding.reason.push_str(&more);
             }
         }
         (exam, confinement)
     }
 
-    fn was_answered(&self, finding: &Finding, session: &Session) -> bool {
+    fn was_answered(&self, finding: &PolicyFinding, session: &Session) -> bool {
         let Some(unit) = &finding.unit else { return false };
-        self.saved.cover(&self.rules.profile.name, unit)
-            || self.in_session(session, |kept| kept.iter().any(|rule| self.has(rule, unit)))
+        self.saved.covers(&self.rules.profile.name, unit)
+            || self.with_session_rules(session, |kept| kept.iter().any(|rule| self.rule_covers(rule, unit)))
     }
 
     /// Whether a rule of this profile covers it.
-    fn has(&self, rule: &SavedRule, unit: &Unit) -> bool {
+    fn rule_covers(&self, rule: &SavedRule, unit: &ApprovalUnit) -> bool {
         rule.profile == self.rules.profile.name && rule.unit.covers(unit)
     }
 
-    fn in_session<T>(&self, session: &Session, look: impl FnOnce(&mut Vec<SavedRule>) -> T) -> T {
+    fn with_session_rules<T>(&self, session: &Session, look: impl FnOnce(&mut Vec<SavedRule>) -> T) -> T {
         let mut sessions = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = sessions.entry(session.id().to_owned()).or_insert_with(|| {
             // What cannot be read was not answered.
-            session.read::<Vec<SavedRule>>(DOCUMENT).unwrap_or_default()
+            session.read::<Vec<SavedRule>>(SESSION_DOCUMENT).unwrap_or_default()
         });
         look(kept)
     }
 
     /// The verdict that the findings come to.
-    pub fn verdict(&self, exam: &Examination) -> Verdict {
-        verdict(exam.findings.iter())
+    pub fn verdict(&self, exam: &CallExamination) -> Verdict {
+        findings_verdict(exam.findings.iter())
     }
 
     /// What would be kept if somebody said "always".
-    fn units(&self, proposal: &CallProposal<'_>, exam: &Examination) -> Vec<Unit> {
-        let asked = exam.findings.iter().filter(|finding| finding.answer == Answer::Ask);
-        let mut units: Vec<Unit> = Vec::new();
+    fn approval_units(&self, proposal: &CallProposal<'_>, exam: &CallExamination) -> Vec<ApprovalUnit> {
+        let asked = exam.findings.iter().filter(|finding| finding.answer == PolicyAnswer::Ask);
+        let mut units: Vec<ApprovalUnit> = Vec::new();
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
             let unit = unit.widened(&self.rules.places);
             let told = unit.to_string();
@@ -241,9 +241,9 @@ impl Permissions {
                 continue;
             }
             if !units.iter().any(|known| known.covers(&unit)) {
-                let text = unit.exact.as_ref().and_then(|_| said(proposal));
-                let text = text.map(|text| shortened(&self.redacted(&text)));
-                units.push(Unit { text, ..unit });
+                let text = unit.exact.as_ref().and_then(|_| command_or_code(proposal));
+                let text = text.map(|text| shorten_command(&self.redacted(&text)));
+                units.push(ApprovalUnit { text, ..unit });
             }
         }
         units
@@ -258,18 +258,18 @@ impl Permissions {
         let touched =
             touched.map(|path| hermes_files::real_path(path).unwrap_or_else(|_| path.to_owned()));
         let places: Vec<_> = granted.chain(touched).collect();
-        crate::approvals::fingerprint(&self.rules.profile.name, proposal, &places)
+        crate::approvals::call_fingerprint(&self.rules.profile.name, proposal, &places)
     }
 
     /// The grants of a call. Below folders they hold but for what the rules
     /// would not let be touched by itself.
-    fn bounded(&self, proposal: &CallProposal<'_>, exam: Examination) -> Grants {
+    fn bounded_grants(&self, proposal: &CallProposal<'_>, exam: CallExamination) -> Grants {
         // Where somebody agreed to a folder, they agreed to what is in it.
         let agreed = exam.findings.iter().any(|finding| finding.unit.is_some());
         let tolerated = match (self.settings.mode, agreed) {
-            (Mode::Audit, _) => Answer::Deny,
-            (Mode::Enforce, true) => Answer::Ask,
-            (Mode::Enforce, false) => Answer::Allow,
+            (EnforcementMode::Audit, _) => PolicyAnswer::Deny,
+            (EnforcementMode::Enforce, true) => PolicyAnswer::Ask,
+            (EnforcementMode::Enforce, false) => PolicyAnswer::Allow,
         };
         let about_files = exam.grants.iter().any(|grant| grant.effect.scope.family() == "file");
         if !about_files {
@@ -277,9 +277,9 @@ impl Permissions {
         }
         let tainted = self.taint(proposal).is_some();
         let judged = exam.grants.iter().filter_map(|grant| grant.real_path.clone()).collect();
-        let closed = Closed::new(Arc::clone(&self.rules), proposal.tool, tainted, tolerated)
-            .but_for(judged)
-            .unasked(self.settings.approvals == ApprovalMode::Off);
+        let closed = RuleExceptions::new(Arc::clone(&self.rules), proposal.tool, tainted, tolerated)
+            .excluding(judged)
+            .auto_approved(self.settings.approvals == ApprovalMode::Off);
         Grants::new(exam.grants).with_exceptions(Arc::new(closed))
     }
 
@@ -288,20 +288,20 @@ impl Permissions {
     }
 }
 
-impl Policy for Permissions {
+impl Policy for PermissionPolicy {
     fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         let (exam, confinement) = self.consider(proposal);
         let whole = self.verdict(&exam);
         // Watching lays nothing open that no profile does.
-        let floor = verdict(exam.findings.iter().filter(|finding| finding.floor));
+        let floor = findings_verdict(exam.findings.iter().filter(|finding| finding.floor));
         let offers = self
-            .units(proposal, &exam)
+            .approval_units(proposal, &exam)
             .iter()
             .map(|unit| self.redacted(&unit.to_string()))
             .collect();
         let enforced = match self.settings.mode {
-            Mode::Enforce => whole.clone(),
-            Mode::Audit => floor,
+            EnforcementMode::Enforce => whole.clone(),
+            EnforcementMode::Audit => floor,
         };
         let enforced = match (self.settings.approvals, enforced) {
             (ApprovalMode::Off, Verdict::Ask { .. }) => Verdict::Allow,
@@ -311,8 +311,8 @@ impl Policy for Permissions {
         let (verdict, watched) = (enforced, is_watched.then_some(whole));
         Ruling {
             verdict,
-            implied_effects: exam.implied(),
-            grants: self.bounded(proposal, exam),
+            implied_effects: exam.implied_effects(),
+            grants: self.bounded_grants(proposal, exam),
             confinement: confinement.map(Arc::new),
             offered_rules: offers,
             audit_verdict: watched,
@@ -321,7 +321,7 @@ impl Policy for Permissions {
     }
 
     fn connection_effect(&self, request: &ConnectionRequest) -> Effect {
-        self.effect_of_connection(request)
+        self.classify_connection(request)
     }
 
     fn permits_connection(&self, request: &ConnectionRequest, tool: &str) -> bool {
@@ -334,11 +334,11 @@ impl Policy for Permissions {
 
     fn issue_ticket(&self, proposal: &CallProposal<'_>, reason: &str) -> Option<String> {
         let exam = self.examine(proposal);
-        let implied = exam.implied();
+        let implied = exam.implied_effects();
         let effects =
             exam.grants.iter().take(20).map(|grant| match grant.effect.resource.as_path() {
                 Some(path) => {
-                    let told = led(path, grant.real_path.as_deref());
+                    let told = with_real_path(path, grant.real_path.as_deref());
                     format!("{} {}", grant.effect.scope, told.trim_end_matches(','))
                 }
                 None => grant.effect.to_string(),
@@ -348,14 +348,14 @@ impl Policy for Permissions {
         let code = proposal.arguments.get("code").and_then(|code| code.as_str());
         let effects = effects.chain(code.map(|code| format!("code {}", excerpt(code))));
         let call = self.fingerprint(proposal);
-        self.tickets.issue(Ticket {
-            token: Tickets::token(&call),
+        self.tickets.issue(ApprovalTicket {
+            token: TicketStore::token(&call),
             call,
             tool: proposal.tool.to_owned(),
             effects: effects.map(|effect| self.redacted(&effect)).collect(),
             reason: self.redacted(reason),
             profile: self.rules.profile.name.clone(),
-            folder: folder(proposal).display().to_string(),
+            folder: working_dir(proposal).display().to_string(),
             asked_ms: crate::approvals::now_ms(),
             granted_ms: None,
         })
@@ -363,7 +363,7 @@ impl Policy for Permissions {
 
     fn remember_approval(&self, proposal: &CallProposal<'_>, lasting: ApprovalScope) -> Result<(), String> {
         let (exam, _) = self.consider(proposal);
-        let units = self.units(proposal, &exam);
+        let units = self.approval_units(proposal, &exam);
         match lasting {
             ApprovalScope::Once => Ok(()),
             ApprovalScope::Always => self.saved.add(&self.rules.profile.name, units),
@@ -371,15 +371,15 @@ impl Policy for Permissions {
                 let profile = &self.rules.profile.name;
                 let rule = |unit| SavedRule { profile: profile.clone(), unit };
                 let new: Vec<SavedRule> = units.into_iter().map(rule).collect();
-                self.in_session(proposal.session, |kept| kept.extend(new.iter().cloned()));
+                self.with_session_rules(proposal.session, |kept| kept.extend(new.iter().cloned()));
                 let add = |document: &mut Vec<SavedRule>| document.extend(new);
-                proposal.session.update(DOCUMENT, add).map_err(|error| error.to_string())
+                proposal.session.update(SESSION_DOCUMENT, add).map_err(|error| error.to_string())
             }
         }
     }
 }
 
-impl fmt::Debug for Permissions {
+impl fmt::Debug for PermissionPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permissions")
             .field("profile", &self.rules.profile.name)
@@ -389,26 +389,26 @@ impl fmt::Debug for Permissions {
 }
 
 /// What findings come to: the strictest of them.
-fn verdict<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Verdict {
+fn findings_verdict<'a>(findings: impl Iterator<Item = &'a PolicyFinding> + Clone) -> Verdict {
     let strictest = findings.clone().map(|finding| finding.answer).max();
     let mut decisive = findings.filter(|finding| Some(finding.answer) == strictest);
     match strictest {
-        None | Some(Answer::Allow) => Verdict::Allow,
-        Some(Answer::Deny) => match decisive.next() {
-            Some(first) => Verdict::Deny { reason: reason(first), rule: rule(first) },
+        None | Some(PolicyAnswer::Allow) => Verdict::Allow,
+        Some(PolicyAnswer::Deny) => match decisive.next() {
+            Some(first) => Verdict::Deny { reason: finding_reason(first), rule: rule_with_place(first) },
             None => Verdict::Allow,
         },
-        Some(Answer::Ask) => {
-            let asked: Vec<&Finding> = decisive.collect();
+        Some(PolicyAnswer::Ask) => {
+            let asked: Vec<&PolicyFinding> = decisive.collect();
             let (reasons, rules) =
-                (asked.iter().map(|it| reason(it)), asked.iter().map(|it| rule(it)));
+                (asked.iter().map(|it| finding_reason(it)), asked.iter().map(|it| rule_with_place(it)));
             Verdict::Ask { reason: join(reasons), rule: join(rules) }
         }
     }
 }
 
 /// Where the call's commands run.
-pub(crate) fn folder<'a>(proposal: &CallProposal<'a>) -> &'a Path {
+pub(crate) fn working_dir<'a>(proposal: &CallProposal<'a>) -> &'a Path {
     let own = proposal.effects.iter().find_map(|effect| match &effect.resource {
         Resource::Script(script) => script.cwd.as_deref(),
         _ => None,
@@ -417,7 +417,7 @@ pub(crate) fn folder<'a>(proposal: &CallProposal<'a>) -> &'a Path {
 }
 
 /// The command or the code of a call, on one line.
-fn said(proposal: &CallProposal<'_>) -> Option<String> {
+fn command_or_code(proposal: &CallProposal<'_>) -> Option<String> {
     let command = proposal.effects.iter().find_map(|effect| match &effect.resource {
         command @ (Resource::Command(_) | Resource::Script(_)) => Some(command.as_text()),
         _ => None,
@@ -428,17 +428,17 @@ fn said(proposal: &CallProposal<'_>) -> Option<String> {
 }
 
 /// The finding for a call whose child processes cannot be held.
-fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
-    let runs = |finding: &&Finding| finding.effect.scope.verb() == "execute";
+fn unconfined_finding(exam: &CallExamination, lacking: &str, answer: PolicyAnswer) -> PolicyFinding {
+    let runs = |finding: &&PolicyFinding| finding.effect.scope.verb() == "execute";
     let effect = exam.findings.iter().find(runs).map(|finding| finding.effect.clone());
-    Finding {
+    PolicyFinding {
         effect: effect
             .unwrap_or_else(|| hermes_core::Effect::any(hermes_core::Scope::TERMINAL_EXECUTE)),
         real: None,
         leaf: None,
         answer,
         reason: format!("Its processes cannot be confined here: {lacking}"),
-        origin: Some(Arc::new(crate::level::Origin {
+        origin: Some(Arc::new(crate::level::RuleOrigin {
             rule: "sandbox: missing".to_owned(),
             place: None,
         })),
@@ -451,45 +451,45 @@ fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
 
 /// What a program that outlives hermes could make where nothing is to be: as
 /// long as hermes runs, somebody looks after that.
-fn unwatched(
+fn detached_finding(
     proposal: &CallProposal<'_>,
-    exam: &Examination,
+    exam: &CallExamination,
     confinement: &Confinement,
-) -> Option<Finding> {
+) -> Option<PolicyFinding> {
     let detaches = proposal.arguments.get("detach").and_then(serde_json::Value::as_bool);
     let is_pointer = |path: &&PathBuf| path.ends_with("commondir");
     let place = confinement.quarantined.iter().find(|path| !is_pointer(path))?;
-    if detaches != Some(true) || !exam.clients.has_strangers() {
+    if detaches != Some(true) || !exam.clients.runs_untrusted_code() {
         return None;
     }
     let reason = format!(
         "It would go on when hermes has ended, and nobody would see to it that {} is not made",
         place.display()
     );
-    let finding = unheld(exam, "", Answer::Ask);
-    let origin = crate::level::Origin { rule: "sandbox: detached".to_owned(), place: None };
-    Some(Finding { reason, origin: Some(Arc::new(origin)), ..finding })
+    let finding = unconfined_finding(exam, "", PolicyAnswer::Ask);
+    let origin = crate::level::RuleOrigin { rule: "sandbox: detached".to_owned(), place: None };
+    Some(PolicyFinding { reason, origin: Some(Arc::new(origin)), ..finding })
 }
 
-fn reason(finding: &Finding) -> String {
+fn finding_reason(finding: &PolicyFinding) -> String {
     match &finding.leaf {
         Some(leaf) if !finding.reason.contains(&**leaf) => {
-            format!("{}: {}", shortened(leaf), finding.reason)
+            format!("{}: {}", shorten_command(leaf), finding.reason)
         }
         _ => finding.reason.clone(),
     }
 }
 
-fn shortened(leaf: &str) -> String {
-    const CHARS: usize = 80;
-    match leaf.char_indices().nth(CHARS) {
+fn shorten_command(leaf: &str) -> String {
+    const MAX_CHARS: usize = 80;
+    match leaf.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", leaf.get(..end).unwrap_or(leaf)),
         None => leaf.to_owned(),
     }
 }
 
 /// The rule with its file and line.
-fn rule(finding: &Finding) -> String {
+fn rule_with_place(finding: &PolicyFinding) -> String {
     let Some(origin) = &finding.origin else { return String::new() };
     match &origin.place {
         Some(place) => format!("{} ({}:{})", origin.rule, place.file.display(), place.line),
@@ -504,8 +504,8 @@ fn join(texts: impl Iterator<Item = String>) -> String {
             seen.push(text);
         }
     }
-    let more = seen.len().saturating_sub(REASONS);
-    seen.truncate(REASONS);
+    let more = seen.len().saturating_sub(MAX_REASONS);
+    seen.truncate(MAX_REASONS);
     let joined = seen.join("; ");
     if more > 0 { format!("{joined}; and {more} more") } else { joined }
 }

@@ -48,11 +48,11 @@ impl PlaceTree {
     /// Looks for the names below `base`.
     pub(crate) fn survey(&self, base: &Path) -> PlaceSurvey {
         let mut survey = PlaceSurvey::default();
-        self.look(base, &mut survey);
+        self.survey_directory(base, &mut survey);
         survey
     }
 
-    fn look(&self, directory: &Path, survey: &mut PlaceSurvey) {
+    fn survey_directory(&self, directory: &Path, survey: &mut PlaceSurvey) {
         if self.children.is_empty() {
             return;
         }
@@ -64,7 +64,7 @@ impl PlaceTree {
             if let Some((name, node)) = self.children.get_key_value(&entry.file_name())
                 && let Ok(kind) = entry.file_type()
             {
-                node.found(directory, name, kind, survey);
+                node.record_entry(directory, name, kind, survey);
             }
         }
         if listed == MAX_LISTED_ENTRIES {
@@ -75,13 +75,13 @@ impl PlaceTree {
                     continue;
                 }
                 if let Ok(facts) = fs::symlink_metadata(&path) {
-                    node.found(directory, name, facts.file_type(), survey);
+                    node.record_entry(directory, name, facts.file_type(), survey);
                 }
             }
         }
     }
 
-    fn found(&self, directory: &Path, name: &OsStr, kind: fs::FileType, survey: &mut PlaceSurvey) {
+    fn record_entry(&self, directory: &Path, name: &OsStr, kind: fs::FileType, survey: &mut PlaceSurvey) {
         let path = directory.join(name);
         if kind.is_symlink() {
             survey.links.push(path.clone());
@@ -101,7 +101,7 @@ impl PlaceTree {
                 .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
             survey.links.extend(links.take(MAX_TREE_LINKS).map(|entry| entry.path()));
         }
-        self.look(&path, survey);
+        self.survey_directory(&path, survey);
     }
 }
 

@@ -367,7 +367,7 @@ pub(crate) const HOME_STARTUP: &[&str] = &[
 
 /// Anywhere: read and written only if a person agrees. Variables of a project,
 /// with secrets among their values.
-pub(crate) const DOTENV: &[&str] = &["**/.env", "**/.env.*", "**/.env~", "**/.env_*", "**/.envrc"];
+pub(crate) const DOTENV_FILES: &[&str] = &["**/.env", "**/.env.*", "**/.env~", "**/.env_*", "**/.envrc"];
 
 /// Names like those of dotenv files that are made to be shared.
 pub(crate) const DOTENV_EXAMPLES: &[&str] =
@@ -375,7 +375,7 @@ pub(crate) const DOTENV_EXAMPLES: &[&str] =
 
 /// Anywhere: written and deleted only if a person agrees, since other programs
 /// run or obey it by themselves as soon as somebody opens the directory.
-pub(crate) const SELF_RUNNING: &[&str] = &[
+pub(crate) const AUTO_RUN_FILES: &[&str] = &[
     // Editors: tasks that start with the directory, paths of interpreters.
     "**/.vscode/tasks.json",
     "**/.vscode/launch.json",
@@ -431,7 +431,7 @@ pub(crate) const SELF_RUNNING: &[&str] = &[
 ];
 
 /// Anywhere: neither read nor written.
-pub(crate) const SECRETS: &[&str] = &[
+pub(crate) const SECRET_FILES: &[&str] = &[
     // Keys and credentials, by their names.
     "**/id_rsa",
     "**/id_dsa",
@@ -534,11 +534,11 @@ pub(crate) const HARMLESS_DEVICES: &[&str] =
     &["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr"];
 
 /// Below our own home: what tools may read and write there.
-pub(crate) const OURS_OPEN: &[&str] =
+pub(crate) const HERMES_HOME_OPEN: &[&str] =
     &["cache/**", "skills/**", "memories/**", "tmp/**", "workspace/**"];
 
 /// Below our own home: what may not even be read.
-pub(crate) const OURS_SECRET: &[&str] = &[
+pub(crate) const HERMES_HOME_SECRET: &[&str] = &[
     ".env",
     "auth.json",
     "auth.lock",
@@ -590,7 +590,7 @@ pub(crate) const OURS_SECRET: &[&str] = &[
 
 /// Among these: what comes and goes while we run. It is hidden beforehand, so
 /// that a child which lives on is held as the next one will be.
-pub(crate) const OURS_FLEETING: &[&str] = &[
+pub(crate) const HERMES_HOME_TRANSIENT: &[&str] = &[
     "sessions.db",
     "sessions.db-wal",
     "sessions.db-shm",

@@ -24,19 +24,19 @@ fn repositories_are_found_a_few_levels_deep() {
             "a/.git/modules/x/.git",
         ],
     );
-    let mut found = below(root, LEVELS);
+    let mut found = repositories_below(root, MAX_SEARCH_DEPTH);
     found.sort();
     assert_eq!(found, [root.join("a/.git"), root.join("a/b/c/.git")]);
-    assert!(below(&root.join("nowhere"), LEVELS).is_empty());
+    assert!(repositories_below(&root.join("nowhere"), MAX_SEARCH_DEPTH).is_empty());
 }
 
 #[test]
 fn the_search_has_an_end() {
     let root = tempfile::tempdir().unwrap();
-    for number in 0..MOST + 8 {
+    for number in 0..MAX_REPOSITORIES + 8 {
         make(root.path(), &[&format!("{number}/.git")]);
     }
-    assert_eq!(below(root.path(), LEVELS).len(), MOST);
+    assert_eq!(repositories_below(root.path(), MAX_SEARCH_DEPTH).len(), MAX_REPOSITORIES);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn parts_of_a_repository_are_submodules_and_working_trees() {
     let root = tempfile::tempdir().unwrap();
     let git = root.path().join(".git");
     make(&git, &["modules/a/HEAD", "modules/libs/b/HEAD", "worktrees/w/commondir", "HEAD"]);
-    let mut found = parts(&git);
+    let mut found = nested_repositories(&git);
     found.sort();
     assert_eq!(
         found,
@@ -58,19 +58,19 @@ fn less_is_kept_of_what_git_itself_writes() {
     let git = root.path().join(".git");
     make(&git, &["config", "hooks/a", "info/attributes", "HEAD"]);
     let kept = |used| {
-        let mut kept = Kept::default();
-        kept.around(&git, used, &Sightings::default());
+        let mut kept = FrozenPaths::default();
+        kept.freeze_enclosing(&git, used, &FsScanCache::default());
         kept
     };
-    let some = kept(Use::Some);
+    let some = kept(RepositoryUse::Commit);
     for name in ["hooks", "info/attributes", "config"] {
         assert!(some.read_only.contains(&git.join(name)), "{some:?}");
     }
-    assert_eq!(some.absent, [git.join("commondir"), git.join("config.worktree")]);
-    let by_git = kept(Use::Git);
+    assert_eq!(some.masked_missing, [git.join("commondir"), git.join("config.worktree")]);
+    let by_git = kept(RepositoryUse::ChangeSettings);
     assert!(by_git.read_only.contains(&git.join("hooks")));
     assert!(!by_git.read_only.contains(&git.join("config")));
-    assert_eq!(by_git.absent, [git.join("commondir")]);
+    assert_eq!(by_git.masked_missing, [git.join("commondir")]);
 }
 
 #[test]
@@ -80,11 +80,11 @@ fn what_would_lead_git_elsewhere_is_not_made_in_any_part_of_a_repository() {
     make(&git, &["config", "hooks/a", "HEAD", "modules/m/HEAD", "modules/m/config"]);
     make(&git, &["worktrees/w/HEAD", "worktrees/w/commondir", "worktrees/w/gitdir"]);
     let kept = |used| {
-        let mut kept = Kept::default();
-        kept.around(&git, used, &Sightings::default());
+        let mut kept = FrozenPaths::default();
+        kept.freeze_enclosing(&git, used, &FsScanCache::default());
         kept
     };
-    let some = kept(Use::Some);
+    let some = kept(RepositoryUse::Commit);
     for name in [
         "commondir",
         "config.worktree",
@@ -93,22 +93,22 @@ fn what_would_lead_git_elsewhere_is_not_made_in_any_part_of_a_repository() {
         "modules/m/hooks",
         "worktrees/w/config.worktree",
     ] {
-        assert!(some.absent.contains(&git.join(name)), "{name}: {some:?}");
+        assert!(some.masked_missing.contains(&git.join(name)), "{name}: {some:?}");
     }
     for name in ["worktrees/w/commondir", "worktrees/w/gitdir"] {
         assert!(some.read_only.contains(&git.join(name)), "{name}: {some:?}");
-        assert!(!some.absent.contains(&git.join(name)), "{name}: {some:?}");
+        assert!(!some.masked_missing.contains(&git.join(name)), "{name}: {some:?}");
     }
     // Git has to be able to remove a working tree, and leads nowhere itself.
-    let by_git = kept(Use::Git);
+    let by_git = kept(RepositoryUse::ChangeSettings);
     assert!(!by_git.read_only.contains(&git.join("worktrees/w/commondir")), "{by_git:?}");
-    assert!(by_git.absent.contains(&git.join("modules/m/commondir")), "{by_git:?}");
+    assert!(by_git.masked_missing.contains(&git.join("modules/m/commondir")), "{by_git:?}");
     // A repository further down, in a folder of whatever name.
     let other = root.path().join("worktrees/.git");
     make(&other, &["config", "HEAD"]);
-    let mut kept = Kept::default();
-    kept.within(&other, Use::Some, &Sightings::default());
+    let mut kept = FrozenPaths::default();
+    kept.freeze_below(&other, RepositoryUse::Commit, &FsScanCache::default());
     for name in ["commondir", "config.worktree", "hooks"] {
-        assert!(kept.absent.contains(&other.join(name)), "{name}: {kept:?}");
+        assert!(kept.masked_missing.contains(&other.join(name)), "{name}: {kept:?}");
     }
 }

@@ -9,26 +9,26 @@ use hermes_core::{
 };
 use std::sync::Arc;
 
-use crate::approvals::{SavedRules, Tickets};
-use crate::document::{Expectation, File};
+use crate::approvals::{SavedRules, TicketStore};
+use crate::policy_file::{RuleExpectation, PolicyFile};
 use crate::error::PolicyError;
-use crate::level::{Answer, Level, Restriction};
-use crate::pattern::Places;
-use crate::permissions::{Permissions, Settings};
-use crate::profile::{ParameterRule, Profile};
-use crate::wishes::SandboxWishes;
+use crate::level::{PolicyAnswer, PolicyLevel, ScopeRestriction};
+use crate::pattern::PathVariables;
+use crate::permissions::{PermissionPolicy, EnforcementSettings};
+use crate::profile::{ParameterRule, PermissionProfile};
+use crate::sandbox_overrides::SandboxOverrides;
 
 /// How the names of tools begin that servers bring.
-const OF_SERVERS: &str = "mcp__";
+const MCP_TOOL_PREFIX: &str = "mcp__";
 
 /// The files that say what is permitted.
 #[derive(Debug, Clone)]
-pub struct Sources {
-    places: Places,
-    builtin: File,
-    own: File,
-    project: Option<(PathBuf, File)>,
-    extra: Vec<Profile>,
+pub struct PolicySources {
+    places: PathVariables,
+    builtin: PolicyFile,
+    user: PolicyFile,
+    project: Option<(PathBuf, PolicyFile)>,
+    extra: Vec<PermissionProfile>,
     sandbox: SandboxDefaults,
 }
 
@@ -57,7 +57,7 @@ pub enum MissingSandbox {
 
 /// A profile that can be chosen, and where it comes from.
 #[derive(Debug, Clone)]
-pub struct Named {
+pub struct ProfileSummary {
     /// Its name.
     pub name: String,
     /// What it is for.
@@ -66,26 +66,26 @@ pub struct Named {
     pub file: Option<PathBuf>,
 }
 
-impl Sources {
+impl PolicySources {
     /// Reads the built-in profiles, the user's file and the project's file.
     /// A broken file is an error: what it restricts must not run.
-    pub fn load(own: &Path, project: Option<&Path>, places: Places) -> Result<Self, PolicyError> {
-        let builtin = File::builtin(&places)?;
-        let own = File::load(own, &places)?;
+    pub fn load(own: &Path, project: Option<&Path>, places: PathVariables) -> Result<Self, PolicyError> {
+        let builtin = PolicyFile::builtin(&places)?;
+        let own = PolicyFile::load(own, &places)?;
         // A link that leads nowhere is no file that is not there.
         let project = match project.filter(|path| path.symlink_metadata().is_ok()) {
             Some(path) => Some((path.to_owned(), load_project(path, &places)?)),
             None => None,
         };
         let (extra, sandbox) = (Vec::new(), SandboxDefaults::default());
-        let sources = Self { places, builtin, own, project, extra, sandbox };
+        let sources = Self { places, builtin, user: own, project, extra, sandbox };
         sources.check_expectations()?;
         Ok(sources)
     }
 
     /// Adds rules of somebody else's that hold for every profile.
-    pub fn narrow(&mut self, name: &str, text: &str) -> Result<(), PolicyError> {
-        let extra = File::parse(name, text, &self.places)?;
+    pub fn add_global_rules(&mut self, name: &str, text: &str) -> Result<(), PolicyError> {
+        let extra = PolicyFile::parse(name, text, &self.places)?;
         self.extra.extend(extra.global.map(|mut profile| {
             profile.level.name = name.to_owned();
             profile
@@ -94,23 +94,23 @@ impl Sources {
     }
 
     /// Sets what holds of the sandbox where a profile does not say it.
-    pub fn sandbox_defaults(&mut self, defaults: SandboxDefaults) {
+    pub fn set_sandbox_defaults(&mut self, defaults: SandboxDefaults) {
         self.sandbox = defaults;
     }
 
     /// Whether the user's own file says something of that profile.
-    pub fn is_own(&self, profile: &str) -> bool {
-        self.own.profiles.iter().any(|own| own.name == profile)
+    pub fn is_user_defined(&self, profile: &str) -> bool {
+        self.user.profiles.iter().any(|own| own.name == profile)
     }
 
     /// Every profile that can be chosen.
-    pub fn profiles(&self) -> Vec<Named> {
-        let mut all: Vec<Named> = Vec::new();
-        for profile in self.own.profiles.iter().chain(&self.builtin.profiles) {
+    pub fn profiles(&self) -> Vec<ProfileSummary> {
+        let mut all: Vec<ProfileSummary> = Vec::new();
+        for profile in self.user.profiles.iter().chain(&self.builtin.profiles) {
             if all.iter().any(|known| known.name == profile.name) {
                 continue;
             }
-            all.push(Named {
+            all.push(ProfileSummary {
                 name: profile.name.clone(),
                 description: profile.description.clone(),
                 file: profile.level.place.as_ref().map(|place| place.file.clone()),
@@ -121,10 +121,10 @@ impl Sources {
     }
 
     /// The profile of that name.
-    pub fn profile(&self, name: &str) -> Result<Profile, PolicyError> {
-        if let Some(mut profile) = self.own.resolve(name, Some(&self.builtin))? {
-            profile.wishes = profile.wishes.or(self.sandbox.wishes());
-            profile.sandbox = profile.wishes.settings();
+    pub fn profile(&self, name: &str) -> Result<PermissionProfile, PolicyError> {
+        if let Some(mut profile) = self.user.resolve(name, Some(&self.builtin))? {
+            profile.overrides = profile.overrides.or(self.sandbox.overrides());
+            profile.sandbox = profile.overrides.settings();
             return Ok(profile);
         }
         let names = self.profiles();
@@ -137,27 +137,27 @@ impl Sources {
     }
 
     /// What the project's file says without effect: a project can only narrow.
-    pub fn idle(&self) -> Vec<String> {
+    pub fn ineffective_rules(&self) -> Vec<String> {
         let Some((path, file)) = &self.project else { return Vec::new() };
         let mut idle = Vec::new();
         for profile in file.profiles.iter().chain(&file.global) {
-            let of_level = |is_said: fn(&Level) -> bool| {
+            let of_level = |is_said: fn(&PolicyLevel) -> bool| {
                 let tools = profile.tools.iter().map(|tool| &tool.level);
                 let after = profile.after_untrusted.iter().map(|after| &after.level);
                 std::iter::once(&profile.level).chain(tools).chain(after).any(is_said)
             };
             let parts = [
                 ("allow: [\"*\"]", of_level(allows_all)),
-                ("dangerous: allow", of_level(|it| says(it, |r| r.dangerous))),
-                ("private_hosts: allow", of_level(|it| says(it, |r| r.private_hosts))),
+                ("dangerous: allow", of_level(|it| has_restriction(it, |r| r.dangerous))),
+                ("private_hosts: allow", of_level(|it| has_restriction(it, |r| r.private_hosts))),
                 (
                     "elsewhere: allow",
-                    of_level(|it| says(it, |r| r.says_elsewhere.then_some(r.elsewhere))),
+                    of_level(|it| has_restriction(it, |r| r.has_default_answer.then_some(r.default_answer))),
                 ),
                 ("approved", !profile.level.approved.is_empty()),
                 ("sensitive_paths", !profile.sensitive_paths.is_empty()),
                 ("sandbox.sockets", !profile.sockets.is_empty()),
-                ("sandbox.enabled: false", profile.wishes.enabled == Some(false)),
+                ("sandbox.enabled: false", profile.overrides.enabled == Some(false)),
             ];
             idle.extend(parts.iter().filter(|(_, is_said)| *is_said).map(|(part, _)| {
                 format!(
@@ -171,8 +171,8 @@ impl Sources {
     }
 
     /// What narrows a profile: the rules for all profiles, and the project's.
-    pub fn narrowing(&self, name: &str) -> Result<Vec<Profile>, PolicyError> {
-        let mut narrowing: Vec<Profile> = self.own.global.iter().cloned().collect();
+    pub fn narrowing_profiles(&self, name: &str) -> Result<Vec<PermissionProfile>, PolicyError> {
+        let mut narrowing: Vec<PermissionProfile> = self.user.global.iter().cloned().collect();
         narrowing.extend(self.extra.iter().cloned());
         if let Some((_, project)) = &self.project {
             narrowing.extend(project.global.iter().cloned().map(|mut global| {
@@ -195,13 +195,13 @@ impl Sources {
     pub fn permissions(
         &self,
         name: &str,
-        settings: Settings,
+        settings: EnforcementSettings,
         saved: SavedRules,
-        tickets: Tickets,
-    ) -> Result<Permissions, PolicyError> {
+        tickets: TicketStore,
+    ) -> Result<PermissionPolicy, PolicyError> {
         let profile = self.profile(name)?;
-        let narrowing = self.narrowing(name)?;
-        Ok(Permissions::new(profile, narrowing, self.places.clone(), settings, saved, tickets))
+        let narrowing = self.narrowing_profiles(name)?;
+        Ok(PermissionPolicy::new(profile, narrowing, self.places.clone(), settings, saved, tickets))
     }
 
     /// Whether the tools and parameters that rules name are among those that
@@ -213,19 +213,19 @@ impl Sources {
         parameters: impl Fn(&str) -> Vec<String>,
     ) -> Result<(), PolicyError> {
         let project = self.project.as_ref().map(|(_, file)| file);
-        let files = [Some(&self.own), project].into_iter().flatten();
+        let files = [Some(&self.user), project].into_iter().flatten();
         let profiles = files.flat_map(|file| file.profiles.iter().chain(&file.global));
         for rules in profiles.chain(&self.extra).flat_map(|profile| &profile.tools) {
             let written = rules.tool.to_string();
             let fixed = written.split(['*', '?', '[', '{']).next().unwrap_or_default();
             let is_pattern = fixed != written;
-            let may_be_of_server = fixed.starts_with(OF_SERVERS) || OF_SERVERS.starts_with(fixed);
+            let may_be_of_server = fixed.starts_with(MCP_TOOL_PREFIX) || MCP_TOOL_PREFIX.starts_with(fixed);
             if may_be_of_server || (is_pattern && tools.iter().any(|tool| rules.tool.matches(tool)))
             {
                 continue;
             }
             let Some(tool) = tools.iter().find(|tool| rules.tool.matches(tool)) else {
-                let unknown = unknown("tool", &written, tools);
+                let unknown = unknown_name_error("tool", &written, tools);
                 return Err(unknown.at(rules.level.place.clone()));
             };
             let known = if rules.parameters.is_empty() { Vec::new() } else { parameters(tool) };
@@ -234,7 +234,7 @@ impl Sources {
             let names =
                 |rule: &&ParameterRule| known.is_empty() || known.contains(&rule.name.as_str());
             if let Some(rule) = rules.parameters.iter().find(|rule| !names(rule)) {
-                let unknown = unknown(&format!("parameter of {tool}"), &rule.name, &known);
+                let unknown = unknown_name_error(&format!("parameter of {tool}"), &rule.name, &known);
                 return Err(unknown.at(rule.origin.place.clone()));
             }
         }
@@ -244,9 +244,9 @@ impl Sources {
     /// Judges the examples that rules carry.
     fn check_expectations(&self) -> Result<(), PolicyError> {
         let project = self.project.as_ref().map(|(_, file)| file);
-        let files = [Some(&self.own), project].into_iter().flatten();
+        let files = [Some(&self.user), project].into_iter().flatten();
         let known = self.profiles();
-        let mut judges: BTreeMap<&str, Permissions> = BTreeMap::new();
+        let mut judges: BTreeMap<&str, PermissionPolicy> = BTreeMap::new();
         for expected in files.flat_map(|file| &file.expectations) {
             let name = expected.profile.as_deref().unwrap_or("default");
             // A project may narrow a profile that this user does not have.
@@ -262,14 +262,14 @@ impl Sources {
     }
 
     /// The permissions under a profile, with no answers that anybody gave.
-    fn bare_permissions(&self, name: &str) -> Result<Permissions, PolicyError> {
+    fn bare_permissions(&self, name: &str) -> Result<PermissionPolicy, PolicyError> {
         let nowhere = self.places.hermes.join("approvals");
         let saved = SavedRules::load(nowhere.join("none")).map_err(PolicyError::new)?;
-        self.permissions(name, Settings::default(), saved, Tickets::new(nowhere))
+        self.permissions(name, EnforcementSettings::default(), saved, TicketStore::new(nowhere))
     }
 
     /// Where the paths of an example are: in the project, for one of its own.
-    fn example_folder(&self, expected: &Expectation) -> PathBuf {
+    fn example_dir(&self, expected: &RuleExpectation) -> PathBuf {
         let of_project = self
             .project
             .as_ref()
@@ -281,10 +281,10 @@ impl Sources {
 
     fn check_expectation(
         &self,
-        expected: &Expectation,
-        permissions: &Permissions,
+        expected: &RuleExpectation,
+        permissions: &PermissionPolicy,
     ) -> Result<(), PolicyError> {
-        let at = WorkingDir::new(self.example_folder(expected), self.places.home.clone());
+        let at = WorkingDir::new(self.example_dir(expected), self.places.home.clone());
         let effect = expected_effect(expected, &at)?;
         let session = Session::new("examples", Arc::new(MemorySessionStore::default()));
         let exam = permissions.examine(&CallProposal {
@@ -303,13 +303,13 @@ impl Sources {
         if got == expected.answer {
             return Ok(());
         }
-        let why = exam.decisive().and_then(|finding| finding.origin.clone());
+        let why = exam.decisive_finding().and_then(|finding| finding.origin.clone());
         let why = why.map_or_else(|| "no rule is against it".to_owned(), |o| o.rule.clone());
         Err(PolicyError::new(format!(
             "The example '{}' should be {}, but it is {}: {why}",
             expected.resource,
-            past(expected.answer),
-            past(got),
+            past_tense(expected.answer),
+            past_tense(got),
         ))
         .at(expected.place.clone())
         .hint("Mend the rule or the example."))
@@ -317,48 +317,48 @@ impl Sources {
 }
 
 impl SandboxDefaults {
-    fn wishes(&self) -> SandboxWishes {
-        SandboxWishes {
+    fn overrides(&self) -> SandboxOverrides {
+        SandboxOverrides {
             missing: self.missing.map(|missing| match missing {
-                MissingSandbox::Ask => Answer::Ask,
-                MissingSandbox::Refuse | MissingSandbox::Reduced => Answer::Deny,
+                MissingSandbox::Ask => PolicyAnswer::Ask,
+                MissingSandbox::Refuse | MissingSandbox::Reduced => PolicyAnswer::Deny,
             }),
             reduced: self.missing.map(|missing| missing == MissingSandbox::Reduced),
             network: self.network,
             host_ports: self.host_ports.clone(),
-            ..SandboxWishes::default()
+            ..SandboxOverrides::default()
         }
     }
 }
 
 /// The project's rules mean the project's folder, wherever in it somebody works.
-fn load_project(path: &Path, places: &Places) -> Result<File, PolicyError> {
+fn load_project(path: &Path, places: &PathVariables) -> Result<PolicyFile, PolicyError> {
     if !path.exists() {
         let message = format!("{} is a link that leads nowhere", path.display());
         return Err(PolicyError::new(message).hint("Mend the link or take it away."));
     }
     let root = path.parent().and_then(Path::parent).map(hermes_files::real_path);
     let root = root.and_then(Result::ok).or_else(|| places.workspace.clone());
-    File::load(path, &Places { workspace: root, ..places.clone() })
+    PolicyFile::load(path, &PathVariables { workspace: root, ..places.clone() })
 }
 
-fn past(answer: Answer) -> &'static str {
+fn past_tense(answer: PolicyAnswer) -> &'static str {
     match answer {
-        Answer::Allow => "allowed",
-        Answer::Ask => "asked about",
-        Answer::Deny => "denied",
+        PolicyAnswer::Allow => "allowed",
+        PolicyAnswer::Ask => "asked about",
+        PolicyAnswer::Deny => "denied",
     }
 }
 
-fn expected_effect(expected: &Expectation, at: &WorkingDir) -> Result<Effect, PolicyError> {
+fn expected_effect(expected: &RuleExpectation, at: &WorkingDir) -> Result<Effect, PolicyError> {
     let pattern = expected.scope.as_str();
     let scope = Scope::ALL.iter().find(|scope| expected.scope.matches(scope)).cloned();
     let scope = scope.unwrap_or_else(|| Scope::named(pattern.replace('*', "example")));
-    Ok(effect_of(scope, &expected.resource, at))
+    Ok(resource_effect(scope, &expected.resource, at))
 }
 
 /// An effect of that scope on what a person wrote.
-pub(crate) fn effect_of(scope: Scope, text: &str, at: &WorkingDir) -> Effect {
+pub(crate) fn resource_effect(scope: Scope, text: &str, at: &WorkingDir) -> Effect {
     let resource = match scope.family() {
         "file" | "git" => Resource::Path(at.resolve(text)),
         "terminal" => Resource::Command(text.to_owned()),
@@ -368,20 +368,20 @@ pub(crate) fn effect_of(scope: Scope, text: &str, at: &WorkingDir) -> Effect {
     Effect { scope, resource }
 }
 
-impl Permissions {
+impl PermissionPolicy {
     /// The effect that a person means by a scope and a text.
-    pub fn effect(scope: &str, text: Option<&str>, at: &WorkingDir) -> Effect {
+    pub fn parse_effect(scope: &str, text: Option<&str>, at: &WorkingDir) -> Effect {
         let known = Scope::ALL.iter().find(|known| known.as_str() == scope).cloned();
         let scope = known.unwrap_or_else(|| Scope::named(scope));
         match text {
-            Some(text) => effect_of(scope, text, at),
+            Some(text) => resource_effect(scope, text, at),
             None => Effect::any(scope),
         }
     }
 }
 
 /// The error for a name that nothing has.
-fn unknown(what: &str, name: &str, known: &[&str]) -> PolicyError {
+fn unknown_name_error(what: &str, name: &str, known: &[&str]) -> PolicyError {
     let near = hermes_core::similar::nearest(name, known.iter().copied(), 0.6);
     let hint = match near {
         Some(near) => format!("Did you mean '{near}'?"),
@@ -393,12 +393,12 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> PolicyError {
 }
 
 /// Whether a list allows everything, which takes nothing away.
-fn allows_all(level: &Level) -> bool {
+fn allows_all(level: &PolicyLevel) -> bool {
     let mut rules = level.allow.iter().flatten();
     rules.any(|rule| rule.selectors.is_none() && rule.scope.as_str() == "*")
 }
 
 /// Whether some restriction lets something through.
-fn says(level: &Level, what: fn(&Restriction) -> Option<Answer>) -> bool {
-    level.restrictions.iter().any(|restriction| what(restriction) == Some(Answer::Allow))
+fn has_restriction(level: &PolicyLevel, what: fn(&ScopeRestriction) -> Option<PolicyAnswer>) -> bool {
+    level.restrictions.iter().any(|restriction| what(restriction) == Some(PolicyAnswer::Allow))
 }

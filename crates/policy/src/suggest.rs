@@ -7,11 +7,11 @@ use std::path::Path;
 use hermes_core::{Resource, Scope, WorkingDir};
 use hermes_shell::LeafCommand;
 
-use crate::pattern::escape;
+use crate::pattern::escape_glob;
 
 /// One recorded call that was asked about or refused, or would have been.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Observed {
+pub struct ObservedCall {
     /// Its effects: scope and resource.
     pub effects: Vec<(String, String)>,
     /// How it was judged: `allow`, `ask` or `deny`.
@@ -23,46 +23,46 @@ pub struct Observed {
 }
 
 /// How many calls make a suggestion.
-const ENOUGH: usize = 2;
+const MIN_CALLS: usize = 2;
 
 /// Rules that no other rule can lift, by how they begin or what is in them.
-const FINAL: &[&str] = &["protected", "unresolvable", "hard block", "sandbox", ": deny "];
+const UNLIFTABLE_RULES: &[&str] = &["protected", "unresolvable", "hard block", "sandbox", ": deny "];
 
 /// How a rule reads that denies for want of another.
-const MISSING: &str = "is not in allow";
+const NOT_ALLOWED_TEXT: &str = "is not in allow";
 
 /// How many files of one folder make the folder.
-const MANY: usize = 5;
+const DIRECTORY_THRESHOLD: usize = 5;
 
 /// More files of one folder are not named.
-const MOST: usize = 20;
+const MAX_FILES: usize = 20;
 
 /// Stands in front of a folder whose files are meant, each or all of them.
-const FILES_OF: &str = "files of";
+const FILES_KEY: &str = "files of";
 
 /// How often something was seen, how often somebody then approved it, and
 /// which files it was about.
 #[derive(Default)]
-struct Seen {
+struct SuggestionTally {
     count: usize,
     approved: usize,
     files: BTreeSet<String>,
 }
 
 /// A scope, and what is meant of it by kind and pattern; nothing for all of it.
-type Wanted = (String, Vec<(&'static str, String)>);
+type SuggestedRule = (String, Vec<(&'static str, String)>);
 
 /// A profile that extends `profile` and would let through what was observed,
 /// as YAML with a comment on each line that says how often it occurred. What
 /// is denied stays so.
-pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<String> {
-    let mut groups: BTreeMap<Wanted, Seen> = BTreeMap::new();
+pub fn suggest_profile(observed: &[ObservedCall], profile: &str, name: &str) -> Option<String> {
+    let mut groups: BTreeMap<SuggestedRule, SuggestionTally> = BTreeMap::new();
     for call in observed.iter().filter(|call| call.answer != "allow") {
-        if FINAL.iter().any(|end| call.rule.contains(end)) {
+        if UNLIFTABLE_RULES.iter().any(|end| call.rule.contains(end)) {
             continue;
         }
         // What is only missing can be added; what is denied is meant so.
-        if call.answer == "deny" && !call.rule.contains(MISSING) {
+        if call.answer == "deny" && !call.rule.contains(NOT_ALLOWED_TEXT) {
             continue;
         }
         let runs = |(scope, _): &(String, String)| scope == Scope::TERMINAL_EXECUTE.as_str();
@@ -72,9 +72,9 @@ pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<Strin
             !is_command || runs(effect) || effect.0.starts_with("file:")
         };
         let told = call.effects.iter().filter(is_told);
-        let mut wanted_here: BTreeMap<Wanted, BTreeSet<String>> = BTreeMap::new();
+        let mut wanted_here: BTreeMap<SuggestedRule, BTreeSet<String>> = BTreeMap::new();
         for (scope, resource) in told.filter(|(scope, _)| is_about(&call.rule, scope)) {
-            for one in wanted(&call.rule, scope, resource) {
+            for one in suggested_rules(&call.rule, scope, resource) {
                 wanted_here.entry(one).or_default().insert(resource.clone());
             }
         }
@@ -85,30 +85,30 @@ pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<Strin
             entry.files.extend(files);
         }
     }
-    groups.retain(|_, seen| seen.count >= ENOUGH);
+    groups.retain(|_, seen| seen.count >= MIN_CALLS);
     if groups.is_empty() {
         return None;
     }
-    let (profile, name) = (quoted(profile), quoted(name));
+    let (profile, name) = (yaml_quoted(profile), yaml_quoted(name));
     let mut yaml = format!("profiles:\n  {name}:\n    extends: {profile}\n    approved:\n");
     for ((scope, meant), seen) in groups {
         let of = |(key, pattern): &(&str, String)| match *key {
-            FILES_OF => format!(", paths: [{}]", places(pattern, &seen.files)),
-            _ => format!(", {key}: [{}]", quoted(pattern)),
+            FILES_KEY => format!(", paths: [{}]", path_patterns(pattern, &seen.files)),
+            _ => format!(", {key}: [{}]", yaml_quoted(pattern)),
         };
         let rule = match meant.as_slice() {
-            [] => quoted(&scope),
+            [] => yaml_quoted(&scope),
             meant => {
                 let meant: String = meant.iter().map(of).collect();
-                format!("{{scope: {}{meant}}}", quoted(&scope))
+                format!("{{scope: {}{meant}}}", yaml_quoted(&scope))
             }
         };
-        yaml.push_str(&format!("      - {rule}  # {}\n", told(&seen)));
+        yaml.push_str(&format!("      - {rule}  # {}\n", describe_tally(&seen)));
     }
     Some(yaml)
 }
 
-fn told(Seen { count, approved, .. }: &Seen) -> String {
+fn describe_tally(SuggestionTally { count, approved, .. }: &SuggestionTally) -> String {
     match approved {
         0 => format!("{count} times"),
         approved => format!("{count} times, approved {approved}"),
@@ -117,17 +117,17 @@ fn told(Seen { count, approved, .. }: &Seen) -> String {
 
 /// The files, or their folder with all that is below it if they are many and
 /// it is nobody's folder of everything.
-fn places(folder: &str, files: &BTreeSet<String>) -> String {
-    if files.len() >= MANY && !is_of_everything(Path::new(folder)) {
-        return quoted(&format!("{}/**", escape(folder)));
+fn path_patterns(folder: &str, files: &BTreeSet<String>) -> String {
+    if files.len() >= DIRECTORY_THRESHOLD && !is_broad_directory(Path::new(folder)) {
+        return yaml_quoted(&format!("{}/**", escape_glob(folder)));
     }
-    let files = files.iter().take(MOST).map(|file| quoted(&escape(file)));
+    let files = files.iter().take(MAX_FILES).map(|file| yaml_quoted(&escape_glob(file)));
     files.collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a folder is the root, somebody's home, one for temporary files, or
 /// has one of these or the folder that hermes was started in below it.
-fn is_of_everything(folder: &Path) -> bool {
+fn is_broad_directory(folder: &Path) -> bool {
     let here = std::env::current_dir().ok();
     let own = [std::env::home_dir(), Some(std::env::temp_dir()), here];
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
@@ -144,30 +144,30 @@ fn is_about(rule: &str, scope: &str) -> bool {
 
 /// What must be approved for this to go through: a folder, the parts of a
 /// command that the rule is about, a host, a name.
-fn wanted(rule: &str, scope: &str, resource: &str) -> Vec<Wanted> {
+fn suggested_rules(rule: &str, scope: &str, resource: &str) -> Vec<SuggestedRule> {
     let one = |key, pattern: String| vec![(scope.to_owned(), vec![(key, pattern)])];
     match (scope.split(':').next().unwrap_or_default(), resource) {
         // What was not known then is not known now.
         ("file" | "git" | "terminal", "*") => Vec::new(),
         (_, "*") => vec![(scope.to_owned(), Vec::new())],
-        ("terminal", command) => commands(rule, command),
+        ("terminal", command) => command_rules(rule, command),
         ("file" | "git", path) => match path.rsplit_once('/') {
-            Some((folder, _)) => one(FILES_OF, folder.to_owned()),
-            None => one("paths", escape(path)),
+            Some((folder, _)) => one(FILES_KEY, folder.to_owned()),
+            None => one("paths", escape_glob(path)),
         },
-        ("network" | "browser", host) => one("hosts", escape(host)),
-        (_, name) => one("names", escape(name)),
+        ("network" | "browser", host) => one("hosts", escape_glob(host)),
+        (_, name) => one("names", escape_glob(name)),
     }
 }
 
 /// The parts of a command that the rule stopped.
-fn commands(rule: &str, command: &str) -> Vec<Wanted> {
+fn command_rules(rule: &str, command: &str) -> Vec<SuggestedRule> {
     let analysis = hermes_shell::analyze(command, &WorkingDir::new("/", None));
     let named = analysis.leaves.iter().filter(|leaf| !leaf.program.is_empty());
-    named.flat_map(|leaf| part(rule, leaf, command)).collect()
+    named.flat_map(|leaf| leaf_rules(rule, leaf, command)).collect()
 }
 
-fn part(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<Wanted> {
+fn leaf_rules(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<SuggestedRule> {
     let is_known = leaf.words.iter().all(|word| word.known && !word.glob);
     let is_dangerous = leaf
         .findings
@@ -178,7 +178,7 @@ fn part(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<Wanted> {
     let is_whole = !command.ends_with('…');
     let rule_for =
         |scope: &Scope, pattern: String| (scope.to_string(), vec![("commands", pattern)]);
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut wanted: Vec<SuggestedRule> = Vec::new();
     if is_dangerous && is_known && is_whole {
         wanted.push(rule_for(&Scope::TERMINAL_EXECUTE, format!("= {}", command.trim())));
     }
@@ -190,7 +190,7 @@ fn part(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<Wanted> {
         match (&effect.resource, effect.scope.family()) {
             // What was sent to one host is not for all of them; and what was not
             // known then is not known now.
-            (Resource::Host(host), _) => of_program.1.push(("hosts", escape(host))),
+            (Resource::Host(host), _) => of_program.1.push(("hosts", escape_glob(host))),
             (Resource::Any, "network" | "browser") if leaf.prefix().len() < 2 => continue,
             (Resource::Path(_), _) => continue,
             _ => {}
@@ -201,7 +201,7 @@ fn part(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<Wanted> {
 }
 
 /// A text as YAML reads it, whatever is in it.
-fn quoted(text: &str) -> String {
+fn yaml_quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use hermes_core::{PartialDir, OverlayMount};
 
 use crate::pattern::is_within;
-use crate::permissions::Permissions;
+use crate::permissions::PermissionPolicy;
 
 /// Directories in the home where package managers and build tools keep what
 /// they can fetch or make again.
-const CACHES: &[&str] = &[
+const CACHE_DIRS: &[&str] = &[
     ".bun",
     ".bundle",
     ".cabal",
@@ -75,14 +75,14 @@ const CACHES: &[&str] = &[
 
 /// Made even where the user has none yet: what the usual package managers
 /// write to first.
-const COMMON_CACHES: &[&str] = &[
+const COMMON_CACHE_DIRS: &[&str] = &[
     ".bun", ".cache", ".cargo", ".gradle", ".ivy2", ".local", ".m2", ".npm", ".nuget", ".rustup",
     ".yarn", "go",
 ];
 
 /// Configuration of package managers that holds credentials besides: children
 /// see it without them.
-const REDACTED: &[&str] = &[".npmrc", ".m2/settings.xml", ".gradle/gradle.properties"];
+const REDACTED_FILES: &[&str] = &[".npmrc", ".m2/settings.xml", ".gradle/gradle.properties"];
 
 /// Where their upper layers are, below our own home.
 const OVERLAY_STORE: &str = "sandbox/overlays";
@@ -90,11 +90,11 @@ const OVERLAY_STORE: &str = "sandbox/overlays";
 /// How many entries of a directory are looked at.
 const MAX_ENTRIES: usize = 4096;
 
-impl Permissions {
+impl PermissionPolicy {
     /// The home, if children are to see a view of it: it is not itself a place
     /// to work in.
     fn viewed_home(&self) -> Option<&Path> {
-        let places = self.places();
+        let places = self.path_variables();
         let home = places.home.as_deref().filter(|home| home.parent().is_some())?;
         let is_worked_in = places.workspace.iter().any(|it| is_within(home, it));
         (!is_worked_in && home.is_dir()).then_some(home)
@@ -103,13 +103,13 @@ impl Permissions {
     /// The configuration files that children see without credentials.
     pub(crate) fn redacted_files(&self) -> Vec<PathBuf> {
         let Some(home) = self.viewed_home() else { return Vec::new() };
-        REDACTED.iter().map(|name| home.join(name)).filter(|file| file.is_file()).collect()
+        REDACTED_FILES.iter().map(|name| home.join(name)).filter(|file| file.is_file()).collect()
     }
 
     /// The directories that a view may be made of; when one of them changes,
     /// the views are made anew.
     pub(crate) fn view_directories(&self) -> impl Iterator<Item = &Path> {
-        let home = self.places().home.as_deref();
+        let home = self.path_variables().home.as_deref();
         let inside = move |path: &&PathBuf| home.is_some_and(|home| path.starts_with(home));
         self.sensitive().name_directories().iter().filter(inside).map(PathBuf::as_path)
     }
@@ -117,7 +117,7 @@ impl Permissions {
     /// The caches of package managers, with what stays invisible in them.
     pub(crate) fn overlays(&self, cwd: &Path) -> Vec<OverlayMount> {
         let Some(home) = self.viewed_home() else { return Vec::new() };
-        let places = self.places();
+        let places = self.path_variables();
         let workspace = places.workspace.as_deref().unwrap_or(cwd);
         let is_place_to_work = |target: &Path| {
             let mut all = places.workspace.iter().map(PathBuf::as_path).chain([cwd]);
@@ -126,16 +126,16 @@ impl Permissions {
         };
         let redacted = self.redacted_files();
         let mut overlays = Vec::new();
-        for name in CACHES {
+        for name in CACHE_DIRS {
             let target = home.join(name);
             let is_there = fs::symlink_metadata(&target).is_ok_and(|about| about.is_dir());
             let is_missing = fs::symlink_metadata(&target).is_err();
-            let is_wanted = is_there || is_missing && COMMON_CACHES.contains(name);
+            let is_wanted = is_there || is_missing && COMMON_CACHE_DIRS.contains(name);
             if !is_wanted || is_place_to_work(&target) || places.hermes == target {
                 continue;
             }
-            let secrets = self.sensitive().named().iter().chain([&places.hermes]);
-            let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
+            let secrets = self.sensitive().named_secrets().iter().chain([&places.hermes]);
+            let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
             let is_shown = |path: &Path| is_open(path) || redacted.iter().any(|it| it == path);
             let hidden = secrets
                 .filter(|path| path.starts_with(&target) && **path != target && !is_shown(path))
@@ -154,13 +154,13 @@ impl Permissions {
     /// The views of the home and of the directories in it that hold secrets.
     pub(crate) fn views(&self, present: &[PathBuf], overlays: &[OverlayMount]) -> Vec<PartialDir> {
         let Some(home) = self.viewed_home() else { return Vec::new() };
-        let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
+        let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
         let is_overlaid = |path: &Path| overlays.iter().any(|it| path.starts_with(&it.target));
-        let ours = &self.places().hermes;
-        let workspace = self.places().workspace.as_deref();
+        let ours = &self.path_variables().hermes;
+        let workspace = self.path_variables().workspace.as_deref();
         let is_project = |path: &Path| workspace.is_some_and(|it| is_within(path, it));
         let linked = self.sensitive().linked_targets();
-        let named = self.sensitive().named().iter().chain(present).chain(&linked);
+        let named = self.sensitive().named_secrets().iter().chain(present).chain(&linked);
         let hidden: BTreeSet<&Path> = named
             .map(PathBuf::as_path)
             .filter(|path| path.starts_with(home) && *path != home && !is_within(path, ours))

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{AccessMode, GrantExceptions, Scope};
-use hermes_policy::{Places, Sensitive};
+use hermes_policy::{PathVariables, SensitivePlaces};
 
 /// Places that are asked about at once. Who walks through a folder will want
 /// to know of the next ones, too.
@@ -29,16 +29,16 @@ pub(crate) trait Ask: Send + Sync {
 #[derive(Debug)]
 pub(crate) struct Guarded {
     /// With the home of this place.
-    all: Sensitive,
+    all: SensitivePlaces,
     /// Those that are the same everywhere.
-    general: Sensitive,
+    general: SensitivePlaces,
     home: Option<PathBuf>,
 }
 
 impl Guarded {
     pub(crate) fn new(home: Option<PathBuf>, hermes: Option<PathBuf>) -> Self {
         let hermes = hermes.or_else(|| Some(home.as_ref()?.join(".hermes")));
-        let places = |home: Option<PathBuf>, hermes: Option<PathBuf>| Places {
+        let places = |home: Option<PathBuf>, hermes: Option<PathBuf>| PathVariables {
             workspace: None,
             home,
             hermes: hermes.unwrap_or_else(|| NOWHERE.into()),
@@ -46,8 +46,8 @@ impl Guarded {
         };
         let real = home.as_ref().and_then(|home| hermes_files::real_path(home).ok());
         Self {
-            all: Sensitive::new(&places(real.or_else(|| home.clone()), hermes)),
-            general: Sensitive::new(&places(None, None)),
+            all: SensitivePlaces::new(&places(real.or_else(|| home.clone()), hermes)),
+            general: SensitivePlaces::new(&places(None, None)),
             home,
         }
     }
@@ -55,10 +55,10 @@ impl Guarded {
     /// Whether this end closes a place that the rules know as `written`, and
     /// have judged or will judge by that name.
     fn closes(&self, scope: &Scope, real: &Path, written: &Path, home: Option<&Path>) -> bool {
-        let folded = hermes_policy::fold(real);
-        let refuses = |rules: &Sensitive| match scope.access() {
-            AccessMode::Shared => rules.refuses_read(&folded).is_some(),
-            AccessMode::Exclusive => rules.refuses_write(&folded).is_some(),
+        let folded = hermes_policy::fold_path(real);
+        let refuses = |rules: &SensitivePlaces| match scope.access() {
+            AccessMode::Shared => rules.read_protection(&folded).is_some(),
+            AccessMode::Exclusive => rules.write_protection(&folded).is_some(),
         };
         if scope.access() == AccessMode::Shared && holds_private_key(real) {
             return true;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use hermes_core::{ToolAnnotations, Effect, CallProposal, Resource, Scope, Session, WorkingDir};
-use hermes_policy::{Answer, Permissions, Places, SavedRules, Settings, Sources, Tickets};
+use hermes_policy::{PolicyAnswer, PermissionPolicy, PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
 use hermes_protocol::{CallDialect, RequestFrame, RequestFramer, parse_bytes};
 use hermes_schema::{Schema, coerce, parse_arguments, tidy, translate};
 use serde_json::Value;
@@ -80,7 +80,7 @@ pub fn commands(data: &[u8]) {
 /// Two sets of permissions, of which one allows more than the other.
 struct Judges {
     folder: tempfile::TempDir,
-    plain: Permissions,
+    plain: PermissionPolicy,
 }
 
 impl Judges {
@@ -90,8 +90,8 @@ impl Judges {
         Self { folder, plain }
     }
 
-    fn permissions(folder: &Path, yaml: &str) -> Option<Permissions> {
-        let places = Places {
+    fn permissions(folder: &Path, yaml: &str) -> Option<PermissionPolicy> {
+        let places = PathVariables {
             workspace: Some(folder.join("ws")),
             home: Some(folder.join("home")),
             hermes: folder.join("hermes"),
@@ -99,14 +99,14 @@ impl Judges {
         };
         let own = folder.join("rules.yaml");
         std::fs::write(&own, yaml).ok()?;
-        let sources = Sources::load(&own, None, places).ok()?;
+        let sources = PolicySources::load(&own, None, places).ok()?;
         let saved = SavedRules::load(folder.join("saved.json")).ok()?;
-        let tickets = Tickets::new(folder.join("tickets"));
+        let tickets = TicketStore::new(folder.join("tickets"));
         let profile = if yaml.is_empty() { "full_developer" } else { "more" };
-        sources.permissions(profile, Settings::default(), saved, tickets).ok()
+        sources.permissions(profile, EnforcementSettings::default(), saved, tickets).ok()
     }
 
-    fn answer(&self, permissions: &Permissions, command: &str) -> Answer {
+    fn answer(&self, permissions: &PermissionPolicy, command: &str) -> PolicyAnswer {
         let resource = Resource::Command(command.to_owned());
         let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
         let root = self.folder.path();
@@ -134,13 +134,13 @@ impl Judges {
             "profiles: {{more: {{extends: full_developer, allow: [{{scope: terminal:execute, commands: [{rule}]}}, \
              {{scope: 'file:*', paths: ['/**']}}], restrictions: {{terminal:execute: {{allowed_commands: ['*', {rule}]}}}}}}}}"
         );
-        if before == Answer::Deny
+        if before == PolicyAnswer::Deny
             && let Some(more) = Self::permissions(self.folder.path(), &yaml)
         {
-            assert_eq!(self.answer(&more, command), Answer::Deny, "a rule lifted a denial");
+            assert_eq!(self.answer(&more, command), PolicyAnswer::Deny, "a rule lifted a denial");
         }
         let together = format!("rm -rf /\n{command}");
-        assert_eq!(self.answer(&self.plain, &together), Answer::Deny, "company helped");
+        assert_eq!(self.answer(&self.plain, &together), PolicyAnswer::Deny, "company helped");
     }
 }
 

@@ -4,12 +4,12 @@
 mod saved;
 mod smart;
 mod tickets;
-mod unit;
+mod approval_unit;
 
 pub use saved::{SavedRule, SavedRules};
-pub use smart::{Opinion as ReviewOpinion, Reviewer, SmartApprover};
-pub use tickets::{Ticket, TicketError, Tickets};
-pub use unit::Unit;
+pub use smart::{ReviewOpinion as ReviewOpinion, ApprovalReviewer, SmartApprover};
+pub use tickets::{ApprovalTicket, TicketError, TicketStore};
+pub use approval_unit::ApprovalUnit;
 
-pub(crate) use tickets::{fingerprint, now_ms};
-pub(crate) use unit::identity;
+pub(crate) use tickets::{call_fingerprint, now_ms};
+pub(crate) use approval_unit::command_identity;

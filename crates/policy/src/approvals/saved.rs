@@ -9,7 +9,7 @@ use hermes_config::{ConfigError, save};
 use hermes_store::regular_file;
 use serde::{Deserialize, Serialize};
 
-use super::unit::Unit;
+use super::approval_unit::ApprovalUnit;
 
 /// A rule that was saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,11 +18,11 @@ pub struct SavedRule {
     pub profile: String,
     /// What it allows.
     #[serde(flatten)]
-    pub unit: Unit,
+    pub unit: ApprovalUnit,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Stored {
+struct SavedRulesDocument {
     version: u32,
     rules: Vec<SavedRule>,
 }
@@ -31,20 +31,20 @@ struct Stored {
 #[derive(Debug)]
 pub struct SavedRules {
     path: PathBuf,
-    known: RwLock<Known>,
+    loaded: RwLock<LoadedRules>,
 }
 
 /// The rules as they were read, and of which file.
 #[derive(Debug)]
-struct Known {
+struct LoadedRules {
     rules: Vec<SavedRule>,
-    stamp: Option<Stamp>,
+    stamp: Option<SavedRulesStamp>,
 }
 
 /// What changes when somebody else changes the file.
-type Stamp = (u64, u64, SystemTime);
+type SavedRulesStamp = (u64, u64, SystemTime);
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn file_stamp(path: &Path) -> Option<SavedRulesStamp> {
     let found = std::fs::metadata(path).ok()?;
     Some((found.ino(), found.len(), found.modified().ok()?))
 }
@@ -53,42 +53,42 @@ impl SavedRules {
     /// Reads the file; one that is not there holds no rules.
     pub fn load(path: impl Into<PathBuf>) -> Result<Self, String> {
         let path = path.into();
-        let stamp = stamp(&path);
+        let stamp = file_stamp(&path);
         let rules = match regular_file::read_text(&path) {
             Ok(text) => parse(&path, &text)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
         };
-        Ok(Self { path, known: RwLock::new(Known { rules, stamp }) })
+        Ok(Self { path, loaded: RwLock::new(LoadedRules { rules, stamp }) })
     }
 
     /// Reads the file again if another process has changed it. What cannot be
     /// read allows nothing.
     fn refresh(&self) {
-        let now = stamp(&self.path);
-        if self.known.read().unwrap_or_else(PoisonError::into_inner).stamp == now {
+        let now = file_stamp(&self.path);
+        if self.loaded.read().unwrap_or_else(PoisonError::into_inner).stamp == now {
             return;
         }
         let rules = regular_file::read_text(&self.path).ok();
         let rules = rules.and_then(|text| parse(&self.path, &text).ok()).unwrap_or_default();
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { rules, stamp: now };
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = LoadedRules { rules, stamp: now };
     }
 
     /// All of them.
     pub fn list(&self) -> Vec<SavedRule> {
         self.refresh();
-        self.known.read().unwrap_or_else(PoisonError::into_inner).rules.clone()
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).rules.clone()
     }
 
     /// Whether one of them covers this in that profile.
-    pub fn cover(&self, profile: &str, unit: &Unit) -> bool {
+    pub fn covers(&self, profile: &str, unit: &ApprovalUnit) -> bool {
         self.refresh();
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
         known.rules.iter().any(|rule| rule.profile == profile && rule.unit.covers(unit))
     }
 
     /// Saves more.
-    pub fn add(&self, profile: &str, units: Vec<Unit>) -> Result<(), String> {
+    pub fn add(&self, profile: &str, units: Vec<ApprovalUnit>) -> Result<(), String> {
         self.change(|rules| {
             for unit in units {
                 let known = rules.iter().any(|r| r.profile == profile && r.unit.covers(&unit));
@@ -120,7 +120,7 @@ impl SavedRules {
                 Ok(mut rules) => {
                     change(&mut rules);
                     after.clone_from(&rules);
-                    let stored = Stored { version: 1, rules };
+                    let stored = SavedRulesDocument { version: 1, rules };
                     Ok(serde_json::to_string_pretty(&stored).unwrap_or_default() + "\n")
                 }
                 Err(damage) => {
@@ -133,8 +133,8 @@ impl SavedRules {
         if let Some(problem) = problem {
             return Err(problem);
         }
-        let stamp = stamp(&self.path);
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { rules: after, stamp };
+        let stamp = file_stamp(&self.path);
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = LoadedRules { rules: after, stamp };
         Ok(())
     }
 }
@@ -143,7 +143,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<SavedRule>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let stored: Stored = serde_json::from_str(text)
+    let stored: SavedRulesDocument = serde_json::from_str(text)
         .map_err(|error| format!("{} is damaged: {error}", path.display()))?;
     Ok(stored.rules)
 }

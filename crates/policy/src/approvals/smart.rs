@@ -8,16 +8,16 @@ use hermes_core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Approv
 
 /// What a model made of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opinion {
+pub enum ReviewOpinion {
     /// It is harmless.
     Approve,
     /// A person should look at it.
     Escalate,
 }
 
-impl Opinion {
+impl ReviewOpinion {
     /// Reads a model's reply: one word, and nothing else, approves.
-    pub fn read(reply: &str) -> Self {
+    pub fn parse(reply: &str) -> Self {
         match reply.trim() {
             "APPROVE" | "APPROVE." => Self::Approve,
             _ => Self::Escalate,
@@ -26,20 +26,20 @@ impl Opinion {
 }
 
 /// A model that looks at questions.
-pub trait Reviewer: Send + Sync {
+pub trait ApprovalReviewer: Send + Sync {
     /// Its reply to the prompt; nothing if it could not be asked.
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>>;
 }
 
 /// Asks a model first, then the person.
 pub struct SmartApprover {
-    reviewer: Arc<dyn Reviewer>,
+    reviewer: Arc<dyn ApprovalReviewer>,
     person: Option<Arc<dyn Approver>>,
 }
 
 impl SmartApprover {
     /// A model, and the person behind it if there is one.
-    pub fn new(reviewer: Arc<dyn Reviewer>, person: Option<Arc<dyn Approver>>) -> Self {
+    pub fn new(reviewer: Arc<dyn ApprovalReviewer>, person: Option<Arc<dyn Approver>>) -> Self {
         Self { reviewer, person }
     }
 }
@@ -53,11 +53,11 @@ impl std::fmt::Debug for SmartApprover {
 impl Approver for SmartApprover {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
-            let reply = match prompt(&request).filter(|_| !is_for_people(&request.rule)) {
+            let reply = match review_prompt(&request).filter(|_| !requires_person(&request.rule)) {
                 Some(prompt) => self.reviewer.review(prompt).await,
                 None => None,
             };
-            if reply.is_some_and(|reply| Opinion::read(&reply) == Opinion::Approve) {
+            if reply.is_some_and(|reply| ReviewOpinion::parse(&reply) == ReviewOpinion::Approve) {
                 return ApprovalDecision::Approved(ApprovalScope::Once);
             }
             match &self.person {
@@ -74,22 +74,22 @@ impl Approver for SmartApprover {
 
 /// Whether a rule is about secrets or about what runs outside of the sandbox.
 /// Only a person knows whether that was wanted.
-fn is_for_people(rule: &str) -> bool {
+fn requires_person(rule: &str) -> bool {
     rule.contains("protected path") || rule.contains("self-running file")
 }
 
 /// What the model is asked; nothing if the call cannot be shown to it. The
 /// call is data: comments are taken out of commands, since they are where
 /// instructions to the reviewer would stand.
-fn prompt(request: &ApprovalRequest) -> Option<String> {
+fn review_prompt(request: &ApprovalRequest) -> Option<String> {
     let show = |effect: &hermes_core::Effect| match &effect.resource {
         Resource::Command(text) => {
-            without_comments(text).map(|text| format!("{} {text}", effect.scope))
+            strip_comments(text).map(|text| format!("{} {text}", effect.scope))
         }
         // What it reads may be code as well.
         Resource::Script(script) => {
             let input = script.stdin.as_deref().unwrap_or_default();
-            (without_comments(input)? == input && without_comments(&script.text)? == script.text)
+            (strip_comments(input)? == input && strip_comments(&script.text)? == script.text)
                 .then(|| effect.to_string())
         }
         _ => Some(effect.to_string()),
@@ -99,14 +99,14 @@ fn prompt(request: &ApprovalRequest) -> Option<String> {
     if let Some(command) = arguments.get_mut("command")
         && let Some(text) = command.as_str()
     {
-        *command = without_comments(text)?.into();
+        *command = strip_comments(text)?.into();
     }
     // As JSON, so that nothing in it can look like the end of it.
     let call = serde_json::json!({
         "tool": request.tool,
         "arguments": arguments,
         "effects": effects,
-        "stopped_because": without_comments(&request.reason)?,
+        "stopped_because": strip_comments(&request.reason)?,
     });
     Some(format!(
         "An AI agent wants to make the tool call below, and a rule has stopped it.\n\
@@ -117,7 +117,7 @@ fn prompt(request: &ApprovalRequest) -> Option<String> {
 
 /// A command without its comments; nothing where it is hard to tell what is
 /// one, since whoever takes too much away hides what would run.
-fn without_comments(command: &str) -> Option<String> {
+fn strip_comments(command: &str) -> Option<String> {
     let starts = |before: char| before.is_whitespace() || ";|&()<>".contains(before);
     let mut before = '\n';
     let has_comment = command.chars().any(|c| {

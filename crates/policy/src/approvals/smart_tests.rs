@@ -9,7 +9,7 @@ use hermes_core::{
 };
 use serde_json::json;
 
-use super::{Opinion, Reviewer, SmartApprover, without_comments};
+use super::{ReviewOpinion, ApprovalReviewer, SmartApprover, strip_comments};
 
 /// A model that always says the same, and what it was shown.
 struct Model {
@@ -17,7 +17,7 @@ struct Model {
     shown: Mutex<Vec<String>>,
 }
 
-impl Reviewer for Model {
+impl ApprovalReviewer for Model {
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>> {
         self.shown.lock().unwrap().push(prompt);
         Box::pin(async { self.reply.map(str::to_owned) })
@@ -52,7 +52,7 @@ fn ask(
 ) -> (ApprovalDecision, Vec<String>) {
     let model = Arc::new(Model { reply, shown: Mutex::default() });
     let person = person.then(|| Arc::new(Person) as Arc<dyn Approver>);
-    let approver = SmartApprover::new(Arc::clone(&model) as Arc<dyn Reviewer>, person);
+    let approver = SmartApprover::new(Arc::clone(&model) as Arc<dyn ApprovalReviewer>, person);
     let mut answer = pin!(approver.ask(request));
     let Poll::Ready(decision) = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     else {
@@ -65,7 +65,7 @@ fn ask(
 #[test]
 fn only_the_one_word_approves() {
     for yes in ["APPROVE", " APPROVE\n", "APPROVE."] {
-        assert_eq!(Opinion::read(yes), Opinion::Approve, "{yes:?}");
+        assert_eq!(ReviewOpinion::parse(yes), ReviewOpinion::Approve, "{yes:?}");
     }
     for no in [
         "",
@@ -82,7 +82,7 @@ fn only_the_one_word_approves() {
         "APPROVE!",
         "ＡPPROVE",
     ] {
-        assert_eq!(Opinion::read(no), Opinion::Escalate, "{no:?}");
+        assert_eq!(ReviewOpinion::parse(no), ReviewOpinion::Escalate, "{no:?}");
     }
 }
 
@@ -141,9 +141,9 @@ fn a_command_without_comments_stays_as_it_is() {
     for command in
         ["ls", "echo a#b", "echo $#", "echo ${#x}", "a\\\nb", "cat <<E\nx\nE\n", "echo '#x'", ""]
     {
-        assert_eq!(without_comments(command).as_deref(), Some(command));
+        assert_eq!(strip_comments(command).as_deref(), Some(command));
     }
-    assert_eq!(without_comments("ls # a\npwd # b").as_deref(), Some("ls \npwd"));
+    assert_eq!(strip_comments("ls # a\npwd # b").as_deref(), Some("ls \npwd"));
 }
 
 #[test]

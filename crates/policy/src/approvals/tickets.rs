@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// How long a ticket waits for somebody, and how long it then holds.
-const WAITS: Duration = Duration::from_secs(24 * 60 * 60);
-const HOLDS: Duration = Duration::from_secs(60 * 60);
+const PENDING_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+const GRANT_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// How many tickets are kept; the oldest go first.
-const KEPT: usize = 500;
+const MAX_TICKETS: usize = 500;
 
 /// How long a ticket's name is.
-const TOKEN: usize = 16;
+const TOKEN_CHARS: usize = 16;
 
 /// A question that nobody was there to answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ticket {
+pub struct ApprovalTicket {
     /// Its name, short enough to be typed.
     pub token: String,
     /// The whole fingerprint of the call, which nobody can find another call for.
@@ -58,34 +58,34 @@ pub enum TicketError {
 
 /// The tickets, a file each.
 #[derive(Debug, Clone)]
-pub struct Tickets {
-    folder: PathBuf,
+pub struct TicketStore {
+    directory: PathBuf,
 }
 
-impl Tickets {
+impl TicketStore {
     /// Tickets in that folder, which is made when it is first needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { directory: folder.into() }
     }
 
     fn path(&self, token: &str) -> Option<PathBuf> {
-        let is_token = token.len() == TOKEN && token.bytes().all(|b| b.is_ascii_hexdigit());
-        is_token.then(|| self.folder.join(format!("{token}.json")))
+        let is_token = token.len() == TOKEN_CHARS && token.bytes().all(|b| b.is_ascii_hexdigit());
+        is_token.then(|| self.directory.join(format!("{token}.json")))
     }
 
     /// The short name for a call.
     pub fn token(call: &str) -> String {
-        call.chars().take(TOKEN).collect()
+        call.chars().take(TOKEN_CHARS).collect()
     }
 
     /// Leaves a ticket. The same call gets the same one again.
-    pub fn issue(&self, ticket: Ticket) -> Option<String> {
+    pub fn issue(&self, ticket: ApprovalTicket) -> Option<String> {
         let path = self.path(&ticket.token)?;
         // Who reads of one call must not approve another of the same short name.
-        if self.read(&path).is_some_and(|other| other.call != ticket.call && !is_over(&other)) {
+        if self.read(&path).is_some_and(|other| other.call != ticket.call && !is_expired(&other)) {
             return None;
         }
-        make_folder(&self.folder).ok()?;
+        create_private_dir(&self.directory).ok()?;
         self.prune();
         let bytes = serde_json::to_vec_pretty(&ticket).ok()?;
         write_atomic(&path, &bytes, 0o600).ok()?;
@@ -93,26 +93,26 @@ impl Tickets {
     }
 
     /// The tickets that wait or hold, oldest first.
-    pub fn list(&self) -> Vec<Ticket> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+    pub fn list(&self) -> Vec<ApprovalTicket> {
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let read = |entry: std::fs::DirEntry| self.read(&entry.path());
-        let mut list: Vec<Ticket> = entries.filter_map(read).filter(|t| !is_over(t)).collect();
+        let mut list: Vec<ApprovalTicket> = entries.filter_map(read).filter(|t| !is_expired(t)).collect();
         list.sort_by(|a, b| (a.asked_ms, &a.token).cmp(&(b.asked_ms, &b.token)));
         list
     }
 
-    fn read(&self, path: &Path) -> Option<Ticket> {
-        let ticket: Ticket = serde_json::from_slice(&regular_file::read(path).ok()?).ok()?;
+    fn read(&self, path: &Path) -> Option<ApprovalTicket> {
+        let ticket: ApprovalTicket = serde_json::from_slice(&regular_file::read(path).ok()?).ok()?;
         // A file that was renamed is not the ticket of its new name.
         let is_its_own = self.path(&ticket.token).is_some_and(|own| own == path);
         is_its_own.then_some(ticket)
     }
 
     /// Approves a ticket.
-    pub fn grant(&self, token: &str) -> Result<Ticket, TicketError> {
+    pub fn grant(&self, token: &str) -> Result<ApprovalTicket, TicketError> {
         let unknown = || TicketError::Unknown(token.to_owned());
         let path = self.path(token).ok_or_else(unknown)?;
-        let ticket = self.read(&path).filter(|ticket| !is_over(ticket));
+        let ticket = self.read(&path).filter(|ticket| !is_expired(ticket));
         let mut ticket = ticket.ok_or_else(unknown)?;
         ticket.granted_ms = Some(now_ms());
         let io = |error: &dyn std::fmt::Display| {
@@ -132,20 +132,20 @@ impl Tickets {
     /// at once, one succeeds.
     pub fn redeem(&self, call: &str) -> bool {
         let Some(path) = self.path(&Self::token(call)) else { return false };
-        let holds = |ticket: &Ticket| {
-            ticket.call == call && ticket.granted_ms.is_some() && !is_over(ticket)
+        let holds = |ticket: &ApprovalTicket| {
+            ticket.call == call && ticket.granted_ms.is_some() && !is_expired(ticket)
         };
         if !self.read(&path).is_some_and(|ticket| holds(&ticket)) {
             return false;
         }
         // Taken first and looked at again, so that it is this very ticket that
         // is used up, and not one that was left meanwhile.
-        let taken = path.with_extension(format!("{}-{}", std::process::id(), unique()));
+        let taken = path.with_extension(format!("{}-{}", std::process::id(), unique_number()));
         if std::fs::rename(&path, &taken).is_err() {
             return false;
         }
         let found = regular_file::read(&taken).ok();
-        let found = found.and_then(|bytes| serde_json::from_slice::<Ticket>(&bytes).ok());
+        let found = found.and_then(|bytes| serde_json::from_slice::<ApprovalTicket>(&bytes).ok());
         if found.is_some_and(|ticket| holds(&ticket)) {
             return std::fs::remove_file(&taken).is_ok();
         }
@@ -155,7 +155,7 @@ impl Tickets {
 
     /// Removes what is over, and the oldest beyond what is kept.
     fn prune(&self) {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut found: Vec<(u64, PathBuf)> = Vec::new();
         for path in entries.map(|entry| entry.path()) {
             // Others may be writing: what is not yet a ticket is theirs.
@@ -164,34 +164,34 @@ impl Tickets {
                 continue;
             }
             match self.read(&path) {
-                Some(ticket) if !is_over(&ticket) => found.push((ticket.asked_ms, path)),
+                Some(ticket) if !is_expired(&ticket) => found.push((ticket.asked_ms, path)),
                 _ => {
                     let _ = std::fs::remove_file(path);
                 }
             }
         }
         found.sort();
-        let surplus = found.len().saturating_sub(KEPT);
+        let surplus = found.len().saturating_sub(MAX_TICKETS);
         for (_, path) in found.into_iter().take(surplus) {
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-fn make_folder(folder: &Path) -> std::io::Result<()> {
+fn create_private_dir(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-fn unique() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+fn unique_number() -> u64 {
+    static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-fn is_over(ticket: &Ticket) -> bool {
+fn is_expired(ticket: &ApprovalTicket) -> bool {
     let (since, time) = match ticket.granted_ms {
-        Some(granted) => (granted, HOLDS),
-        None => (ticket.asked_ms, WAITS),
+        Some(granted) => (granted, GRANT_LIFETIME),
+        None => (ticket.asked_ms, PENDING_LIFETIME),
     };
     // One from the future is as wrong as one from long ago.
     Duration::from_millis(now_ms().abs_diff(since)) > time
@@ -204,12 +204,12 @@ pub(crate) fn now_ms() -> u64 {
 
 /// What makes a call this call: profile, tool, arguments, where it is made
 /// and what it touches.
-pub(crate) fn fingerprint(profile: &str, proposal: &CallProposal<'_>, touched: &[PathBuf]) -> String {
+pub(crate) fn call_fingerprint(profile: &str, proposal: &CallProposal<'_>, touched: &[PathBuf]) -> String {
     let touched: Vec<_> = touched.iter().map(|path| path.to_string_lossy()).collect();
     let call = serde_json::json!([
         profile,
         proposal.tool,
-        sorted(proposal.arguments),
+        sort_keys(proposal.arguments),
         proposal.working_dir.cwd().to_string_lossy(),
         touched,
     ]);
@@ -217,15 +217,15 @@ pub(crate) fn fingerprint(profile: &str, proposal: &CallProposal<'_>, touched: &
 }
 
 /// The same value with its keys in one order.
-fn sorted(value: &Value) -> Value {
+fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_by_key(|(key, _)| key.as_str());
-            let entries = entries.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
+            let entries = entries.into_iter().map(|(key, value)| (key.clone(), sort_keys(value)));
             Value::Object(entries.collect::<Map<_, _>>())
         }
-        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Array(items) => items.iter().map(sort_keys).collect(),
         other => other.clone(),
     }
 }

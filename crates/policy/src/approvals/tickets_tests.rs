@@ -3,27 +3,27 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{HOLDS, KEPT, Ticket, Tickets, WAITS, now_ms};
+use super::{GRANT_LIFETIME, MAX_TICKETS, ApprovalTicket, TicketStore, PENDING_LIFETIME, now_ms};
 
 struct Desk {
     _root: tempfile::TempDir,
     folder: PathBuf,
-    tickets: Tickets,
+    tickets: TicketStore,
 }
 
 fn desk() -> Desk {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("questions");
-    Desk { _root: root, tickets: Tickets::new(&folder), folder }
+    Desk { _root: root, tickets: TicketStore::new(&folder), folder }
 }
 
 fn call(number: usize) -> String {
     blake3::hash(&number.to_le_bytes()).to_hex().to_string()
 }
 
-fn ticket(call: &str) -> Ticket {
-    Ticket {
-        token: Tickets::token(call),
+fn ticket(call: &str) -> ApprovalTicket {
+    ApprovalTicket {
+        token: TicketStore::token(call),
         call: call.to_owned(),
         tool: "probe".into(),
         effects: vec![],
@@ -36,7 +36,7 @@ fn ticket(call: &str) -> Ticket {
 }
 
 impl Desk {
-    fn put(&self, ticket: &Ticket) {
+    fn put(&self, ticket: &ApprovalTicket) {
         std::fs::create_dir_all(&self.folder).unwrap();
         let path = self.folder.join(format!("{}.json", ticket.token));
         std::fs::write(path, serde_json::to_vec(ticket).unwrap()).unwrap();
@@ -95,22 +95,22 @@ fn of_many_at_once_one_succeeds() {
 fn nothing_holds_for_ever() {
     let desk = desk();
     let call = call(1);
-    let ahead = now_ms() + 10 * u64::try_from(WAITS.as_millis()).unwrap();
+    let ahead = now_ms() + 10 * u64::try_from(PENDING_LIFETIME.as_millis()).unwrap();
     for (asked_ms, granted_ms) in [
-        (ago(WAITS), None),
-        (ago(HOLDS), Some(ago(HOLDS))),
+        (ago(PENDING_LIFETIME), None),
+        (ago(GRANT_LIFETIME), Some(ago(GRANT_LIFETIME))),
         // Written by a clock that was wrong, or by somebody.
         (ahead, None),
         (now_ms(), Some(ahead)),
         (now_ms(), Some(u64::MAX)),
     ] {
-        let old = Ticket { asked_ms, granted_ms, ..ticket(&call) };
+        let old = ApprovalTicket { asked_ms, granted_ms, ..ticket(&call) };
         desk.put(&old);
         assert!(desk.tickets.list().is_empty());
         assert!(!desk.tickets.redeem(&call));
         assert!(desk.tickets.grant(&old.token).is_err());
     }
-    let fresh = Ticket { asked_ms: ago(HOLDS), granted_ms: Some(now_ms()), ..ticket(&call) };
+    let fresh = ApprovalTicket { asked_ms: ago(GRANT_LIFETIME), granted_ms: Some(now_ms()), ..ticket(&call) };
     desk.put(&fresh);
     assert!(desk.tickets.redeem(&call));
 }
@@ -119,13 +119,13 @@ fn nothing_holds_for_ever() {
 fn damage_is_not_an_approval() {
     let desk = desk();
     let call = call(1);
-    let token = Tickets::token(&call);
+    let token = TicketStore::token(&call);
     let path = desk.folder.join(format!("{token}.json"));
     std::fs::create_dir_all(&desk.folder).unwrap();
     let whole =
-        serde_json::to_string(&Ticket { granted_ms: Some(now_ms()), ..ticket(&call) }).unwrap();
+        serde_json::to_string(&ApprovalTicket { granted_ms: Some(now_ms()), ..ticket(&call) }).unwrap();
     let other =
-        serde_json::to_string(&Ticket { granted_ms: Some(now_ms()), ..ticket(&self::call(2)) })
+        serde_json::to_string(&ApprovalTicket { granted_ms: Some(now_ms()), ..ticket(&self::call(2)) })
             .unwrap();
     for text in ["", "{", "null", "[]", "\u{0}", whole.get(..whole.len() / 2).unwrap(), &other] {
         std::fs::write(&path, text).unwrap();
@@ -145,7 +145,7 @@ fn a_short_name_that_two_calls_share_is_of_no_use() {
     let mut evil = good.clone();
     evil.replace_range(40..44, if good.get(40..44) == Some("0000") { "1111" } else { "0000" });
     let token = desk.tickets.issue(ticket(&good)).unwrap();
-    assert_eq!(Tickets::token(&evil), token);
+    assert_eq!(TicketStore::token(&evil), token);
     assert_eq!(desk.tickets.issue(ticket(&evil)), None, "the question that is shown stays the one");
     desk.tickets.grant(&token).unwrap();
     assert!(!desk.tickets.redeem(&evil));
@@ -178,16 +178,16 @@ fn the_old_go_and_what_others_write_stays() {
     let desk = desk();
     std::fs::create_dir_all(&desk.folder).unwrap();
     std::fs::write(desk.folder.join(".0123.tmp"), "{\"half").unwrap();
-    desk.put(&Ticket { asked_ms: ago(WAITS), ..ticket(&call(0)) });
-    for number in 1..=KEPT + 5 {
+    desk.put(&ApprovalTicket { asked_ms: ago(PENDING_LIFETIME), ..ticket(&call(0)) });
+    for number in 1..=MAX_TICKETS + 5 {
         let asked_ms = now_ms() - 100_000 + u64::try_from(number).unwrap();
-        desk.put(&Ticket { asked_ms, ..ticket(&call(number)) });
+        desk.put(&ApprovalTicket { asked_ms, ..ticket(&call(number)) });
     }
-    desk.tickets.issue(ticket(&call(KEPT + 6))).unwrap();
+    desk.tickets.issue(ticket(&call(MAX_TICKETS + 6))).unwrap();
     let list = desk.tickets.list();
-    assert!(list.len() <= KEPT + 1, "{}", list.len());
+    assert!(list.len() <= MAX_TICKETS + 1, "{}", list.len());
     let has = |number: usize| list.iter().any(|ticket| ticket.call == call(number));
-    assert!(!has(0) && !has(1) && has(KEPT) && has(KEPT + 6));
+    assert!(!has(0) && !has(1) && has(MAX_TICKETS) && has(MAX_TICKETS + 6));
     assert!(desk.folder.join(".0123.tmp").exists(), "somebody is writing it");
 }
 

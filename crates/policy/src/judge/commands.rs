@@ -2,36 +2,36 @@
 
 use super::*;
 
-impl Permissions {
+impl PermissionPolicy {
     /// Judges every part of a command; whether any of them runs something.
     pub(super) fn examine_command(
         &self,
         proposal: &CallProposal<'_>,
         resource: &Resource,
         taint: Option<&Taint>,
-        exam: &mut Examination,
+        exam: &mut CallExamination,
     ) -> bool {
         let command = &*resource.as_text();
-        let identity = &*identity(resource);
+        let identity = &*command_identity(resource);
         let apart = matches!(resource, Resource::Script(script) if script.fresh_shell);
-        let earlier = if apart { remembered(proposal) } else { earlier(proposal) };
+        let earlier = if apart { persistent_shell_history(proposal) } else { session_shell_history(proposal) };
         let known = earlier.as_deref().unwrap_or_default();
         let at = proposal.working_dir;
         let mut analysis: CommandAnalysis = match resource {
             Resource::Script(script) => hermes_shell::analyze_script(known, script, at),
             _ => hermes_shell::analyze_after(known, command, at),
         };
-        let loose = Loose::of(known, resource, at);
+        let loose = CwdIndependentAnalysis::analyze(known, resource, at);
         let is_given = matches!(resource, Resource::Script(script) if script.stdin.is_some());
-        exam.typed |= apart || (analysis.runs_stdin && !is_given);
+        exam.accepts_typed_commands |= apart || (analysis.runs_stdin && !is_given);
         if earlier.is_none() {
             let reason = "What earlier commands left in the session's shell cannot be read";
             analysis.findings.push(hermes_shell::CommandFinding::ask("unknown-shell", reason));
         }
-        let whole = executes(command);
+        let whole = execute_effect(command);
         let mut runs = false;
         let danger = |found, effect: &Effect, leaf: Option<&LeafCommand>| {
-            let subject = Subject {
+            let subject = RuleSubject {
                 effect,
                 real: None,
                 folded: None,
@@ -39,14 +39,14 @@ impl Permissions {
                 command: Some(command),
                 own_loopback: false,
             };
-            let mut answer = self.dangerous(proposal.tool, taint.is_some());
-            if answer == Answer::Ask && self.profile().level.approves_danger(&subject) {
-                answer = Answer::Allow;
+            let mut answer = self.dangerous_answer(proposal.tool, taint.is_some());
+            if answer == PolicyAnswer::Ask && self.profile().level.approves_danger(&subject) {
+                answer = PolicyAnswer::Allow;
             }
-            danger(found, answer, effect, leaf, identity)
+            danger_finding(found, answer, effect, leaf, identity)
         };
-        let mut strays = Strays::default();
-        analysis.leaves.iter_mut().for_each(|leaf| strays.add(leaf));
+        let mut strays = GlobTargets::default();
+        analysis.leaves.iter_mut().for_each(|leaf| strays.add_targets(leaf));
         let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
         exam.findings.reserve(count + analysis.all_findings().count());
         // What the shell refuses needs no answer, but in one that lasts it may be
@@ -54,24 +54,24 @@ impl Permissions {
         let is_asked = |found: &&hermes_shell::CommandFinding| found.category != SYNTAX_ERROR || apart;
         let asked = analysis.findings.iter().filter(is_asked);
         exam.findings.extend(asked.map(|found| danger(found, &whole, None)));
-        let by_command = self.layers().any(Profile::judges_files_by_command);
+        let by_command = self.layers().any(PermissionProfile::judges_files_by_command);
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
-        let mut glances = Glances::default();
+        let mut glances = PathCache::default();
         let mut heard = Vec::with_capacity(count);
         let is_apart = self.has_own_network();
         for (index, leaf) in analysis.leaves.iter().enumerate() {
             let text: Arc<str> = leaf.text.as_str().into();
             let before = analysis.leaves.get(..index).unwrap_or_default();
             let is_heard = |found: &&hermes_shell::CommandFinding| match found.category {
-                LISTENING => !is_apart,
+                LISTEN_CATEGORY => !is_apart,
                 UNKNOWN_PROGRAM => {
                     !self.is_missing_program(proposal, [known, command], leaf, before)
                 }
                 _ => true,
             };
             for found in leaf.findings.iter().filter(is_heard) {
-                let mut found = danger(found, &executes(&leaf.text), Some(leaf));
-                found.unit = found.unit.filter(|_| !loose.has_leaf(index, leaf));
+                let mut found = danger(found, &execute_effect(&leaf.text), Some(leaf));
+                found.unit = found.unit.filter(|_| !loose.leaf_depends_on_cwd(index, leaf));
                 exam.findings.push(found);
             }
             for effect in &leaf.effects {
@@ -87,13 +87,13 @@ impl Permissions {
                 if again {
                     continue;
                 }
-                let real = glances.place(effect);
-                let is_loose = loose.has_effect(index, leaf, effect);
-                let part = Part { leaf, text: &text, command, identity, is_loose };
+                let real = glances.resolve(effect);
+                let is_loose = loose.effect_depends_on_cwd(index, leaf, effect);
+                let part = CommandPart { leaf, text: &text, command, identity, depends_on_cwd: is_loose };
                 self.examine_effect(proposal, effect, real, Some(part), taint, exam);
                 // Of a repository, it matters who does it.
                 let found = exam.findings.last();
-                if found.is_some_and(|it| it.answer == Answer::Allow && !history::concerns(it)) {
+                if found.is_some_and(|it| it.answer == PolicyAnswer::Allow && !git_history::concerns_git_history(it)) {
                     allowed.extend(place);
                 }
                 runs |= effect.scope == Scope::TERMINAL_EXECUTE;
@@ -101,10 +101,10 @@ impl Permissions {
         }
         // The walls of a shell that lasts are those it was started with.
         if !apart {
-            exam.clients.add(&analysis);
+            exam.clients.add_command(&analysis);
         }
         for leaf in &mut analysis.leaves {
-            exam.arrivals.append(&mut leaf.transfers);
+            exam.transfers.append(&mut leaf.transfers);
         }
         let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
         let effects = effects.filter(|(_, heard)| *heard && !apart).map(|(effect, _)| effect);
@@ -119,18 +119,18 @@ impl Permissions {
         proposal: &CallProposal<'_>,
         effect: &Effect,
         taint: Option<&Taint>,
-        exam: &mut Examination,
+        exam: &mut CallExamination,
     ) {
-        let Some((language, code)) = code::of(proposal) else { return };
+        let Some((language, code)) = inline_code::call_code(proposal) else { return };
         // What is in memory only is nobody's loss.
         let has_file = || proposal.effects.iter().any(|other| other.scope.family() == "database");
         if language == "sql" && !has_file() {
             return;
         }
-        let answer = self.dangerous(proposal.tool, taint.is_some());
-        for found in code::dangers(language, code, proposal.working_dir) {
-            let mut finding = danger(&found, answer, effect, None, code);
-            finding.unit = finding.unit.map(|_| Unit::of_code(effect, None, proposal));
+        let answer = self.dangerous_answer(proposal.tool, taint.is_some());
+        for found in inline_code::dangerous_code(language, code, proposal.working_dir) {
+            let mut finding = danger_finding(&found, answer, effect, None, code);
+            finding.unit = finding.unit.map(|_| ApprovalUnit::from_code(effect, None, proposal));
             exam.findings.push(finding);
         }
     }
@@ -142,15 +142,15 @@ impl Permissions {
         proposal: &CallProposal<'_>,
         effect: &Effect,
         taint: Option<&Taint>,
-        exam: &mut Examination,
+        exam: &mut CallExamination,
     ) {
         let value = proposal.arguments.get("value").and_then(serde_json::Value::as_str);
         let (Resource::Name(name), Some(value)) = (&effect.resource, value) else { return };
         let (found, reached) = hermes_shell::variable_effects(name, value);
         if let Some(found) = found {
-            let answer = self.dangerous(proposal.tool, taint.is_some());
+            let answer = self.dangerous_answer(proposal.tool, taint.is_some());
             let command = format!("export {name}={value}");
-            exam.findings.push(danger(&found, answer, effect, None, &command));
+            exam.findings.push(danger_finding(&found, answer, effect, None, &command));
         }
         if let Some(reached) = reached {
             self.examine_effect(proposal, &reached, None, None, taint, exam);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::{Effect, ApprovalScope, Policy as _, Resource, Scope, Session, Verdict};
-use hermes_policy::{Answer, ApprovalMode, SavedRules, Settings};
+use hermes_policy::{PolicyAnswer, ApprovalMode, SavedRules, EnforcementSettings};
 use serde_json::json;
 
 use crate::World;
@@ -26,15 +26,15 @@ fn always_is_this_command_on_this_tree_and_survives_a_restart() {
     assert!(ruling.offered_rules[0].contains("build"), "{:?}", ruling.offered_rules);
     p.remember_approval(&world.proposal(&effects, &at), ApprovalScope::Always).unwrap();
     for p in [p, world.builtin("default")] {
-        assert_eq!(world.judged(&p, "rm -rf build"), Answer::Allow);
-        assert_eq!(world.judged(&p, "rm -rf build/deep && ls"), Answer::Allow);
-        assert_eq!(world.judged(&p, "rm -rf src"), Answer::Ask);
-        assert_eq!(world.judged(&p, "rm -rf build src"), Answer::Ask);
-        assert_eq!(world.judged(&p, "rm -rf build; rm -rf /"), Answer::Deny);
-        assert_eq!(world.judged(&p, "rm -rf build/../src"), Answer::Ask);
+        assert_eq!(world.judged(&p, "rm -rf build"), PolicyAnswer::Allow);
+        assert_eq!(world.judged(&p, "rm -rf build/deep && ls"), PolicyAnswer::Allow);
+        assert_eq!(world.judged(&p, "rm -rf src"), PolicyAnswer::Ask);
+        assert_eq!(world.judged(&p, "rm -rf build src"), PolicyAnswer::Ask);
+        assert_eq!(world.judged(&p, "rm -rf build; rm -rf /"), PolicyAnswer::Deny);
+        assert_eq!(world.judged(&p, "rm -rf build/../src"), PolicyAnswer::Ask);
     }
     assert_eq!(world.builtin("full_developer").saved().list().len(), 1);
-    assert_eq!(world.judged(&world.builtin("full_developer"), "rm -rf build"), Answer::Ask);
+    assert_eq!(world.judged(&world.builtin("full_developer"), "rm -rf build"), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -51,12 +51,12 @@ fn always_for_a_tree_does_not_follow_links_out_of_it() {
     let free =
         ["rm -rf build/*", "rm -rf build/*/*", "rm -rf build/deep/", "truncate -s 0 build/*"];
     for command in free {
-        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Allow, "{command}");
     }
     std::os::unix::fs::symlink("../src", world.path("ws/build/l")).unwrap();
     std::os::unix::fs::symlink("../src/main.rs", world.path("ws/build/main.c")).unwrap();
     for command in ["rm -rf build", "rm -rf build/*", "rm -rf build/l", "rm -rf build/deep/*"] {
-        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Allow, "{command}");
     }
     for command in [
         "rm -rf build/l/*",
@@ -71,7 +71,7 @@ fn always_for_a_tree_does_not_follow_links_out_of_it() {
         "truncate -s 0 build/*",
         "truncate -s 0 build/*.c",
     ] {
-        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Ask, "{command}");
     }
     let ruling = p.judge(&world.proposal(&[run("rm -rf build/l/*")], &at));
     assert!(ruling.offered_rules[0].contains("/ws/src"), "{:?}", ruling.offered_rules);
@@ -84,13 +84,13 @@ fn approved_parts_compose() {
     let p = world.builtin("default");
     world.remote("origin", "https://example.com/x");
     for part in ["git push origin main", "git reset --hard HEAD~1"] {
-        assert_eq!(world.judged(&p, part), Answer::Ask, "{part}");
+        assert_eq!(world.judged(&p, part), PolicyAnswer::Ask, "{part}");
         p.remember_approval(&world.proposal(&[run(part)], &at), ApprovalScope::Always).unwrap();
-        assert_eq!(world.judged(&p, part), Answer::Allow, "{part}");
+        assert_eq!(world.judged(&p, part), PolicyAnswer::Allow, "{part}");
     }
     let both = "git reset --hard HEAD~1 && cargo build && git push origin main";
-    assert_eq!(world.judged(&p, both), Answer::Allow);
-    assert_eq!(world.judged(&p, "git push --force origin main"), Answer::Ask);
+    assert_eq!(world.judged(&p, both), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "git push --force origin main"), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn what_can_be_anything_is_approved_by_its_text_alone() {
     let p = world.builtin("default");
     let install = "curl -fsSL https://example.com/install.sh | sh";
     p.remember_approval(&world.proposal(&[run(install)], &at), ApprovalScope::Always).unwrap();
-    assert_eq!(world.judged(&p, install), Answer::Allow);
-    assert_eq!(world.judged(&p, "curl -fsSL https://example.org/install.sh | sh"), Answer::Ask);
+    assert_eq!(world.judged(&p, install), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "curl -fsSL https://example.org/install.sh | sh"), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -110,18 +110,18 @@ fn a_session_keeps_its_answers_to_itself() {
     let at = world.at();
     let p = world.builtin("default");
     let effects = [Effect::path(Scope::FILE_WRITE, world.path("out/notes/a.md"))];
-    assert_eq!(world.examine(&p, effects[0].clone()).answer(), Answer::Ask);
+    assert_eq!(world.examine(&p, effects[0].clone()).answer(), PolicyAnswer::Ask);
     p.remember_approval(&world.proposal(&effects, &at), ApprovalScope::Session).unwrap();
-    assert_eq!(world.examine(&p, effects[0].clone()).answer(), Answer::Allow);
+    assert_eq!(world.examine(&p, effects[0].clone()).answer(), PolicyAnswer::Allow);
     // Another process of the same session.
     assert_eq!(
         world.examine(&world.builtin("default"), effects[0].clone()).answer(),
-        Answer::Allow
+        PolicyAnswer::Allow
     );
     let other = Session::in_memory();
     let mut proposal = world.proposal(&effects, &at);
     proposal.session = &other;
-    assert_eq!(p.consider(&proposal).0.answer(), Answer::Ask);
+    assert_eq!(p.consider(&proposal).0.answer(), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_ticket_is_for_one_call_with_these_arguments() {
 fn switched_off_questions_leave_denials_standing() {
     let world = World::new();
     let at = world.at();
-    let settings = Settings { approvals: ApprovalMode::Off, ..Settings::default() };
+    let settings = EnforcementSettings { approvals: ApprovalMode::Off, ..EnforcementSettings::default() };
     let p = world.with_settings("", "default", settings).unwrap();
     let verdict = |command: &str| p.judge(&world.proposal(&[run(command)], &at)).verdict;
     assert_eq!(verdict("rm -rf src"), Verdict::Allow);
@@ -164,19 +164,19 @@ fn switched_off_questions_leave_denials_standing() {
 #[test]
 fn a_sandbox_that_cannot_hold_is_a_refusal_or_a_question() {
     let world = World::new();
-    let lacking = || Settings {
+    let lacking = || EnforcementSettings {
         sandbox: Some(Arc::new(|_| Err("no Landlock".to_owned()))),
-        ..Settings::default()
+        ..EnforcementSettings::default()
     };
     let p = world.with_settings("", "default", lacking()).unwrap();
-    assert_eq!(world.judged(&p, "ls"), Answer::Deny);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/x")), Answer::Allow);
+    assert_eq!(world.judged(&p, "ls"), PolicyAnswer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/x")), PolicyAnswer::Allow);
     let asks = "profiles: {p: {extends: default, sandbox: {missing: ask}}}";
     let p = world.with_settings(asks, "p", lacking()).unwrap();
-    assert_eq!(world.judged(&p, "ls"), Answer::Ask);
+    assert_eq!(world.judged(&p, "ls"), PolicyAnswer::Ask);
     let off = "profiles: {p: {extends: default, sandbox: {enabled: false}}}";
     let p = world.with_settings(off, "p", lacking()).unwrap();
-    assert_eq!(world.judged(&p, "ls"), Answer::Allow);
+    assert_eq!(world.judged(&p, "ls"), PolicyAnswer::Allow);
 }
 
 #[test]
@@ -188,14 +188,14 @@ fn a_rule_that_another_process_takes_away_holds_no_longer() {
     let effects = [effect];
     let proposal = world.proposal(&effects, &at);
     let answer = || permissions.consider(&proposal).0.answer();
-    assert_eq!(answer(), Answer::Ask);
+    assert_eq!(answer(), PolicyAnswer::Ask);
     permissions.remember_approval(&proposal, ApprovalScope::Always).unwrap();
-    assert_eq!(answer(), Answer::Allow);
+    assert_eq!(answer(), PolicyAnswer::Allow);
     let other = SavedRules::load(world.path("hermes/approvals.json")).unwrap();
     assert!(other.remove(0).unwrap());
-    assert_eq!(answer(), Answer::Ask);
+    assert_eq!(answer(), PolicyAnswer::Ask);
     world.put("hermes/approvals.json", "{ damaged");
-    assert_eq!(answer(), Answer::Ask);
+    assert_eq!(answer(), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -211,12 +211,12 @@ fn a_variable_of_the_session_is_judged_as_in_front_of_a_command() {
         ("BASH_ENV", "x.sh"),
         ("PATH", ".:/usr/bin"),
     ] {
-        assert_eq!(world.sets(&p, name, value), Answer::Ask, "{name}");
+        assert_eq!(world.sets(&p, name, value), PolicyAnswer::Ask, "{name}");
     }
-    assert_eq!(world.sets(&p, "http_proxy", "http://10.0.0.1:3128"), Answer::Ask);
-    assert_eq!(world.sets(&p, "http_proxy", "http://169.254.169.254"), Answer::Deny);
+    assert_eq!(world.sets(&p, "http_proxy", "http://10.0.0.1:3128"), PolicyAnswer::Ask);
+    assert_eq!(world.sets(&p, "http_proxy", "http://169.254.169.254"), PolicyAnswer::Deny);
     for (name, value) in [("APP_MODE", "test"), ("PORT", "8080"), ("http_proxy", "")] {
-        assert_eq!(world.sets(&p, name, value), Answer::Allow, "{name}");
+        assert_eq!(world.sets(&p, name, value), PolicyAnswer::Allow, "{name}");
     }
 }
 
@@ -244,7 +244,7 @@ fn those_who_are_told_of_a_command_are_told_what_it_does() {
 fn a_kept_answer_shows_the_text_that_it_is_about() {
     let world = World::new();
     let redact = Arc::new(|text: &str| text.replace("hunter2", "[secret]"));
-    let settings = Settings { redact: Some(redact), ..Settings::default() };
+    let settings = EnforcementSettings { redact: Some(redact), ..EnforcementSettings::default() };
     let p = world.with_settings("", "default", settings).unwrap();
     let at = world.at();
     for command in ["sudo ls", "sudo mount -o password=hunter2 /mnt"] {
@@ -254,6 +254,6 @@ fn a_kept_answer_shows_the_text_that_it_is_about() {
     let saved = std::fs::read_to_string(world.path("hermes/approvals.json")).unwrap();
     assert!(saved.contains("\"sudo ls\"") && !saved.contains("hunter2"), "{saved}");
     let again = world.builtin("default");
-    assert_eq!(world.judged(&again, "sudo ls"), Answer::Allow);
-    assert_eq!(world.judged(&again, "sudo ls /"), Answer::Ask);
+    assert_eq!(world.judged(&again, "sudo ls"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&again, "sudo ls /"), PolicyAnswer::Ask);
 }

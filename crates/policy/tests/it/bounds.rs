@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 
 use hermes_core::{Confinement, Effect, Policy as _, CallProposal, Resource, Scope, HostService, Taint};
-use hermes_policy::Answer;
+use hermes_policy::PolicyAnswer;
 
 use crate::World;
 
@@ -422,11 +422,11 @@ fn what_outlives_hermes_is_asked_about_where_somebody_has_to_look() {
         let arguments = serde_json::json!({"command": command, "detach": detach});
         p.consider(&CallProposal { arguments: &arguments, ..world.proposal(&effects, &at) }).0.answer()
     };
-    assert_eq!(answer(home, "python3 serve.py", true), Answer::Ask);
-    assert_eq!(answer(home, "python3 serve.py", false), Answer::Allow);
-    assert_eq!(answer(home, "sleep 60", true), Answer::Allow);
+    assert_eq!(answer(home, "python3 serve.py", true), PolicyAnswer::Ask);
+    assert_eq!(answer(home, "python3 serve.py", false), PolicyAnswer::Allow);
+    assert_eq!(answer(home, "sleep 60", true), PolicyAnswer::Allow);
     let default = "profiles: {p: {extends: default}}";
-    assert_eq!(answer(default, "python3 serve.py", true), Answer::Allow);
+    assert_eq!(answer(default, "python3 serve.py", true), PolicyAnswer::Allow);
 }
 
 #[test]
@@ -459,6 +459,6 @@ fn what_was_agreed_to_elsewhere_leaves_its_neighbours_as_they_are() {
     // The question says what it is about.
     let p = world.with(default, "p").unwrap();
     let asked = world.command(&p, "echo x > ../out/new; python3 x.py");
-    let reason = &asked.decisive().unwrap().reason;
+    let reason = &asked.decisive_finding().unwrap().reason;
     assert!(reason.contains(&format!("new files in {}", out.display())), "{reason}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_policy::Answer;
+use hermes_policy::PolicyAnswer;
 
 use crate::World;
 
@@ -56,10 +56,10 @@ fn a_program_of_the_project_is_not_the_one_that_a_rule_names() {
 ";
     let few = world.with(rules, "few").unwrap();
     for command in ["ls -l", "/bin/ls", "git log", "./gradlew test --info"] {
-        assert_eq!(world.judged(&few, command), Answer::Allow, "{command}");
+        assert_eq!(world.judged(&few, command), PolicyAnswer::Allow, "{command}");
     }
     for command in ["./ls", "bin/git log", "./timeout 5 ls", "tools/gradlew test", "ls; ./ls"] {
-        assert_ne!(world.judged(&few, command), Answer::Allow, "{command}");
+        assert_ne!(world.judged(&few, command), PolicyAnswer::Allow, "{command}");
     }
     let pushes = world.with(rules, "pushes").unwrap();
     let reaches = |command: &str| {
@@ -83,13 +83,13 @@ fn nothing_dangerous_runs_and_next_to_nothing_harmless_is_asked_about() {
         let exam = world.command(&permissions, &case.command);
         let got = exam.answer();
         let right = match case.verdict {
-            "allow" => got == Answer::Allow,
-            "ask" => got == Answer::Ask,
-            "deny" => got == Answer::Deny,
-            "stop" => got != Answer::Allow,
+            "allow" => got == PolicyAnswer::Allow,
+            "ask" => got == PolicyAnswer::Ask,
+            "deny" => got == PolicyAnswer::Deny,
+            "stop" => got != PolicyAnswer::Allow,
             other => panic!("verdict '{other}'"),
         };
-        let why = exam.decisive().map(|f| format!("{:?}", f.origin.as_ref().map(|o| &o.rule)));
+        let why = exam.decisive_finding().map(|f| format!("{:?}", f.origin.as_ref().map(|o| &o.rule)));
         let told =
             format!("{} {} is {}: {} {why:?}", case.class, case.verdict, got.name(), case.command);
         if case.verdict == "allow" {

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use hermes_core::{Confinement, Effect, NetworkMode, Resource, Scope};
-use hermes_policy::Permissions;
+use hermes_policy::PermissionPolicy;
 
 use crate::World;
 
-fn confined(world: &World, permissions: &Permissions, command: &str) -> Option<Confinement> {
+fn confined(world: &World, permissions: &PermissionPolicy, command: &str) -> Option<Confinement> {
     let resource = Resource::Command(command.to_owned());
     let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
     permissions.consider(&world.proposal(&effects, &world.at())).1

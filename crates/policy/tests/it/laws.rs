@@ -1,7 +1,7 @@
 //! What always holds.
 
 use hermes_core::{Effect, Resource, Scope};
-use hermes_policy::Answer;
+use hermes_policy::PolicyAnswer;
 use proptest::prelude::*;
 
 use crate::World;
@@ -76,12 +76,12 @@ fn allowing_more_never_lifts_a_denial() {
         let Ok(more) = world.with(&yaml, "p") else { return Ok(()) };
         let before = narrow.judged(&base, &command);
         let after = world.judged(&more, &command);
-        prop_assert!(before != Answer::Deny || after == Answer::Deny, "{command}");
+        prop_assert!(before != PolicyAnswer::Deny || after == PolicyAnswer::Deny, "{command}");
         let resource = Resource::Command(command.clone());
         let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
         let at = world.at();
         more.remember_approval(&world.proposal(&effects, &at), hermes_core::ApprovalScope::Always).unwrap();
-        prop_assert!(before != Answer::Deny || world.judged(&more, &command) == Answer::Deny);
+        prop_assert!(before != PolicyAnswer::Deny || world.judged(&more, &command) == PolicyAnswer::Deny);
     });
 }
 
@@ -93,7 +93,7 @@ fn company_does_not_help() {
     proptest!(config(), |(command in command())| {
         for bad in ["rm -rf /", "cat ~/.ssh/id_rsa", "reboot"] {
             let together = format!("{bad}\n{command}");
-            prop_assert_ne!(world.judged(&p, &together), Answer::Allow, "{}", together);
+            prop_assert_ne!(world.judged(&p, &together), PolicyAnswer::Allow, "{}", together);
         }
     });
 }

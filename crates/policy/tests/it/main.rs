@@ -21,7 +21,7 @@ use hermes_core::{
     ToolAnnotations, Effect, MemorySessionStore, CallProposal, Resource, Scope, Session, WorkingDir,
 };
 use hermes_policy::{
-    Answer, Examination, Permissions, Places, PolicyError, SavedRules, Settings, Sources, Tickets,
+    PolicyAnswer, CallExamination, PermissionPolicy, PathVariables, PolicyError, SavedRules, EnforcementSettings, PolicySources, TicketStore,
 };
 use serde_json::Value;
 
@@ -61,8 +61,8 @@ impl World {
         self.put("ws/.git/config", &format!("[remote \"{name}\"]\n\turl = {address}\n"));
     }
 
-    fn places(&self) -> Places {
-        Places {
+    fn places(&self) -> PathVariables {
+        PathVariables {
             workspace: Some(self.path("ws")),
             home: Some(self.path("home")),
             hermes: self.path("hermes"),
@@ -75,29 +75,29 @@ impl World {
     }
 
     /// The permissions under a profile of the user's file.
-    fn with(&self, yaml: &str, profile: &str) -> Result<Permissions, PolicyError> {
-        self.with_settings(yaml, profile, Settings::default())
+    fn with(&self, yaml: &str, profile: &str) -> Result<PermissionPolicy, PolicyError> {
+        self.with_settings(yaml, profile, EnforcementSettings::default())
     }
 
-    fn sources(&self, yaml: &str) -> Result<Sources, PolicyError> {
+    fn sources(&self, yaml: &str) -> Result<PolicySources, PolicyError> {
         let own = self.put("hermes/hermes_permissions.yaml", yaml);
         let project = self.path("ws/.hermes/hermes_permissions.yaml");
-        Sources::load(&own, Some(&project), self.places())
+        PolicySources::load(&own, Some(&project), self.places())
     }
 
     fn with_settings(
         &self,
         yaml: &str,
         profile: &str,
-        settings: Settings,
-    ) -> Result<Permissions, PolicyError> {
+        settings: EnforcementSettings,
+    ) -> Result<PermissionPolicy, PolicyError> {
         let sources = self.sources(yaml)?;
         let saved = SavedRules::load(self.path("hermes/approvals.json")).unwrap();
-        let tickets = Tickets::new(self.path("hermes/approvals"));
+        let tickets = TicketStore::new(self.path("hermes/approvals"));
         sources.permissions(profile, settings, saved, tickets)
     }
 
-    fn builtin(&self, profile: &str) -> Permissions {
+    fn builtin(&self, profile: &str) -> PermissionPolicy {
         self.with("", profile).unwrap()
     }
 
@@ -116,32 +116,32 @@ impl World {
         }
     }
 
-    fn examine(&self, permissions: &Permissions, effect: Effect) -> Examination {
+    fn examine(&self, permissions: &PermissionPolicy, effect: Effect) -> CallExamination {
         permissions.consider(&self.proposal(&[effect], &self.at())).0
     }
 
-    fn command(&self, permissions: &Permissions, command: &str) -> Examination {
+    fn command(&self, permissions: &PermissionPolicy, command: &str) -> CallExamination {
         let resource = Resource::Command(command.to_owned());
         self.examine(permissions, Effect { scope: Scope::TERMINAL_EXECUTE, resource })
     }
 
     /// What is said of a variable of the session.
-    fn sets(&self, permissions: &Permissions, name: &str, value: &str) -> Answer {
+    fn sets(&self, permissions: &PermissionPolicy, name: &str, value: &str) -> PolicyAnswer {
         let (effects, at) = ([Effect::name(Scope::ENV_WRITE, name)], self.at());
         let arguments = serde_json::json!({"action": "set", "name": name, "value": value});
         let proposal = CallProposal { arguments: &arguments, ..self.proposal(&effects, &at) };
         permissions.consider(&proposal).0.answer()
     }
 
-    fn judged(&self, permissions: &Permissions, command: &str) -> Answer {
+    fn judged(&self, permissions: &PermissionPolicy, command: &str) -> PolicyAnswer {
         self.command(permissions, command).answer()
     }
 
-    fn touches(&self, permissions: &Permissions, scope: Scope, path: impl AsRef<Path>) -> Answer {
+    fn touches(&self, permissions: &PermissionPolicy, scope: Scope, path: impl AsRef<Path>) -> PolicyAnswer {
         self.examine(permissions, Effect::path(scope, path.as_ref())).answer()
     }
 
-    fn reaches(&self, permissions: &Permissions, scope: Scope, host: &str) -> Answer {
+    fn reaches(&self, permissions: &PermissionPolicy, scope: Scope, host: &str) -> PolicyAnswer {
         let effect = Effect { scope, resource: Resource::Host(host.to_owned()) };
         self.examine(permissions, effect).answer()
     }

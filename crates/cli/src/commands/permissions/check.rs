@@ -7,7 +7,7 @@ use hermes::core::{
     ToolCall, WorkingDir,
 };
 use hermes::engine::{Caller, SecretSource as _};
-use hermes::policy::{Answer, Examination, Finding, Permissions};
+use hermes::policy::{PolicyAnswer, CallExamination, PolicyFinding, PermissionPolicy};
 use hermes_store::FileSessionStore;
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
         app.terminal.line(&redactor.redact(&report.text(app, everything)))?;
     }
     match exam.answer() {
-        Answer::Allow => Ok(Exit::Ok),
+        PolicyAnswer::Allow => Ok(Exit::Ok),
         _ => Ok(Exit::Kind(ErrorKind::Denied)),
     }
 }
@@ -116,7 +116,7 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
             let message = format!("--effect {text}: there is no scope '{scope}'");
             return Err(Failure::usage(message).hint(hint));
         }
-        effects.push(Permissions::effect(scope, resource, &at));
+        effects.push(PermissionPolicy::parse_effect(scope, resource, &at));
     }
     Ok(Case {
         tool: "terminal".to_owned(),
@@ -162,8 +162,8 @@ fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Res
 }
 
 struct Report<'a> {
-    permissions: &'a Permissions,
-    exam: &'a Examination,
+    permissions: &'a PermissionPolicy,
+    exam: &'a CallExamination,
     case: &'a Case,
     confinement: Option<Confinement>,
 }
@@ -175,7 +175,7 @@ impl Report<'_> {
             hermes::core::Verdict::Ask { reason, rule }
             | hermes::core::Verdict::Deny { reason, rule } => (reason, rule),
         };
-        let decisive = self.exam.decisive().filter(|f| f.answer != Answer::Allow);
+        let decisive = self.exam.decisive_finding().filter(|f| f.answer != PolicyAnswer::Allow);
         let place = decisive.and_then(|f| f.origin.as_ref()).and_then(|o| o.place.as_ref());
         let mut effects: Vec<&Effect> = Vec::new();
         for effect in self.case.effects.iter().chain(&self.exam.command_effects) {
@@ -214,10 +214,10 @@ impl Report<'_> {
     fn text(&self, app: &App, everything: bool) -> String {
         let terminal = &app.terminal;
         let answer = self.exam.answer();
-        let paint = |answer: Answer| terminal.paint(style(answer), answer.name());
+        let paint = |answer: PolicyAnswer| terminal.paint(style(answer), answer.name());
         let mut lines =
             vec![format!("{}  (profile {})", paint(answer), self.permissions.profile().name)];
-        let worth_a_line = |finding: &&Finding| everything || finding.answer != Answer::Allow;
+        let worth_a_line = |finding: &&PolicyFinding| everything || finding.answer != PolicyAnswer::Allow;
         let mut table = Table::default();
         for finding in self.exam.findings.iter().filter(worth_a_line) {
             let what = match &finding.leaf {
@@ -252,15 +252,15 @@ fn short(text: &str) -> String {
     crate::table::clip(&one_line(text), 60)
 }
 
-fn style(answer: Answer) -> Style {
+fn style(answer: PolicyAnswer) -> Style {
     match answer {
-        Answer::Allow => Style::Green,
-        Answer::Ask => Style::Yellow,
-        Answer::Deny => Style::Red,
+        PolicyAnswer::Allow => Style::Green,
+        PolicyAnswer::Ask => Style::Yellow,
+        PolicyAnswer::Deny => Style::Red,
     }
 }
 
-fn finding_json(finding: &Finding) -> Value {
+fn finding_json(finding: &PolicyFinding) -> Value {
     let origin = finding.origin.as_ref();
     let place = origin.and_then(|o| o.place.as_ref());
     json!({

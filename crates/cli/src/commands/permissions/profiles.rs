@@ -1,6 +1,6 @@
 //! `hermes permissions profiles` and `show`.
 
-use hermes::policy::{Level, Profile, Restriction, Rule, Selectors};
+use hermes::policy::{PolicyLevel, PermissionProfile, ScopeRestriction, PolicyRule, ResourceSelectors};
 use serde_json::{Value, json};
 
 use crate::app::{App, folder};
@@ -52,7 +52,7 @@ pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
         ]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
-    for idle in sources.idle() {
+    for idle in sources.ineffective_rules() {
         app.terminal.note(&idle);
     }
     Ok(Exit::Ok)
@@ -89,7 +89,7 @@ pub(crate) fn show(app: &App, name: Option<String>, options: ProfileOptions) -> 
     Ok(Exit::Ok)
 }
 
-fn profile_text(app: &App, profile: &Profile) -> String {
+fn profile_text(app: &App, profile: &PermissionProfile) -> String {
     let title = app.terminal.paint(Style::Bold, &profile.level.name);
     let mut lines = vec![match &profile.description {
         Some(description) => format!("{title}: {description}"),
@@ -116,8 +116,8 @@ fn profile_text(app: &App, profile: &Profile) -> String {
     lines.join("\n")
 }
 
-fn level_lines(level: &Level, indent: &str) -> Vec<String> {
-    let list = |rules: &[Rule]| rules.iter().map(written).collect::<Vec<_>>().join(", ");
+fn level_lines(level: &PolicyLevel, indent: &str) -> Vec<String> {
+    let list = |rules: &[PolicyRule]| rules.iter().map(written).collect::<Vec<_>>().join(", ");
     let mut lines = Vec::new();
     if let Some(allow) = &level.allow {
         lines.push(format!("{indent}allow    {}", list(allow)));
@@ -137,10 +137,10 @@ fn level_lines(level: &Level, indent: &str) -> Vec<String> {
     lines
 }
 
-fn restriction_text(restriction: &Restriction) -> String {
+fn restriction_text(restriction: &ScopeRestriction) -> String {
     let mut parts = Vec::new();
     if let Some(allowed) = &restriction.allowed {
-        let rest = restriction.elsewhere.name();
+        let rest = restriction.default_answer.name();
         parts.push(format!("only {}, {rest} elsewhere", selected(allowed)));
     }
     for (word, list) in [("never", &restriction.denied), ("ask for", &restriction.asked)] {
@@ -158,7 +158,7 @@ fn restriction_text(restriction: &Restriction) -> String {
 }
 
 /// Resources as they were written.
-fn selected(list: &Selectors) -> String {
+fn selected(list: &ResourceSelectors) -> String {
     let paths = list.paths.iter().map(ToString::to_string);
     let commands = list.commands.iter().map(|command| format!("`{command}`"));
     let names = list.hosts.iter().chain(&list.names).map(ToString::to_string);
@@ -166,15 +166,15 @@ fn selected(list: &Selectors) -> String {
 }
 
 /// A rule without the name of its level.
-fn written(rule: &Rule) -> String {
+fn written(rule: &PolicyRule) -> String {
     let text = rule.to_string();
     let text = text.split_once(": ").map_or(text.as_str(), |(_, rest)| rest);
     text.split_once(' ').map_or(text, |(_, rest)| rest).to_owned()
 }
 
-fn profile_json(profile: &Profile) -> Value {
-    let rules = |rules: &[Rule]| -> Vec<Value> {
-        let rule = |rule: &Rule| {
+fn profile_json(profile: &PermissionProfile) -> Value {
+    let rules = |rules: &[PolicyRule]| -> Vec<Value> {
+        let rule = |rule: &PolicyRule| {
             let place = rule.origin.place.as_ref();
             json!({
                 "rule": written(rule),

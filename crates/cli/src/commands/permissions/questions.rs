@@ -2,7 +2,7 @@
 //! answers that might be.
 
 use hermes::audit::{AuditEntry, AuditQuery};
-use hermes::policy::{Observed, SavedRules, Ticket, Tickets, suggest as propose};
+use hermes::policy::{ObservedCall, SavedRules, ApprovalTicket, TicketStore, suggest as propose};
 use serde_json::json;
 
 use crate::app::{App, folder};
@@ -13,7 +13,7 @@ use crate::table::Table;
 use crate::terminal::{Style, one_line};
 
 pub(crate) fn approve(app: &App, token: Option<String>, refuse: bool) -> Outcome {
-    let tickets = Tickets::new(app.home()?.tickets_dir());
+    let tickets = TicketStore::new(app.home()?.tickets_dir());
     let Some(token) = token else { return pending(app, &tickets) };
     if refuse {
         if !tickets.discard(&token) {
@@ -40,8 +40,8 @@ fn unknown(token: &str) -> Failure {
         .hint("`hermes permissions approve` lists those that wait; they last a day.")
 }
 
-fn pending(app: &App, tickets: &Tickets) -> Outcome {
-    let waiting: Vec<Ticket> =
+fn pending(app: &App, tickets: &TicketStore) -> Outcome {
+    let waiting: Vec<ApprovalTicket> =
         tickets.list().into_iter().filter(|ticket| ticket.granted_ms.is_none()).collect();
     if app.json {
         app.terminal.line(&json!({ "schema_version": 1, "waiting": waiting }).to_string())?;
@@ -56,7 +56,7 @@ fn pending(app: &App, tickets: &Tickets) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn describe(app: &App, ticket: &Ticket) -> String {
+fn describe(app: &App, ticket: &ApprovalTicket) -> String {
     let title = app.terminal.paint(Style::Bold, &ticket.token);
     let mut lines =
         vec![format!("{title}  {} in {}", one_line(&ticket.tool), one_line(&ticket.folder))];
@@ -108,8 +108,8 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
     let query = AuditQuery { since: Some(since), ..AuditQuery::default() };
     let entries = hermes::audit::query(&audit::folder(&home), &query, 100_000)?;
     let of_profile = |entry: &&AuditEntry| entry.text_field("profile").is_none_or(|name| name == profile);
-    let observed: Vec<Observed> = entries.iter().filter(of_profile).filter_map(observe).collect();
-    let is_own = app.sources(&home, options, &folder(None)?)?.is_own(&profile);
+    let observed: Vec<ObservedCall> = entries.iter().filter(of_profile).filter_map(observe).collect();
+    let is_own = app.sources(&home, options, &folder(None)?)?.is_user_defined(&profile);
     let name = if is_own { format!("{profile}_suggested") } else { profile.clone() };
     let proposal = propose(&observed, &profile, &name);
     if app.json {
@@ -136,7 +136,7 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
 
 /// What one recorded call says about rules. A rehearsal says nothing, and what
 /// a person refused is not proposed to them again.
-fn observe(entry: &AuditEntry) -> Option<Observed> {
+fn observe(entry: &AuditEntry) -> Option<ObservedCall> {
     let approval = entry.text_field("approval");
     let is_rehearsal = entry.fields.get("dry_run").is_some_and(|flag| flag == true);
     if is_rehearsal || approval == Some("refused") {
@@ -147,7 +147,7 @@ fn observe(entry: &AuditEntry) -> Option<Observed> {
         None => (entry.text_field("verdict")?, entry.text_field("rule")),
     };
     let effects = entry.effects();
-    Some(Observed {
+    Some(ObservedCall {
         effects: effects.map(|(scope, resource)| (scope.to_owned(), resource.to_owned())).collect(),
         answer: answer.to_owned(),
         rule: rule.unwrap_or_default().to_owned(),

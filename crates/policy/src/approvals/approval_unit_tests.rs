@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Effect, Resource, Scope, WorkingDir};
 use proptest::prelude::*;
 
-use super::Unit;
-use crate::pattern::Places;
+use super::ApprovalUnit;
+use crate::pattern::PathVariables;
 
-fn places(root: &Path) -> Places {
-    Places {
+fn places(root: &Path) -> PathVariables {
+    PathVariables {
         workspace: Some(root.join("dev/projects/ws")),
         home: Some(root.join("me")),
         hermes: root.join("me/.hermes"),
@@ -16,9 +16,9 @@ fn places(root: &Path) -> Places {
     }
 }
 
-fn danger(command: &str, category: &str) -> Unit {
+fn danger(command: &str, category: &str) -> ApprovalUnit {
     let analysis = hermes_shell::analyze(command, &WorkingDir::new("/ws", None));
-    Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some(category), analysis.leaves.first(), command)
+    ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some(category), analysis.leaves.first(), command)
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_rule_that_lasts_is_for_the_folder_and_no_more() {
     }
     let widened = |path: PathBuf| {
         let effect = Effect::path(Scope::FILE_WRITE, &path);
-        Unit::of_effect(&effect, Some(&path)).widened(&places).trees
+        ApprovalUnit::from_effect(&effect, Some(&path)).widened(&places).trees
     };
     assert_eq!(widened(root.join("me/notes/a.md")), [root.join("me/notes")]);
     assert_eq!(widened(root.join("other/a.md")), [root.join("other")]);
@@ -72,7 +72,7 @@ fn a_place_that_is_not_known_is_approved_by_the_text_alone() {
     let mut leaf =
         hermes_shell::analyze("rm -rf build", &WorkingDir::new("/ws", None)).leaves.remove(0);
     leaf.effects.push(Effect::any(Scope::FILE_DELETE));
-    let unit = Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some("delete"), Some(&leaf), "rm -rf build");
+    let unit = ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some("delete"), Some(&leaf), "rm -rf build");
     assert!(unit.exact.is_some() && unit.trees.is_empty());
 }
 
@@ -93,11 +93,11 @@ fn a_unit_reads_like_a_sentence() {
         danger("rm -rf /srv/a", "delete").to_string(),
         "terminal:execute `rm` (delete) below /srv/a"
     );
-    let unit = Unit::of_effect(&Effect::name(Scope::SECRET_USE, "TOKEN"), None);
+    let unit = ApprovalUnit::from_effect(&Effect::name(Scope::SECRET_USE, "TOKEN"), None);
     assert_eq!(unit.to_string(), "secret:use TOKEN");
     let command =
         Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command("x y".into()) };
-    let shown = Unit::of_effect(&command, None).to_string();
+    let shown = ApprovalUnit::from_effect(&command, None).to_string();
     assert_eq!(shown, "terminal:execute, with exactly this text");
 }
 
@@ -105,11 +105,11 @@ fn a_unit_reads_like_a_sentence() {
 fn what_is_kept_is_read_back_and_nothing_else() {
     let unit = danger("rm -rf /srv/a", "delete");
     let text = serde_json::to_string(&unit).unwrap();
-    assert_eq!(serde_json::from_str::<Unit>(&text).unwrap(), unit);
-    assert!(serde_json::from_str::<Unit>(r#"{"scope": "a:b", "tree": ["/"]}"#).is_err());
+    assert_eq!(serde_json::from_str::<ApprovalUnit>(&text).unwrap(), unit);
+    assert!(serde_json::from_str::<ApprovalUnit>(r#"{"scope": "a:b", "tree": ["/"]}"#).is_err());
 }
 
-fn unit() -> impl Strategy<Value = Unit> {
+fn unit() -> impl Strategy<Value = ApprovalUnit> {
     let tree = prop::sample::select(vec!["/", "/a", "/a/b", "/a/b/c", "/ab", "/d"])
         .prop_map(PathBuf::from);
     let word = || prop::option::of(prop::sample::select(vec!["x", "y"]).prop_map(str::to_owned));
@@ -118,7 +118,7 @@ fn unit() -> impl Strategy<Value = Unit> {
     let names = (word(), word(), word(), word(), word());
     (scope, names, prop::collection::vec(tree, 0..3)).prop_map(|(scope, names, trees)| {
         let (category, command, resource, tool, exact) = names;
-        Unit { scope, category, command, trees, resource, tool, exact, text: None }
+        ApprovalUnit { scope, category, command, trees, resource, tool, exact, text: None }
     })
 }
 
@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn only_the_same_is_covered_and_only_below(a in unit(), b in unit()) {
         if a.covers(&b) {
-            let bare = |unit: &Unit| Unit { trees: vec![], ..unit.clone() };
+            let bare = |unit: &ApprovalUnit| ApprovalUnit { trees: vec![], ..unit.clone() };
             prop_assert_eq!(bare(&a), bare(&b));
             prop_assert_eq!(a.trees.is_empty(), b.trees.is_empty());
             prop_assert!(b.trees.iter().all(|tree| a.trees.iter().any(|mine| tree.starts_with(mine))));
@@ -160,7 +160,7 @@ fn what_is_agreed_to_in_one_repository_is_not_for_another() {
         let command = "git reset --hard HEAD~1";
         let analysis = hermes_shell::analyze(command, &WorkingDir::new(folder, None));
         let leaf = analysis.leaves.first();
-        Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some("git-history-loss"), leaf, command)
+        ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some("git-history-loss"), leaf, command)
     };
     let (here, there) = (at("/srv/one"), at("/srv/two"));
     assert_eq!(here.trees, [PathBuf::from("/srv/one")]);

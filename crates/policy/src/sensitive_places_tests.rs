@@ -1,12 +1,12 @@
 #![allow(clippy::unwrap_used)]
 use std::path::{Path, PathBuf};
 
-use super::{ProtectedSets, Sensitive, is_scattered, spread};
-use crate::level::Answer;
-use crate::pattern::{Places, fold};
+use super::{ProtectedSets, SensitivePlaces, is_wildcard_place, expand_wildcard};
+use crate::level::PolicyAnswer;
+use crate::pattern::{PathVariables, fold_path};
 
-fn places(home: &str) -> Places {
-    Places {
+fn places(home: &str) -> PathVariables {
+    PathVariables {
         workspace: Some("/ws".into()),
         home: Some(home.into()),
         hermes: PathBuf::from(home).join(".hermes"),
@@ -14,27 +14,27 @@ fn places(home: &str) -> Places {
     }
 }
 
-fn reading(sensitive: &Sensitive, path: impl AsRef<Path>) -> Answer {
-    let found = sensitive.refuses_read(&fold(path.as_ref()));
-    found.map_or(Answer::Allow, |found| found.kind.answer())
+fn reading(sensitive: &SensitivePlaces, path: impl AsRef<Path>) -> PolicyAnswer {
+    let found = sensitive.read_protection(&fold_path(path.as_ref()));
+    found.map_or(PolicyAnswer::Allow, |found| found.kind.answer())
 }
 
-fn writing(sensitive: &Sensitive, path: impl AsRef<Path>) -> Answer {
-    let found = sensitive.refuses_write(&fold(path.as_ref()));
-    found.map_or(Answer::Allow, |found| found.kind.answer())
+fn writing(sensitive: &SensitivePlaces, path: impl AsRef<Path>) -> PolicyAnswer {
+    let found = sensitive.write_protection(&fold_path(path.as_ref()));
+    found.map_or(PolicyAnswer::Allow, |found| found.kind.answer())
 }
 
-fn reads(sensitive: &Sensitive, path: &str) -> bool {
-    reading(sensitive, path) == Answer::Allow
+fn reads(sensitive: &SensitivePlaces, path: &str) -> bool {
+    reading(sensitive, path) == PolicyAnswer::Allow
 }
 
-fn writes(sensitive: &Sensitive, path: &str) -> bool {
-    writing(sensitive, path) == Answer::Allow
+fn writes(sensitive: &SensitivePlaces, path: &str) -> bool {
+    writing(sensitive, path) == PolicyAnswer::Allow
 }
 
 #[test]
 fn secrets_are_neither_read_nor_written() {
-    let s = Sensitive::new(&places("/home/me"));
+    let s = SensitivePlaces::new(&places("/home/me"));
     for path in [
         "/home/me/.ssh",
         "/home/me/.ssh/id_rsa",
@@ -68,29 +68,29 @@ fn secrets_are_neither_read_nor_written() {
         "/dev/mem",
         "/dev/input/event0",
     ] {
-        assert_eq!((reading(&s, path), writing(&s, path)), (Answer::Deny, Answer::Deny), "{path}");
+        assert_eq!((reading(&s, path), writing(&s, path)), (PolicyAnswer::Deny, PolicyAnswer::Deny), "{path}");
     }
 }
 
 /// N A7: what a person may want is asked about.
 #[test]
 fn n_a7_variables_of_a_project_and_start_up_files_are_asked_about() {
-    let s = Sensitive::new(&places("/home/me"));
+    let s = SensitivePlaces::new(&places("/home/me"));
     for path in ["/ws/.env", "/ws/a/.ENV", "/ws/.env.local", "/ws/.env. ", "/ws/.envrc"] {
-        assert_eq!((reading(&s, path), writing(&s, path)), (Answer::Ask, Answer::Ask), "{path}");
+        assert_eq!((reading(&s, path), writing(&s, path)), (PolicyAnswer::Ask, PolicyAnswer::Ask), "{path}");
     }
     for path in ["/home/me/.bashrc", "/home/me/.config/nvim/init.lua", "/home/me/.local/bin/ls"] {
-        assert_eq!((reading(&s, path), writing(&s, path)), (Answer::Allow, Answer::Ask), "{path}");
+        assert_eq!((reading(&s, path), writing(&s, path)), (PolicyAnswer::Allow, PolicyAnswer::Ask), "{path}");
     }
     // A secret place stays one, whatever the file in it is called.
     for path in ["/home/me/.aws/.env", "/home/me/.hermes/.env"] {
-        assert_eq!((reading(&s, path), writing(&s, path)), (Answer::Deny, Answer::Deny), "{path}");
+        assert_eq!((reading(&s, path), writing(&s, path)), (PolicyAnswer::Deny, PolicyAnswer::Deny), "{path}");
     }
 }
 
 #[test]
 fn set_up_is_read_but_not_written() {
-    let s = Sensitive::new(&places("/home/me"));
+    let s = SensitivePlaces::new(&places("/home/me"));
     for path in [
         "/etc/hosts",
         "/home/me/.bashrc",
@@ -136,7 +136,7 @@ fn set_up_is_read_but_not_written() {
 
 #[test]
 fn the_rest_is_free() {
-    let s = Sensitive::new(&places("/home/me"));
+    let s = SensitivePlaces::new(&places("/home/me"));
     for path in [
         "/ws/src/main.rs",
         "/ws/.env.example",
@@ -167,7 +167,7 @@ fn a_home_may_have_any_name() {
         "/data/*",
         "/home/a\\b",
     ] {
-        let s = Sensitive::new(&places(home));
+        let s = SensitivePlaces::new(&places(home));
         assert!(!reads(&s, &format!("{home}/.ssh/id_rsa")), "{home}");
         for name in ["auth.json", "mcp-server-token", "mcp-tokens/x.json"] {
             assert!(!reads(&s, &format!("{home}/.hermes/{name}")), "{home}: {name}");
@@ -178,31 +178,31 @@ fn a_home_may_have_any_name() {
         let named = |name: &str| PathBuf::from(home).join(name);
         for name in [".ssh", ".netrc", ".hermes/auth.json", ".hermes/approvals"] {
             assert!(
-                s.named().contains(&named(name)),
+                s.named_secrets().contains(&named(name)),
                 "{home}: {name} as it is written on the disk"
             );
         }
-        assert!(s.guarded().contains(&named(".bashrc")) && s.guarded().contains(&named(".hermes")));
+        assert!(s.guarded_places().contains(&named(".bashrc")) && s.guarded_places().contains(&named(".hermes")));
     }
 }
 
 #[test]
 fn without_a_home_the_rest_is_protected() {
-    let s = Sensitive::new(&Places { home: None, ..places("/home/me") });
+    let s = SensitivePlaces::new(&PathVariables { home: None, ..places("/home/me") });
     assert!(!reads(&s, "/etc/shadow") && !reads(&s, "/home/me/.ssh/x") && !reads(&s, "/ws/.env"));
 }
 
 #[test]
 fn a_set_that_could_not_be_made_holds_everything() {
-    let unmade = || super::Globs::new(vec!["/a/[".to_owned()], &[]);
+    let unmade = || super::LazyGlobs::new(vec!["/a/[".to_owned()], &[]);
     assert!(unmade().is_match(Path::new("/ws/a")).is_none());
     let sets = ProtectedSets { secret: unmade(), setup: unmade(), startup: unmade() };
-    let broken = Sensitive {
-        unread: unmade(),
-        unwritten: unmade(),
+    let broken = SensitivePlaces {
+        unreadable: unmade(),
+        unwritable: unmade(),
         open: unmade(),
         sets: sets.into(),
-        ..Sensitive::new(&places("/home/me"))
+        ..SensitivePlaces::new(&places("/home/me"))
     };
     assert!(!reads(&broken, "/ws/a") && !writes(&broken, "/ws/a"));
 }
@@ -213,14 +213,14 @@ fn a_folder_with_something_protected_in_it_is_known() {
     let home = root.path().canonicalize().unwrap();
     std::fs::create_dir_all(home.join(".config/gh")).unwrap();
     std::fs::create_dir_all(home.join("notes")).unwrap();
-    let s = Sensitive::new(&places(home.to_str().unwrap()));
-    let removing = |path: &Path| s.refuses_removal(path).map(|found| found.kind.answer());
-    assert_eq!(removing(&home.join(".config")), Some(Answer::Deny));
-    assert_eq!(removing(&home), Some(Answer::Deny));
+    let s = SensitivePlaces::new(&places(home.to_str().unwrap()));
+    let removing = |path: &Path| s.removal_protection(path).map(|found| found.kind.answer());
+    assert_eq!(removing(&home.join(".config")), Some(PolicyAnswer::Deny));
+    assert_eq!(removing(&home), Some(PolicyAnswer::Deny));
     assert_eq!(removing(&home.join("notes")), None);
     assert_eq!(removing(&home.join(".config/other")), None);
     std::fs::create_dir_all(home.join(".local/share/nvim/site")).unwrap();
-    assert_eq!(removing(&home.join(".local")), Some(Answer::Ask), "start-up files only");
+    assert_eq!(removing(&home.join(".local")), Some(PolicyAnswer::Ask), "start-up files only");
 }
 
 #[test]
@@ -230,14 +230,14 @@ fn what_has_a_star_in_its_name_is_found_for_the_sandbox() {
     for name in ["shadow", "shadow-", "other"] {
         std::fs::write(home.join(name), "x").unwrap();
     }
-    let found = spread(&format!("{}/shadow*", home.display()));
+    let found = expand_wildcard(&format!("{}/shadow*", home.display()));
     let mut names: Vec<_> = found.iter().filter_map(|path| path.file_name()).collect();
     names.sort();
     assert_eq!(names, ["shadow", "shadow-"]);
-    assert!(is_scattered("/etc/shadow*") && is_scattered("/home/*/.ssh/**"));
-    assert!(!is_scattered("**/.env") && !is_scattered("/proc/*/environ"));
+    assert!(is_wildcard_place("/etc/shadow*") && is_wildcard_place("/home/*/.ssh/**"));
+    assert!(!is_wildcard_place("**/.env") && !is_wildcard_place("/proc/*/environ"));
     if std::path::Path::new("/etc/shadow").exists() {
-        assert!(Sensitive::new(&places("/home/me")).present().contains(&"/etc/shadow".into()));
+        assert!(SensitivePlaces::new(&places("/home/me")).present_secrets().contains(&"/etc/shadow".into()));
     }
 }
 
@@ -248,14 +248,14 @@ fn a_divided_set_answers_as_one() {
     let homes =
         ["/home/me", "/", "/home/me/", "/Users/Some One", "/srv/[a]*b/{c}", "/tmp/h", "/h/é"];
     for home in homes {
-        let sensitive = Sensitive::new(&places(home));
-        for globs in [&sensitive.unread, &sensitive.unwritten, &sensitive.open] {
+        let sensitive = SensitivePlaces::new(&places(home));
+        for globs in [&sensitive.unreadable, &sensitive.unwritable, &sensitive.open] {
             let one = globs.as_one();
             let matched = std::cell::Cell::new(0);
             let config =
                 ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() };
             proptest!(config, |(path in globs.paths())| {
-                for path in [path.as_path(), &Path::new("/").join(&path), &fold(&path)] {
+                for path in [path.as_path(), &Path::new("/").join(&path), &fold_path(&path)] {
                     let answer = globs.is_match(path);
                     prop_assert_eq!(answer, Some(one.is_match(path)), "{}", path.display());
                     matched.set(matched.get() + usize::from(answer == Some(true)));
@@ -269,7 +269,7 @@ fn a_divided_set_answers_as_one() {
 /// S B4: the credential stores that the finding names, and those of the groups.
 #[test]
 fn s_b4_credential_stores_are_not_read() {
-    let s = Sensitive::new(&Places { hermes: "/srv/hermes".into(), ..places("/home/me") });
+    let s = SensitivePlaces::new(&PathVariables { hermes: "/srv/hermes".into(), ..places("/home/me") });
     for name in [
         ".gemini/oauth_creds.json",
         ".claude.json",
@@ -312,19 +312,19 @@ fn s_b4_credential_stores_are_not_read() {
         let path = format!("/home/me/{name}");
         assert_eq!(
             (reading(&s, &path), writing(&s, &path)),
-            (Answer::Deny, Answer::Deny),
+            (PolicyAnswer::Deny, PolicyAnswer::Deny),
             "{name}"
         );
     }
     for name in [".hermes/skills/a/SKILL.md", ".hermes/config.yaml", ".config/stripes/x"] {
-        assert_eq!(reading(&s, format!("/home/me/{name}")), Answer::Allow, "{name}");
+        assert_eq!(reading(&s, format!("/home/me/{name}")), PolicyAnswer::Allow, "{name}");
     }
-    assert_eq!(reading(&s, "/srv/hermes/secrets.json"), Answer::Deny);
+    assert_eq!(reading(&s, "/srv/hermes/secrets.json"), PolicyAnswer::Deny);
 }
 
 #[test]
 fn s_b5_what_other_programs_run_by_themselves_is_asked_about() {
-    let s = Sensitive::new(&places("/home/me"));
+    let s = SensitivePlaces::new(&places("/home/me"));
     for name in [
         ".vscode/tasks.json",
         ".vscode/settings.json",
@@ -360,10 +360,10 @@ fn s_b5_what_other_programs_run_by_themselves_is_asked_about() {
         let path = Path::new("/ws").join(name);
         assert_eq!(
             (reading(&s, &path), writing(&s, &path)),
-            (Answer::Allow, Answer::Ask),
+            (PolicyAnswer::Allow, PolicyAnswer::Ask),
             "{name}"
         );
-        assert!(s.is_self_running(&path), "{name}");
+        assert!(s.is_auto_run(&path), "{name}");
     }
     for name in [
         ".github/workflows/ci.yml",
@@ -374,7 +374,7 @@ fn s_b5_what_other_programs_run_by_themselves_is_asked_about() {
         "src/agents.rs",
         ".env",
     ] {
-        assert!(!s.is_self_running(&Path::new("/ws").join(name)), "{name}");
+        assert!(!s.is_auto_run(&Path::new("/ws").join(name)), "{name}");
     }
 }
 
@@ -410,35 +410,35 @@ fn s_a2_the_target_of_a_protected_link_is_protected() {
     symlink("config/prod.vars", ws.join(".env")).unwrap();
     symlink("local.vars", ws.join("packages/api/.env.local")).unwrap();
     symlink("/dev/null", home.join(".bash_history")).unwrap();
-    let places = Places {
+    let places = PathVariables {
         workspace: Some(ws.clone()),
         home: Some(home.clone()),
         hermes: root.join("hermes"),
         temp: vec![],
     };
-    let s = Sensitive::new(&places);
+    let s = SensitivePlaces::new(&places);
     for (name, read, write) in [
-        ("dotfiles/netrc", Answer::Deny, Answer::Deny),
-        ("dotfiles/aws", Answer::Deny, Answer::Deny),
-        ("dotfiles/aws/credentials", Answer::Deny, Answer::Deny),
-        ("dotfiles/aws/sso/cache/new", Answer::Deny, Answer::Deny),
-        ("dotfiles/config/gh/hosts.yml", Answer::Deny, Answer::Deny),
-        ("dotfiles/config/nvim/init.lua", Answer::Allow, Answer::Ask),
-        ("dotfiles/config/app/settings", Answer::Allow, Answer::Allow),
-        ("dotfiles/ssh_config", Answer::Deny, Answer::Deny),
-        ("ws/rc", Answer::Allow, Answer::Ask),
-        ("ws/config/prod.vars", Answer::Ask, Answer::Ask),
-        ("ws/packages/api/local.vars", Answer::Ask, Answer::Ask),
-        ("ws/plain", Answer::Allow, Answer::Allow),
-        ("dotfiles", Answer::Allow, Answer::Allow),
+        ("dotfiles/netrc", PolicyAnswer::Deny, PolicyAnswer::Deny),
+        ("dotfiles/aws", PolicyAnswer::Deny, PolicyAnswer::Deny),
+        ("dotfiles/aws/credentials", PolicyAnswer::Deny, PolicyAnswer::Deny),
+        ("dotfiles/aws/sso/cache/new", PolicyAnswer::Deny, PolicyAnswer::Deny),
+        ("dotfiles/config/gh/hosts.yml", PolicyAnswer::Deny, PolicyAnswer::Deny),
+        ("dotfiles/config/nvim/init.lua", PolicyAnswer::Allow, PolicyAnswer::Ask),
+        ("dotfiles/config/app/settings", PolicyAnswer::Allow, PolicyAnswer::Allow),
+        ("dotfiles/ssh_config", PolicyAnswer::Deny, PolicyAnswer::Deny),
+        ("ws/rc", PolicyAnswer::Allow, PolicyAnswer::Ask),
+        ("ws/config/prod.vars", PolicyAnswer::Ask, PolicyAnswer::Ask),
+        ("ws/packages/api/local.vars", PolicyAnswer::Ask, PolicyAnswer::Ask),
+        ("ws/plain", PolicyAnswer::Allow, PolicyAnswer::Allow),
+        ("dotfiles", PolicyAnswer::Allow, PolicyAnswer::Allow),
     ] {
         let path = home.join(name);
         assert_eq!((reading(&s, &path), writing(&s, &path)), (read, write), "{name}");
     }
-    assert_eq!(reading(&s, "/dev/null"), Answer::Allow);
-    let removing = |name: &str| s.refuses_removal(&home.join(name)).map(|it| it.kind.answer());
-    assert_eq!(removing("dotfiles"), Some(Answer::Deny));
-    assert_eq!(removing("dotfiles/config"), Some(Answer::Deny));
+    assert_eq!(reading(&s, "/dev/null"), PolicyAnswer::Allow);
+    let removing = |name: &str| s.removal_protection(&home.join(name)).map(|it| it.kind.answer());
+    assert_eq!(removing("dotfiles"), Some(PolicyAnswer::Deny));
+    assert_eq!(removing("dotfiles/config"), Some(PolicyAnswer::Deny));
     assert_eq!(removing("ws/packages/other"), None);
     let linked = s.linked_targets();
     for name in [
@@ -465,9 +465,9 @@ fn a_workspace_that_a_start_up_name_leads_to_can_be_written() {
     std::os::unix::fs::symlink(home.join("src/nvim"), home.join(".config/nvim")).unwrap();
     let at = |workspace: &str| {
         let places = places(home.to_str().unwrap());
-        Sensitive::new(&Places { workspace: Some(home.join(workspace)), ..places })
+        SensitivePlaces::new(&PathVariables { workspace: Some(home.join(workspace)), ..places })
     };
     let file = home.join("src/nvim/init.lua");
-    assert_eq!(writing(&at("src/nvim"), &file), Answer::Allow);
-    assert_eq!(writing(&at("other"), &file), Answer::Ask);
+    assert_eq!(writing(&at("src/nvim"), &file), PolicyAnswer::Allow);
+    assert_eq!(writing(&at("other"), &file), PolicyAnswer::Ask);
 }

@@ -2,12 +2,12 @@ use std::fs;
 
 use super::*;
 
-fn finding(scope: Scope, place: &Path, leaf: &str) -> Finding {
-    Finding {
+fn finding(scope: Scope, place: &Path, leaf: &str) -> PolicyFinding {
+    PolicyFinding {
         effect: hermes_core::Effect::path(scope, place),
         real: Some(place.to_owned()),
         leaf: Some(leaf.into()),
-        answer: Answer::Ask,
+        answer: PolicyAnswer::Ask,
         reason: String::new(),
         origin: None,
         hard: false,
@@ -17,10 +17,10 @@ fn finding(scope: Scope, place: &Path, leaf: &str) -> Finding {
     }
 }
 
-fn opened(findings: Vec<Finding>, arrivals: Vec<Transfer>, trees: &[PathBuf]) -> Openings {
+fn opened(findings: Vec<PolicyFinding>, arrivals: Vec<Transfer>, trees: &[PathBuf]) -> ApprovedWrites {
     let mut found =
-        Openings::of(&Examination { findings, arrivals, ..Examination::default() }, trees);
-    found.beside.sort();
+        ApprovedWrites::for_call(&CallExamination { findings, transfers: arrivals, ..CallExamination::default() }, trees);
+    found.frozen.sort();
     found
 }
 
@@ -38,7 +38,7 @@ fn a_file_that_is_there_is_opened_for_itself() {
     let folder = folder();
     let old = folder.path().join("old");
     let found = opened(vec![finding(Scope::FILE_WRITE, &old, "tee old")], Vec::new(), &[]);
-    assert_eq!(found, Openings { write: vec![old], beside: Vec::new() });
+    assert_eq!(found, ApprovedWrites { write: vec![old], frozen: Vec::new() });
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn what_is_new_deleted_or_replaced_leaves_the_others_alone() {
     ] {
         let found = opened(vec![finding], Vec::new(), &[]);
         let beside = beside.into_iter().map(at).collect();
-        assert_eq!(found, Openings { write: vec![folder.path().to_owned()], beside });
+        assert_eq!(found, ApprovedWrites { write: vec![folder.path().to_owned()], frozen });
     }
 }
 
@@ -64,9 +64,9 @@ fn a_tree_that_is_open_anyway_stays_open() {
     let at = |name: &str| folder.path().join(name);
     let new = finding(Scope::FILE_WRITE, &at("new"), "touch new");
     let found = opened(vec![new], Vec::new(), &[at("deep/inner")]);
-    assert_eq!(found.beside, ["deep/old", "old", "other"].map(at));
+    assert_eq!(found.frozen, ["deep/old", "old", "other"].map(at));
     let within = finding(Scope::FILE_WRITE, &at("deep/inner/new"), "touch new");
-    assert_eq!(opened(vec![within], Vec::new(), &[at("deep/inner")]), Openings::default());
+    assert_eq!(opened(vec![within], Vec::new(), &[at("deep/inner")]), ApprovedWrites::default());
 }
 
 #[test]
@@ -83,11 +83,11 @@ fn what_is_put_into_a_folder_opens_it_for_that_name() {
         opened(vec![copied], arrivals, &[])
     };
     let found = copied(vec![arrival("/w/old", TargetMode::IntoIfDir)]);
-    assert_eq!(found.beside, ["deep", "other"].map(at));
+    assert_eq!(found.frozen, ["deep", "other"].map(at));
     // All of it may be meant.
     for arrivals in
         [vec![], vec![arrival("/w/*", TargetMode::IntoIfDir)], vec![arrival("/w", TargetMode::Replace)]]
     {
-        assert_eq!(copied(arrivals).beside, Vec::<PathBuf>::new());
+        assert_eq!(copied(arrivals).frozen, Vec::<PathBuf>::new());
     }
 }

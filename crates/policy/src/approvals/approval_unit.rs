@@ -9,12 +9,12 @@ use hermes_core::{Effect, CallProposal, Resource, Scope};
 use hermes_shell::LeafCommand;
 use serde::{Deserialize, Serialize};
 
-use super::tickets::fingerprint;
-use crate::pattern::Places;
+use super::tickets::call_fingerprint;
+use crate::pattern::PathVariables;
 
 /// Categories in which the same program can do anything: only the very same
 /// text is the same thing.
-const ONLY_EXACT: &[&str] = &[
+const EXACT_ONLY_CATEGORIES: &[&str] = &[
     "remote-to-shell",
     "remote-code",
     "tree-read",
@@ -40,12 +40,12 @@ const ONLY_EXACT: &[&str] = &[
 
 /// Categories that are about the files which a command names: without any, it
 /// may be about all of them.
-const ABOUT_FILES: &[&str] = &["recursive-delete", "delete-with-glob", "data-loss", "mass-change"];
+const FILE_CATEGORIES: &[&str] = &["recursive-delete", "delete-with-glob", "data-loss", "mass-change"];
 
 /// The thing that somebody agrees to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unit {
+pub struct ApprovalUnit {
     /// The scope.
     pub scope: String,
     /// The dangerous category.
@@ -72,17 +72,17 @@ pub struct Unit {
     pub text: Option<String>,
 }
 
-impl Unit {
+impl ApprovalUnit {
     /// An effect of a tool.
-    pub fn of_effect(effect: &Effect, real: Option<&Path>) -> Self {
+    pub fn from_effect(effect: &Effect, real: Option<&Path>) -> Self {
         let mut unit = Self { scope: effect.scope.to_string(), ..Self::default() };
-        unit.put_resource(effect, real);
+        unit.set_resource(effect, real);
         unit
     }
 
     /// An effect of a simple command.
-    pub fn of_effect_in(effect: &Effect, real: Option<&Path>, leaf: &LeafCommand, command: &str) -> Self {
-        let mut unit = Self::of_effect(effect, real);
+    pub fn from_command_effect(effect: &Effect, real: Option<&Path>, leaf: &LeafCommand, command: &str) -> Self {
+        let mut unit = Self::from_effect(effect, real);
         match &effect.resource {
             Resource::Any => unit.exact = Some(hash(command)),
             Resource::Path(_) => {}
@@ -92,7 +92,7 @@ impl Unit {
     }
 
     /// A dangerous command.
-    pub fn of_leaf(
+    pub fn from_leaf(
         scope: &Scope,
         category: Option<&str>,
         leaf: Option<&LeafCommand>,
@@ -111,13 +111,13 @@ impl Unit {
         };
         let nowhere = |leaf: &LeafCommand| !leaf.effects.iter().any(|effect| changes(&effect));
         let is_of = |list: &[&str]| category.is_some_and(|category| list.contains(&category));
-        let only_exact = is_of(ONLY_EXACT)
+        let only_exact = is_of(EXACT_ONLY_CATEGORIES)
             || leaf.is_some_and(blind)
-            || is_of(ABOUT_FILES) && leaf.is_some_and(nowhere);
+            || is_of(FILE_CATEGORIES) && leaf.is_some_and(nowhere);
         match leaf {
             Some(leaf) if !only_exact && leaf.words.iter().all(|word| word.known) => {
                 unit.command = Some(leaf.prefix().join(" "));
-                unit.trees = leaf.effects.iter().filter(changes).filter_map(real_place).collect();
+                unit.trees = leaf.effects.iter().filter(changes).filter_map(real_path).collect();
             }
             _ => unit.exact = Some(hash(command)),
         }
@@ -125,26 +125,26 @@ impl Unit {
     }
 
     /// Code that somebody wrote for this call: no other is meant.
-    pub fn of_code(effect: &Effect, real: Option<&Path>, proposal: &CallProposal<'_>) -> Self {
-        let call = Self::of_call(proposal);
-        Self { tool: call.tool, exact: call.exact, ..Self::of_effect(effect, real) }
+    pub fn from_code(effect: &Effect, real: Option<&Path>, proposal: &CallProposal<'_>) -> Self {
+        let call = Self::from_call(proposal);
+        Self { tool: call.tool, exact: call.exact, ..Self::from_effect(effect, real) }
     }
 
     /// A call of a tool as it is.
-    pub fn of_call(proposal: &CallProposal<'_>) -> Self {
+    pub fn from_call(proposal: &CallProposal<'_>) -> Self {
         Self {
             scope: "tool:call".to_owned(),
             tool: Some(proposal.tool.to_owned()),
-            exact: Some(fingerprint("", proposal, &[])),
+            exact: Some(call_fingerprint("", proposal, &[])),
             ..Self::default()
         }
     }
 
-    fn put_resource(&mut self, effect: &Effect, real: Option<&Path>) {
+    fn set_resource(&mut self, effect: &Effect, real: Option<&Path>) {
         match &effect.resource {
             Resource::Path(path) => self.trees = vec![real.unwrap_or(path).to_path_buf()],
             command @ (Resource::Command(_) | Resource::Script(_)) => {
-                self.exact = Some(hash(&identity(command)));
+                self.exact = Some(hash(&command_identity(command)));
             }
             Resource::Host(text) | Resource::Name(text) => self.resource = Some(text.clone()),
             Resource::Any => {}
@@ -154,7 +154,7 @@ impl Unit {
     /// The same, widened to what a rule that lasts should cover: the folder of
     /// a file, unless that is a folder of everything.
     #[must_use]
-    pub fn widened(mut self, places: &Places) -> Self {
+    pub fn widened(mut self, places: &PathVariables) -> Self {
         let known = [&places.home, &places.workspace].into_iter().flatten();
         let known: Vec<&PathBuf> = known.chain([&places.hermes]).chain(&places.temp).collect();
         let is_of_everything = |folder: &Path| {
@@ -174,7 +174,7 @@ impl Unit {
     }
 
     /// Whether an agreement to this covers the other.
-    pub fn covers(&self, other: &Unit) -> bool {
+    pub fn covers(&self, other: &ApprovalUnit) -> bool {
         self.scope == other.scope
             && self.category == other.category
             && self.command == other.command
@@ -186,7 +186,7 @@ impl Unit {
     }
 }
 
-impl fmt::Display for Unit {
+impl fmt::Display for ApprovalUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.scope)?;
         if let Some(command) = &self.command {
@@ -219,7 +219,7 @@ impl fmt::Display for Unit {
 
 /// What makes a command this command: its text, and for one that does not run
 /// at the session's prompt also where it runs and what it reads.
-pub(crate) fn identity(command: &Resource) -> Cow<'_, str> {
+pub(crate) fn command_identity(command: &Resource) -> Cow<'_, str> {
     match command {
         Resource::Script(script) => format!("{script:?}").into(),
         other => other.as_text(),
@@ -227,7 +227,7 @@ pub(crate) fn identity(command: &Resource) -> Cow<'_, str> {
 }
 
 /// Where the path of an effect is. A link is deleted, not what it leads to.
-fn real_place(effect: &Effect) -> Option<PathBuf> {
+fn real_path(effect: &Effect) -> Option<PathBuf> {
     let path = effect.resource.as_path()?;
     let real = if effect.scope == Scope::FILE_DELETE {
         hermes_files::real_entry(path)
@@ -242,5 +242,5 @@ fn hash(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "unit_tests.rs"]
+#[path = "approval_unit_tests.rs"]
 mod tests;

@@ -2,11 +2,11 @@ use std::path::Path;
 
 use hermes_core::WorkingDir;
 
-use super::writes_settings;
+use super::writes_git_settings;
 
 fn writes(command: &str) -> bool {
     let at = WorkingDir::new("/srv/project", Some(Path::new("/home/me").into()));
-    hermes_shell::analyze(command, &at).leaves.iter().any(writes_settings)
+    hermes_shell::analyze(command, &at).leaves.iter().any(writes_git_settings)
 }
 
 #[test]

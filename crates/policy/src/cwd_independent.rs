@@ -8,12 +8,12 @@ use hermes_shell::{CommandAnalysis, LeafCommand};
 
 /// The same command read without a folder, if it may be in another.
 #[derive(Debug)]
-pub(crate) struct Loose(Option<CommandAnalysis>);
+pub(crate) struct CwdIndependentAnalysis(Option<CommandAnalysis>);
 
-impl Loose {
+impl CwdIndependentAnalysis {
     /// Reads code that is for a shell which lasts and has run this, and nothing
     /// else.
-    pub(crate) fn of(earlier: &str, command: &Resource, at: &WorkingDir) -> Self {
+    pub(crate) fn analyze(earlier: &str, command: &Resource, at: &WorkingDir) -> Self {
         let script = match command {
             Resource::Script(script) if script.fresh_shell && script.cwd.is_none() => script,
             _ => return Self(None),
@@ -22,7 +22,7 @@ impl Loose {
     }
 
     /// Whether what a simple command does depends on the folder.
-    pub(crate) fn has_leaf(&self, index: usize, leaf: &LeafCommand) -> bool {
+    pub(crate) fn leaf_depends_on_cwd(&self, index: usize, leaf: &LeafCommand) -> bool {
         let Some(analysis) = &self.0 else { return false };
         let same = analysis.leaves.get(index).filter(|other| other.text == leaf.text);
         same.is_none_or(|other| other.effects != leaf.effects)
@@ -30,11 +30,11 @@ impl Loose {
 
     /// Whether one of its effects does. A repository is part of every effect
     /// that git has.
-    pub(crate) fn has_effect(&self, index: usize, leaf: &LeafCommand, effect: &Effect) -> bool {
+    pub(crate) fn effect_depends_on_cwd(&self, index: usize, leaf: &LeafCommand, effect: &Effect) -> bool {
         let Some(analysis) = &self.0 else { return false };
         let same = analysis.leaves.get(index).filter(|other| other.text == leaf.text);
         let is_there = same.is_some_and(|other| other.effects.contains(effect));
         let in_place = leaf.effects.iter().any(|effect| effect.scope.family() == "git");
-        !is_there || in_place && self.has_leaf(index, leaf)
+        !is_there || in_place && self.leaf_depends_on_cwd(index, leaf)
     }
 }

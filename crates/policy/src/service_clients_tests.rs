@@ -2,12 +2,12 @@ use std::path::Path;
 
 use hermes_core::{HostService, WorkingDir};
 
-use super::Clients;
+use super::ServiceClients;
 
-fn clients(command: &str) -> Clients {
+fn clients(command: &str) -> ServiceClients {
     let at = WorkingDir::new("/srv/project", Some(Path::new("/home/me").into()));
-    let mut clients = Clients::default();
-    clients.add(&hermes_shell::analyze(command, &at));
+    let mut clients = ServiceClients::default();
+    clients.add_command(&hermes_shell::analyze(command, &at));
     clients
 }
 
@@ -30,8 +30,8 @@ fn a_service_is_for_commands_that_are_nothing_but_known() {
     ];
     for (command, served) in cases {
         let found = clients(command);
-        assert_eq!(found.served(), served, "{command}");
-        assert!(found.withheld().is_empty(), "{command}");
+        assert_eq!(found.reachable_services(), served, "{command}");
+        assert!(found.denied_services().is_empty(), "{command}");
     }
 }
 
@@ -64,23 +64,23 @@ fn what_may_do_anything_is_served_by_nobody_and_nor_is_what_runs_beside_it() {
     ];
     for (command, withheld) in cases {
         let found = clients(command);
-        assert!(found.served().is_empty(), "{command}: {:?}", found.served());
-        assert_eq!(found.withheld(), [withheld], "{command}");
+        assert!(found.reachable_services().is_empty(), "{command}: {:?}", found.reachable_services());
+        assert_eq!(found.denied_services(), [withheld], "{command}");
     }
 }
 
 #[test]
 fn git_that_neither_reaches_others_nor_signs_needs_no_keys() {
     for command in ["git status", "git diff", "git log -3", "git add -A", "git stash", "git gc"] {
-        assert_eq!(clients(command), Clients::default(), "{command}");
+        assert_eq!(clients(command), ServiceClients::default(), "{command}");
     }
-    assert!(clients("git add -A; python3 x.py").withheld().is_empty());
+    assert!(clients("git add -A; python3 x.py").denied_services().is_empty());
 }
 
 #[test]
 fn the_lists_are_in_order() {
-    use super::{CLIENTS, ELSEWHERE, PLAIN, SCRIPTED, SHELLS, WRAPPERS};
-    for list in [CLIENTS, ELSEWHERE, PLAIN, SCRIPTED, SHELLS, WRAPPERS] {
+    use super::{CLIENT_PROGRAMS, REMOTE_RUNNERS, HARMLESS_PROGRAMS, SCRIPT_FILTERS, SHELL_PROGRAMS, WRAPPER_PROGRAMS};
+    for list in [CLIENT_PROGRAMS, REMOTE_RUNNERS, HARMLESS_PROGRAMS, SCRIPT_FILTERS, SHELL_PROGRAMS, WRAPPER_PROGRAMS] {
         assert!(list.is_sorted(), "{list:?}");
     }
 }

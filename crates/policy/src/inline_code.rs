@@ -5,23 +5,23 @@ use hermes_core::{CallProposal, ShellScript, WorkingDir};
 use hermes_shell::{CommentStyle, CommandFinding, destructive_code};
 
 /// The code of a call and its language, if it has some.
-pub(crate) fn of<'a>(proposal: &CallProposal<'a>) -> Option<(&'a str, &'a str)> {
+pub(crate) fn call_code<'a>(proposal: &CallProposal<'a>) -> Option<(&'a str, &'a str)> {
     let text = |name: &str| proposal.arguments.get(name).and_then(|value| value.as_str());
     Some((text("language").unwrap_or("python"), text("code")?))
 }
 
 /// What is dangerous in it.
-pub(crate) fn dangers(language: &str, code: &str, at: &WorkingDir) -> Vec<CommandFinding> {
+pub(crate) fn dangerous_code(language: &str, code: &str, at: &WorkingDir) -> Vec<CommandFinding> {
     match language {
         "python" => destructive_code(code, CommentStyle::Hash, at),
         "javascript" | "typescript" => destructive_code(code, CommentStyle::Slashes, at),
-        "sql" => in_sql(code, at),
+        "sql" => dangerous_sql(code, at),
         // A shell has an effect of its own.
         _ => Vec::new(),
     }
 }
 
-fn in_sql(code: &str, at: &WorkingDir) -> Vec<CommandFinding> {
+fn dangerous_sql(code: &str, at: &WorkingDir) -> Vec<CommandFinding> {
     let script = ShellScript {
         text: "sqlite3 database".to_owned(),
         stdin: Some(code.to_owned()),
@@ -33,5 +33,5 @@ fn in_sql(code: &str, at: &WorkingDir) -> Vec<CommandFinding> {
 }
 
 #[cfg(test)]
-#[path = "code_tests.rs"]
+#[path = "inline_code_tests.rs"]
 mod tests;

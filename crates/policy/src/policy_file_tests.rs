@@ -1,10 +1,10 @@
 #![allow(clippy::unwrap_used)]
-use super::File;
-use crate::level::Answer;
-use crate::pattern::Places;
+use super::PolicyFile;
+use crate::level::PolicyAnswer;
+use crate::pattern::PathVariables;
 
-fn places() -> Places {
-    Places {
+fn places() -> PathVariables {
+    PathVariables {
         workspace: Some("/ws".into()),
         home: Some("/users/me".into()),
         hermes: "/users/me/.hermes".into(),
@@ -12,8 +12,8 @@ fn places() -> Places {
     }
 }
 
-fn parse(text: &str) -> Result<File, crate::PolicyError> {
-    File::parse("rules.yaml", text, &places())
+fn parse(text: &str) -> Result<PolicyFile, crate::PolicyError> {
+    PolicyFile::parse("rules.yaml", text, &places())
 }
 
 fn message(text: &str) -> String {
@@ -81,22 +81,22 @@ profiles:
     );
     assert_eq!(a.level.allow.as_ref().unwrap()[1].reason.as_deref(), Some("sources"));
     let write = &a.level.restrictions[0];
-    assert_eq!(write.elsewhere, Answer::Ask);
+    assert_eq!(write.default_answer, PolicyAnswer::Ask);
     let allowed = write.allowed.as_ref().unwrap();
     assert_eq!((allowed.paths.len(), write.denied.paths.len(), write.asked.paths.len()), (1, 1, 1));
     let run = &a.level.restrictions[1];
     assert_eq!(
         (run.dangerous, run.denied.commands.len(), run.asked.commands.len()),
-        (Some(Answer::Deny), 1, 1)
+        (Some(PolicyAnswer::Deny), 1, 1)
     );
-    assert_eq!(a.level.restrictions[2].private_hosts, Some(Answer::Deny));
+    assert_eq!(a.level.restrictions[2].private_hosts, Some(PolicyAnswer::Deny));
     assert_eq!(a.level.restrictions[3].denied.names.len(), 1);
     assert!(a.tools[0].ask.is_some() && a.tools[0].parameters.len() == 2);
     assert!(a.tools[1].ask.is_none() && a.tools[1].level.ask.len() == 1);
-    assert_eq!(a.after_untrusted.as_ref().unwrap().new_hosts, Some(Answer::Ask));
+    assert_eq!(a.after_untrusted.as_ref().unwrap().new_hosts, Some(PolicyAnswer::Ask));
     assert_eq!(a.sensitive_paths.len(), 1);
     let held = &a.sandbox;
-    assert!(held.enabled && held.bubblewrap && held.missing == Answer::Ask);
+    assert!(held.enabled && held.bubblewrap && held.missing == PolicyAnswer::Ask);
     assert_eq!((held.limits.processes, held.limits.open_files), (Some(9), Some(8)));
     assert_eq!((held.limits.memory, held.limits.file_size), (Some(2 << 30), Some(1 << 10)));
     assert_eq!(file.expectations.len(), 3);
@@ -253,13 +253,13 @@ profiles:
     )
     .unwrap();
     let strict = file.resolve("strict", None).unwrap().unwrap();
-    assert_eq!(strict.level.restrictions[0].elsewhere, Answer::Deny);
+    assert_eq!(strict.level.restrictions[0].default_answer, PolicyAnswer::Deny);
     assert!(strict.sandbox.enabled && strict.sandbox.bubblewrap, "what is not said is inherited");
     assert_eq!(strict.sandbox.limits.memory, Some(1 << 30));
     let after = strict.after_untrusted.unwrap();
-    assert_eq!((after.level.deny.len(), after.new_hosts), (2, Some(Answer::Deny)));
+    assert_eq!((after.level.deny.len(), after.new_hosts), (2, Some(PolicyAnswer::Deny)));
     let same = file.resolve("same", None).unwrap().unwrap();
-    assert_eq!(same.level.restrictions[0].elsewhere, Answer::Ask);
+    assert_eq!(same.level.restrictions[0].default_answer, PolicyAnswer::Ask);
     assert!(!same.sandbox.enabled);
 }
 
@@ -289,8 +289,8 @@ fn a_key_with_nothing_after_it_is_an_error_with_its_line() {
         ("profiles:\n  p:\n", 2),
         ("profiles: {}\nglobal:\n", 2),
     ] {
-        let error = File::parse("f.yaml", text, &places()).unwrap_err().to_string();
+        let error = PolicyFile::parse("f.yaml", text, &places()).unwrap_err().to_string();
         assert!(error.contains(&format!("f.yaml:{line}:")), "{text}: {error}");
     }
-    File::parse("f.yaml", "profiles:\n  p:\n    deny: []\n", &places()).unwrap();
+    PolicyFile::parse("f.yaml", "profiles:\n  p:\n    deny: []\n", &places()).unwrap();
 }

@@ -4,7 +4,7 @@
 use hermes_shell::{LeafCommand, ShellWord};
 
 /// Verbs that write settings only with one of these options, or never.
-const HARDLY: &[(&str, &[&str])] = &[
+const SETTINGS_WITH_OPTION: &[(&str, &[&str])] = &[
     ("clone", &[]),
     ("fast-import", &[]),
     ("fetch", &["--set-upstream"]),
@@ -18,7 +18,7 @@ const HARDLY: &[(&str, &[&str])] = &[
 ];
 
 /// Words after a verb that read, or change something else than settings.
-const OTHERWISE: &[(&str, &[&str])] = &[
+const SETTINGS_UNLESS_WORD: &[(&str, &[&str])] = &[
     ("checkout", &["--"]),
     ("lfs", &["fetch", "pull", "push", "checkout", "status", "ls-files", "prune", "fsck"]),
     ("maintenance", &["run"]),
@@ -26,7 +26,7 @@ const OTHERWISE: &[(&str, &[&str])] = &[
 ];
 
 /// Whether a simple command is git, and called to write settings.
-pub(crate) fn writes_settings(leaf: &LeafCommand) -> bool {
+pub(crate) fn writes_git_settings(leaf: &LeafCommand) -> bool {
     if leaf.program != "git" || !hermes_shell::changes_settings(leaf) {
         return false;
     }
@@ -42,8 +42,8 @@ pub(crate) fn writes_settings(leaf: &LeafCommand) -> bool {
     let of = |list: &[(&str, &'static [&'static str])]| {
         list.iter().find(|(name, _)| *name == verb).map(|(_, words)| *words)
     };
-    let has = |listed: &[&str]| after.clone().any(|word| is_said(word, listed));
-    match (of(HARDLY), of(OTHERWISE)) {
+    let has = |listed: &[&str]| after.clone().any(|word| matches_word_or_flag(word, listed));
+    match (of(SETTINGS_WITH_OPTION), of(SETTINGS_UNLESS_WORD)) {
         (Some(options), _) => has(options),
         (None, Some(listed)) => !has(listed),
         (None, None) => true,
@@ -51,7 +51,7 @@ pub(crate) fn writes_settings(leaf: &LeafCommand) -> bool {
 }
 
 /// Whether a word is one of these, or has such a letter among its options.
-fn is_said(word: &ShellWord, listed: &[&str]) -> bool {
+fn matches_word_or_flag(word: &ShellWord, listed: &[&str]) -> bool {
     let flags = word.text.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
     let is_flag = |one: &str| {
         let letter = one.strip_prefix('-').filter(|letter| letter.len() == 1 && *letter != "-");
@@ -61,5 +61,5 @@ fn is_said(word: &ShellWord, listed: &[&str]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "bookkeeping_tests.rs"]
+#[path = "git_settings_tests.rs"]
 mod tests;

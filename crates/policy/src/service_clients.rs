@@ -5,22 +5,22 @@
 use hermes_core::{Scope, HostService};
 use hermes_shell::{CommandAnalysis, LeafCommand};
 
-use crate::bookkeeping::writes_settings;
+use crate::git_settings::writes_git_settings;
 
 /// What the commands of a call are clients of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Clients {
+pub struct ServiceClients {
     needs: Vec<HostService>,
     /// Whether git is called to write the settings of a repository.
-    settings: bool,
+    writes_git_settings: bool,
     /// Whether something runs that may do anything: a script, a program of the
     /// project, an interpreter, a build.
-    with_strangers: bool,
+    runs_untrusted: bool,
 }
 
 /// Programs that speak to services. Nobody else writes what they run: what
 /// their options say to run is among the parts of the command.
-const CLIENTS: &[&str] = &[
+const CLIENT_PROGRAMS: &[&str] = &[
     "aws",
     "az",
     "buildah",
@@ -66,7 +66,7 @@ const CLIENTS: &[&str] = &[
 ];
 
 /// Programs and parts of the shell that run no code of others.
-const PLAIN: &[&str] = &[
+const HARMLESS_PROGRAMS: &[&str] = &[
     ":",
     "[",
     "base64",
@@ -174,21 +174,21 @@ const PLAIN: &[&str] = &[
 
 /// They run little programs of their own, which are read where they stand in
 /// the command and not where they are in a file.
-const SCRIPTED: &[&str] = &["awk", "gawk", "mawk", "sed"];
+const SCRIPT_FILTERS: &[&str] = &["awk", "gawk", "mawk", "sed"];
 
 /// What runs the rest of its words, or the code among them.
-const WRAPPERS: &[&str] = &[
+const WRAPPER_PROGRAMS: &[&str] = &[
     "bash", "command", "dash", "doas", "env", "exec", "find", "ionice", "nice", "nohup", "setsid",
     "sh", "stdbuf", "sudo", "time", "timeout", "xargs", "zsh",
 ];
-const SHELLS: &[&str] = &["bash", "dash", "sh", "zsh"];
+const SHELL_PROGRAMS: &[&str] = &["bash", "dash", "sh", "zsh"];
 
 /// What runs under these does not run here.
-const ELSEWHERE: &[&str] =
+const REMOTE_RUNNERS: &[&str] =
     &["docker", "docker-compose", "kubectl", "nerdctl", "podman", "podman-compose", "ssh"];
 
 /// Commands of git that sign what they make, or look at what was signed.
-const SIGNING: &[&str] = &[
+const SIGNING_SUBCOMMANDS: &[&str] = &[
     "am",
     "cherry-pick",
     "commit",
@@ -201,50 +201,50 @@ const SIGNING: &[&str] = &[
     "verify-tag",
 ];
 
-impl Clients {
+impl ServiceClients {
     /// Hears of a command.
-    pub(crate) fn add(&mut self, analysis: &CommandAnalysis) {
-        self.with_strangers |= !analysis.findings.is_empty() || analysis.runs_stdin;
+    pub(crate) fn add_command(&mut self, analysis: &CommandAnalysis) {
+        self.runs_untrusted |= !analysis.findings.is_empty() || analysis.runs_stdin;
         for leaf in &analysis.leaves {
-            self.with_strangers = self.with_strangers || !is_known(leaf);
-            self.needs.extend(needs(leaf));
-            self.settings = self.settings || writes_settings(leaf);
+            self.runs_untrusted = self.runs_untrusted || !is_trusted_program(leaf);
+            self.needs.extend(needed_services(leaf));
+            self.writes_git_settings = self.writes_git_settings || writes_git_settings(leaf);
         }
         self.needs.sort();
         self.needs.dedup();
     }
 
     /// Whether something runs that may do anything.
-    pub(crate) fn has_strangers(&self) -> bool {
-        self.with_strangers
+    pub(crate) fn runs_untrusted_code(&self) -> bool {
+        self.runs_untrusted
     }
 
     /// The services that its children reach.
-    pub(crate) fn served(&self) -> Vec<HostService> {
-        if self.with_strangers { Vec::new() } else { self.needs.clone() }
+    pub(crate) fn reachable_services(&self) -> Vec<HostService> {
+        if self.runs_untrusted { Vec::new() } else { self.needs.clone() }
     }
 
     /// Whether git may write the settings of a repository. They are open to
     /// every process of a command, too, and make the next git run a program.
-    pub(crate) fn keeps_books(&self) -> bool {
-        self.settings && !self.with_strangers
+    pub(crate) fn may_write_git_settings(&self) -> bool {
+        self.writes_git_settings && !self.runs_untrusted
     }
 
     /// Those that a part of it is a client of, and that are kept from all of it
     /// because of the others.
-    pub(crate) fn withheld(&self) -> Vec<HostService> {
-        if !self.with_strangers {
+    pub(crate) fn denied_services(&self) -> Vec<HostService> {
+        if !self.runs_untrusted {
             return Vec::new();
         }
-        let settings = self.settings.then_some(HostService::Settings);
+        let settings = self.writes_git_settings.then_some(HostService::Settings);
         self.needs.iter().copied().chain(settings).collect()
     }
 }
 
 /// Whether all that a simple command runs is what it is called.
-fn is_known(leaf: &LeafCommand) -> bool {
+fn is_trusted_program(leaf: &LeafCommand) -> bool {
     let name = leaf.program.as_str();
-    let is_listed = |list: &[&str]| is_among(list, name);
+    let is_listed = |list: &[&str]| is_in_sorted(list, name);
     if name.is_empty() {
         return true;
     }
@@ -253,10 +253,10 @@ fn is_known(leaf: &LeafCommand) -> bool {
     if own.is_some_and(|own| own.contains('/')) {
         return false;
     }
-    if leaf.wrappers.iter().any(|via| is_among(ELSEWHERE, via)) {
+    if leaf.wrappers.iter().any(|via| is_in_sorted(REMOTE_RUNNERS, via)) {
         return true;
     }
-    let is_wrapper = |via: &String| is_among(WRAPPERS, via) || is_client(via);
+    let is_wrapper = |via: &String| is_in_sorted(WRAPPER_PROGRAMS, via) || is_client(via);
     if !leaf.wrappers.iter().all(is_wrapper) {
         return false;
     }
@@ -273,27 +273,27 @@ fn is_known(leaf: &LeafCommand) -> bool {
     // With `-c`, the code is a part of the command, and read like the rest.
     let reads_code = || words().next().is_some_and(|it| it.known && is_option(&it.text, 'c'));
     let has_file = || words().any(|it| is_option(&it.text, 'f') || it.text.starts_with("--file"));
-    is_listed(PLAIN)
-        || is_listed(SHELLS) && reads_code()
-        || is_listed(SCRIPTED) && leaf.is_read_only() && !has_file()
-        || is_listed(WRAPPERS) && !is_listed(SHELLS) && leaf.is_read_only()
+    is_listed(HARMLESS_PROGRAMS)
+        || is_listed(SHELL_PROGRAMS) && reads_code()
+        || is_listed(SCRIPT_FILTERS) && leaf.is_read_only() && !has_file()
+        || is_listed(WRAPPER_PROGRAMS) && !is_listed(SHELL_PROGRAMS) && leaf.is_read_only()
 }
 
 fn is_client(name: &str) -> bool {
-    is_among(CLIENTS, name)
+    is_in_sorted(CLIENT_PROGRAMS, name)
 }
 
 /// The lists are in order.
-fn is_among(list: &[&str], name: &str) -> bool {
+fn is_in_sorted(list: &[&str], name: &str) -> bool {
     list.binary_search(&name).is_ok()
 }
 
 /// Whose sockets a simple command needs by what it is.
-fn needs(leaf: &LeafCommand) -> Vec<HostService> {
+fn needed_services(leaf: &LeafCommand) -> Vec<HostService> {
     let is_of = |family: &str| leaf.effects.iter().any(|it| it.scope.family() == family);
     // Git has the user's keys sign for it when it speaks to others or makes a
     // commit, and not when it looks.
-    let signs = || leaf.prefix().iter().any(|part| SIGNING.contains(&part.as_str()));
+    let signs = || leaf.prefix().iter().any(|part| SIGNING_SUBCOMMANDS.contains(&part.as_str()));
     let keys = match leaf.program.as_str() {
         "git" => is_of("network") || is_of("git") && signs(),
         _ => leaf.effects.iter().any(|it| it.scope == Scope::NETWORK_SEND),
@@ -307,5 +307,5 @@ fn needs(leaf: &LeafCommand) -> Vec<HostService> {
 }
 
 #[cfg(test)]
-#[path = "clients_tests.rs"]
+#[path = "service_clients_tests.rs"]
 mod tests;

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use hermes_core::{Effect, Scope};
 use hermes_shell::{is_history_entry, damages_history};
 
-use crate::judge::Finding;
-use crate::level::{Answer, Opinion, Origin, Subject};
+use crate::judge::PolicyFinding;
+use crate::level::{PolicyAnswer, RuleOpinion, RuleOrigin, RuleSubject};
 
 /// What every repository has.
-const PARTS: &[&str] = &["HEAD", "objects", "refs"];
+const REPOSITORY_ENTRIES: &[&str] = &["HEAD", "objects", "refs"];
 
 /// Whether a part of a repository would be taken away or written over.
-pub(crate) fn is_lost(subject: &Subject<'_>, real: &Path) -> bool {
+pub(crate) fn loses_git_history(subject: &RuleSubject<'_>, real: &Path) -> bool {
     let scope = &subject.effect.scope;
-    if !changes(scope) {
+    if !is_file_change(scope) {
         return false;
     }
-    let Some(leaf) = subject.leaf else { return takes("", scope, real) };
+    let Some(leaf) = subject.leaf else { return loses_git_history_at("", scope, real) };
     let written = subject.effect.resource.as_path();
     if written.is_some_and(|written| damages_history(&leaf.program, scope, written)) {
         return false;
@@ -31,37 +31,37 @@ pub(crate) fn is_lost(subject: &Subject<'_>, real: &Path) -> bool {
         Some(true) => std::fs::canonicalize(real).ok(),
         _ => None,
     };
-    takes(&leaf.program, scope, meant.as_deref().unwrap_or(real))
+    loses_git_history_at(&leaf.program, scope, meant.as_deref().unwrap_or(real))
 }
 
 /// What is said of it.
-pub(crate) fn opinion(subject: &Subject<'_>, answer: Answer) -> Option<Opinion> {
+pub(crate) fn history_loss_opinion(subject: &RuleSubject<'_>, answer: PolicyAnswer) -> Option<RuleOpinion> {
     let what = &subject.effect.resource;
     let reason = match subject.effect.scope == Scope::FILE_DELETE {
         true => format!("Takes a part of the repository away ({what})"),
         false => format!("Overwrites a part of the repository ({what})"),
     };
-    let origin = Origin { rule: "dangerous command: git-history-loss".to_owned(), place: None };
-    Some(Opinion { answer, reason, origin: Arc::new(origin) })
+    let origin = RuleOrigin { rule: "dangerous command: git-history-loss".to_owned(), place: None };
+    Some(RuleOpinion { answer, reason, origin: Arc::new(origin) })
 }
 
 /// Whether a finding is about a part of a repository, whoever does it.
-pub(crate) fn concerns(finding: &Finding) -> bool {
-    let Finding { effect: Effect { scope, .. }, real, .. } = finding;
-    real.as_ref().is_some_and(|real| takes("", scope, real))
+pub(crate) fn concerns_git_history(finding: &PolicyFinding) -> bool {
+    let PolicyFinding { effect: Effect { scope, .. }, real, .. } = finding;
+    real.as_ref().is_some_and(|real| loses_git_history_at("", scope, real))
 }
 
-fn takes(program: &str, scope: &Scope, real: &Path) -> bool {
-    changes(scope) && repository(real).is_some_and(|path| damages_history(program, scope, &path))
+fn loses_git_history_at(program: &str, scope: &Scope, real: &Path) -> bool {
+    is_file_change(scope) && path_in_repository(real).is_some_and(|path| damages_history(program, scope, &path))
 }
 
-fn changes(scope: &Scope) -> bool {
+fn is_file_change(scope: &Scope) -> bool {
     [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(scope)
 }
 
 /// The path within a repository, below a folder called `.git`: a repository
 /// without a working tree has any name.
-fn repository(real: &Path) -> Option<PathBuf> {
+fn path_in_repository(real: &Path) -> Option<PathBuf> {
     let parts = || real.as_os_str().as_bytes().split(|byte| *byte == b'/');
     if parts().any(|part| part.eq_ignore_ascii_case(b".git")) {
         return Some(real.to_owned());
@@ -80,5 +80,5 @@ fn repository(real: &Path) -> Option<PathBuf> {
 }
 
 fn is_repository(folder: &Path) -> bool {
-    PARTS.iter().all(|part| folder.join(part).exists())
+    REPOSITORY_ENTRIES.iter().all(|part| folder.join(part).exists())
 }

@@ -4,11 +4,11 @@ use hermes_config::{ConfigDocument, KeyPath, FilePosition};
 use serde_json::{Map, Value};
 
 use crate::error::PolicyError;
-use crate::level::Answer;
+use crate::level::PolicyAnswer;
 
 /// A value of the file, and how to get there.
 #[derive(Clone)]
-pub(crate) struct Node<'d> {
+pub(crate) struct ConfigNode<'d> {
     document: &'d ConfigDocument,
     path: Vec<String>,
     value: &'d Value,
@@ -16,7 +16,7 @@ pub(crate) struct Node<'d> {
     builtin: bool,
 }
 
-impl<'d> Node<'d> {
+impl<'d> ConfigNode<'d> {
     pub(crate) fn root(document: &'d ConfigDocument, builtin: bool) -> Self {
         Self { document, path: Vec::new(), value: document.value(), builtin }
     }
@@ -38,7 +38,7 @@ impl<'d> Node<'d> {
         self.value.is_object()
     }
 
-    pub(crate) fn wrong(&self, message: impl Into<String>) -> PolicyError {
+    pub(crate) fn error(&self, message: impl Into<String>) -> PolicyError {
         let name = self.path.last().filter(|name| name.parse::<usize>().is_err());
         let message = message.into();
         let message = match name {
@@ -49,20 +49,20 @@ impl<'d> Node<'d> {
     }
 
     /// The entries of a mapping; nothing at all counts as an empty one.
-    pub(crate) fn entries(&self) -> Result<Vec<(String, Node<'d>)>, PolicyError> {
+    pub(crate) fn entries(&self) -> Result<Vec<(String, ConfigNode<'d>)>, PolicyError> {
         match self.value {
             Value::Object(map) => Ok(self.children(map)),
             Value::Null => Ok(Vec::new()),
-            _ => Err(self.wrong("this must be a mapping of keys to values")),
+            _ => Err(self.error("this must be a mapping of keys to values")),
         }
     }
 
-    fn children(&self, map: &'d Map<String, Value>) -> Vec<(String, Node<'d>)> {
+    fn children(&self, map: &'d Map<String, Value>) -> Vec<(String, ConfigNode<'d>)> {
         map.iter().map(|(key, value)| (key.clone(), self.child(key.clone(), value))).collect()
     }
 
     /// The error for a key that means nothing here.
-    pub(crate) fn unknown(&self, known: &[&str]) -> PolicyError {
+    pub(crate) fn unknown_key_error(&self, known: &[&str]) -> PolicyError {
         let key = self.path.last().map_or("", String::as_str);
         let near = hermes_core::similar::nearest(key, known.iter().copied(), 0.6);
         let hint = match near {
@@ -73,7 +73,7 @@ impl<'d> Node<'d> {
     }
 
     /// The items of a list; a single value counts as a list of one.
-    pub(crate) fn items(&self) -> Result<Vec<Node<'d>>, PolicyError> {
+    pub(crate) fn items(&self) -> Result<Vec<ConfigNode<'d>>, PolicyError> {
         match self.value {
             Value::Array(items) => Ok(items
                 .iter()
@@ -81,7 +81,7 @@ impl<'d> Node<'d> {
                 .map(|(index, item)| self.child(index.to_string(), item))
                 .collect()),
             Value::Null => Ok(Vec::new()),
-            Value::Object(_) => Err(self.wrong("this must be a list")),
+            Value::Object(_) => Err(self.error("this must be a list")),
             _ => Ok(vec![self.clone()]),
         }
     }
@@ -91,7 +91,7 @@ impl<'d> Node<'d> {
     pub(crate) fn refuse_missing(&self) -> Result<(), PolicyError> {
         if self.value.is_null() {
             return Err(self
-                .wrong("this is empty: there is nothing after the key")
+                .error("this is empty: there is nothing after the key")
                 .hint("Say what is meant, or leave the key out; [] is a list of nothing."));
         }
         Ok(())
@@ -101,7 +101,7 @@ impl<'d> Node<'d> {
     pub(crate) fn refuse_empty(&self) -> Result<(), PolicyError> {
         if self.items()?.is_empty() {
             return Err(self
-                .wrong("this list is empty")
+                .error("this list is empty")
                 .hint("Name what is meant, or leave the key out; `deny` the scope to forbid it."));
         }
         Ok(())
@@ -110,29 +110,29 @@ impl<'d> Node<'d> {
     pub(crate) fn text(&self) -> Result<&'d str, PolicyError> {
         match self.value {
             Value::String(text) => Ok(text),
-            _ => Err(self.wrong(format!("this must be text, not {}", self.value))),
+            _ => Err(self.error(format!("this must be text, not {}", self.value))),
         }
     }
 
     /// Text, whatever YAML took it for.
-    pub(crate) fn loose_text(&self) -> Result<String, PolicyError> {
+    pub(crate) fn any_text(&self) -> Result<String, PolicyError> {
         match self.value {
             Value::String(text) => Ok(text.clone()),
             Value::Number(_) | Value::Bool(_) => Ok(self.value.to_string()),
-            _ => Err(self.wrong("this must be text")),
+            _ => Err(self.error("this must be text")),
         }
     }
 
     pub(crate) fn flag(&self) -> Result<bool, PolicyError> {
-        self.value.as_bool().ok_or_else(|| self.wrong("this must be true or false"))
+        self.value.as_bool().ok_or_else(|| self.error("this must be true or false"))
     }
 
     pub(crate) fn number(&self) -> Result<f64, PolicyError> {
-        self.value.as_f64().ok_or_else(|| self.wrong("this must be a number"))
+        self.value.as_f64().ok_or_else(|| self.error("this must be a number"))
     }
 
     pub(crate) fn count(&self) -> Result<u64, PolicyError> {
-        self.value.as_u64().ok_or_else(|| self.wrong("this must be a whole number"))
+        self.value.as_u64().ok_or_else(|| self.error("this must be a whole number"))
     }
 
     /// A number of bytes, such as 512M or 2G.
@@ -140,7 +140,7 @@ impl<'d> Node<'d> {
         if let Some(bytes) = self.value.as_u64() {
             return Ok(bytes);
         }
-        let wrong = || self.wrong("this must be a size such as 512M or 2G");
+        let wrong = || self.error("this must be a size such as 512M or 2G");
         let text = self.value.as_str().ok_or_else(wrong)?.trim();
         let (digits, unit) =
             text.split_at(text.trim_end_matches(|c: char| !c.is_ascii_digit()).len());
@@ -155,12 +155,12 @@ impl<'d> Node<'d> {
         digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(wrong)
     }
 
-    pub(crate) fn answer(&self) -> Result<Answer, PolicyError> {
+    pub(crate) fn answer(&self) -> Result<PolicyAnswer, PolicyError> {
         match self.value.as_str() {
-            Some("allow") => Ok(Answer::Allow),
-            Some("ask") => Ok(Answer::Ask),
-            Some("deny" | "refuse") => Ok(Answer::Deny),
-            _ => Err(self.wrong("this must be allow, ask or deny")),
+            Some("allow") => Ok(PolicyAnswer::Allow),
+            Some("ask") => Ok(PolicyAnswer::Ask),
+            Some("deny" | "refuse") => Ok(PolicyAnswer::Deny),
+            _ => Err(self.error("this must be allow, ask or deny")),
         }
     }
 }

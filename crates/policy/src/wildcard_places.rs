@@ -8,7 +8,7 @@ use globset::{Glob, GlobMatcher};
 
 /// Whether a pattern has a star, and yet says which folder to look in. What is
 /// said of processes changes all the time, and the sandbox has its own rule.
-pub(crate) fn is_scattered(pattern: &str) -> bool {
+pub(crate) fn is_wildcard_place(pattern: &str) -> bool {
     let stem = pattern.trim_end_matches("/**");
     stem.starts_with('/')
         && stem.contains('*')
@@ -17,7 +17,7 @@ pub(crate) fn is_scattered(pattern: &str) -> bool {
 }
 
 /// What is there of such a pattern.
-pub(crate) fn spread(pattern: &str) -> Vec<PathBuf> {
+pub(crate) fn expand_wildcard(pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.trim_end_matches("/**").split('/').filter(|part| !part.is_empty()) {
         if !part.contains(['*', '[', '\\', '?']) {
@@ -29,11 +29,11 @@ pub(crate) fn spread(pattern: &str) -> Vec<PathBuf> {
         if found.is_empty() {
             return found;
         }
-        let Some(part) = Part::of(part) else { return Vec::new() };
+        let Some(part) = GlobPart::parse(part) else { return Vec::new() };
         let step = |folder: &PathBuf| -> Vec<PathBuf> {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             let names = entries.map(|entry| entry.file_name());
-            names.filter(|name| part.fits(name)).map(|name| folder.join(name)).collect()
+            names.filter(|name| part.matches(name)).map(|name| folder.join(name)).collect()
         };
         found = found.iter().flat_map(step).collect();
     }
@@ -43,23 +43,23 @@ pub(crate) fn spread(pattern: &str) -> Vec<PathBuf> {
 
 /// A part of a pattern. With a star at its end it needs no glob, which takes
 /// longer to make than to look.
-enum Part {
-    Beginning(Vec<u8>),
+enum GlobPart {
+    Prefix(Vec<u8>),
     Glob(GlobMatcher),
 }
 
-impl Part {
-    fn of(part: &str) -> Option<Self> {
+impl GlobPart {
+    fn parse(part: &str) -> Option<Self> {
         let plain = part.strip_suffix('*').filter(|it| !it.contains(['*', '[', '\\', '?']));
         match plain {
-            Some(start) => Some(Self::Beginning(start.as_bytes().to_owned())),
+            Some(start) => Some(Self::Prefix(start.as_bytes().to_owned())),
             None => Some(Self::Glob(Glob::new(part).ok()?.compile_matcher())),
         }
     }
 
-    fn fits(&self, name: &OsStr) -> bool {
+    fn matches(&self, name: &OsStr) -> bool {
         match self {
-            Self::Beginning(start) => name.as_bytes().starts_with(start),
+            Self::Prefix(start) => name.as_bytes().starts_with(start),
             Self::Glob(matcher) => matcher.is_match(name),
         }
     }

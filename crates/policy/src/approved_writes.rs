@@ -9,46 +9,46 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Confinement, Scope};
 use hermes_shell::{Transfer, TargetMode, is_pattern};
 
-use crate::judge::{Examination, Finding};
-use crate::level::Answer;
+use crate::judge::{CallExamination, PolicyFinding};
+use crate::level::PolicyAnswer;
 use crate::pattern::is_within;
 
 /// How many names may be in such a folder, and in those on the way to a tree
 /// that is open anyway. Each is kept by a mount of its own.
-const MOST: usize = 4096;
+const MAX_LISTED_NAMES: usize = 4096;
 
 /// Programs that put a new file in the place of one that is there.
-const REPLACING: &[&str] = &["install", "ln", "mv", "patch", "perl", "rsync", "sed"];
+const REPLACING_PROGRAMS: &[&str] = &["install", "ln", "mv", "patch", "perl", "rsync", "sed"];
 
 /// What is laid open.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Openings {
+pub(crate) struct ApprovedWrites {
     /// Files and trees to write.
     pub(crate) write: Vec<PathBuf>,
     /// What stays as it is in them.
-    pub(crate) beside: Vec<PathBuf>,
+    pub(crate) frozen: Vec<PathBuf>,
 }
 
-impl Openings {
+impl ApprovedWrites {
     /// For all that a call changes and that lies in none of these trees.
-    pub(crate) fn of(exam: &Examination, trees: &[PathBuf]) -> Self {
+    pub(crate) fn for_call(exam: &CallExamination, trees: &[PathBuf]) -> Self {
         let mut found = Self::default();
         let mut folders: Vec<PathBuf> = Vec::new();
         let mut meant: Vec<PathBuf> = Vec::new();
-        for (finding, place) in changed(exam) {
+        for (finding, place) in approved_changes(exam) {
             if trees.iter().any(|tree| is_within(place, tree)) {
                 continue;
             }
-            match Need::of(finding, place, &exam.arrivals) {
-                Need::Itself => {
+            match WriteNeed::for_finding(finding, place, &exam.transfers) {
+                WriteNeed::Itself => {
                     meant.push(place.to_owned());
                     found.write.push(place.to_owned());
                 }
-                Need::Names(folder, names) => {
+                WriteNeed::NewNames(folder, names) => {
                     folders.push(folder);
                     meant.extend(names);
                 }
-                Need::Nothing => {}
+                WriteNeed::Nothing => {}
             }
         }
         if folders.is_empty() {
@@ -58,12 +58,12 @@ impl Openings {
         folders.dedup_by(|folder, above| folder.starts_with(above));
         folders.retain(|folder| !found.write.iter().any(|tree| folder.starts_with(tree)));
         meant.extend(trees.iter().cloned());
-        let mut left = MOST;
+        let mut left = MAX_LISTED_NAMES;
         for folder in folders {
             let mut beside = Vec::new();
-            if list(&folder, &meant, &mut left, &mut beside).is_some() {
+            if list_others(&folder, &meant, &mut left, &mut beside).is_some() {
                 found.write.push(folder);
-                found.beside.append(&mut beside);
+                found.frozen.append(&mut beside);
             }
         }
         found
@@ -72,33 +72,33 @@ impl Openings {
 
 /// What has to be open for one change.
 #[derive(Debug, PartialEq, Eq)]
-enum Need {
+enum WriteNeed {
     /// The file or the tree, as it is.
     Itself,
     /// The folder, for these names.
-    Names(PathBuf, Vec<PathBuf>),
+    NewNames(PathBuf, Vec<PathBuf>),
     /// Nothing that could be.
     Nothing,
 }
 
-impl Need {
-    fn of(finding: &Finding, place: &Path, arrivals: &[Transfer]) -> Self {
+impl WriteNeed {
+    fn for_finding(finding: &PolicyFinding, place: &Path, arrivals: &[Transfer]) -> Self {
         let about = fs::symlink_metadata(place);
         let deletes = finding.effect.scope == Scope::FILE_DELETE;
         if about.as_ref().is_ok_and(|about| about.is_dir()) && !deletes {
-            return match arriving(place, arrivals) {
-                Some(names) => Self::Names(place.to_owned(), names),
+            return match arriving_names(place, arrivals) {
+                Some(names) => Self::NewNames(place.to_owned(), names),
                 None => Self::Itself,
             };
         }
         match about.is_ok() {
-            true if !deletes && !replaces(finding) => return Self::Itself,
+            true if !deletes && !replaces_file(finding) => return Self::Itself,
             false if deletes => return Self::Nothing,
             _ => {}
         }
         let mut above = place.ancestors().skip(1);
         match above.find(|folder| folder.is_dir()).filter(|folder| folder.parent().is_some()) {
-            Some(folder) => Self::Names(folder.to_owned(), vec![place.to_owned()]),
+            Some(folder) => Self::NewNames(folder.to_owned(), vec![place.to_owned()]),
             None => Self::Nothing,
         }
     }
@@ -106,14 +106,14 @@ impl Need {
 
 /// Why a question about a change is about more than it names, if it is: every
 /// program of the command can make others there.
-pub(crate) fn extent(
-    finding: &Finding,
+pub(crate) fn wider_extent_reason(
+    finding: &PolicyFinding,
     arrivals: &[Transfer],
     confinement: Option<&Confinement>,
 ) -> Option<String> {
     let beside = &confinement.filter(|it| !it.frozen.is_empty())?.frozen;
-    let place = place(finding).filter(|_| is_change(finding))?;
-    let Need::Names(folder, _) = Need::of(finding, place, arrivals) else { return None };
+    let place = changed_path(finding).filter(|_| is_change(finding))?;
+    let WriteNeed::NewNames(folder, _) = WriteNeed::for_finding(finding, place, arrivals) else { return None };
     beside
         .iter()
         .any(|path| path.starts_with(&folder))
@@ -121,27 +121,27 @@ pub(crate) fn extent(
 }
 
 /// What a call would change if nobody objects, and where that is.
-fn changed(exam: &Examination) -> impl Iterator<Item = (&Finding, &Path)> {
+fn approved_changes(exam: &CallExamination) -> impl Iterator<Item = (&PolicyFinding, &Path)> {
     let changes = exam.findings.iter().filter(|finding| is_change(finding));
-    changes.filter_map(|finding| Some((finding, place(finding)?)))
+    changes.filter_map(|finding| Some((finding, changed_path(finding)?)))
 }
 
-fn is_change(finding: &Finding) -> bool {
+fn is_change(finding: &PolicyFinding) -> bool {
     [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&finding.effect.scope)
 }
 
-fn place(finding: &Finding) -> Option<&Path> {
-    finding.real.as_deref().filter(|_| finding.answer != Answer::Deny)
+fn changed_path(finding: &PolicyFinding) -> Option<&Path> {
+    finding.real.as_deref().filter(|_| finding.answer != PolicyAnswer::Deny)
 }
 
 /// Whether it is a program that does not write into a file that is there.
-fn replaces(finding: &Finding) -> bool {
+fn replaces_file(finding: &PolicyFinding) -> bool {
     let first = finding.leaf.as_deref().and_then(|leaf| leaf.split(' ').next());
-    first.is_some_and(|first| REPLACING.contains(&first))
+    first.is_some_and(|first| REPLACING_PROGRAMS.contains(&first))
 }
 
 /// The names that come to be in a folder, if all of them are known.
-fn arriving(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> {
+fn arriving_names(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> {
     let is_here = |arrival: &&Transfer| {
         hermes_files::real_path(&arrival.target).is_ok_and(|target| target == folder)
     };
@@ -158,7 +158,7 @@ fn arriving(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> {
 
 /// What is in a folder and not meant; none if that cannot be told, or is too
 /// much.
-fn list(
+fn list_others(
     folder: &Path,
     meant: &[PathBuf],
     left: &mut usize,
@@ -173,7 +173,7 @@ fn list(
         }
         let leads_on = meant.iter().any(|open| open.starts_with(&path));
         match leads_on && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            true => list(&path, meant, left, found)?,
+            true => list_others(&path, meant, left, found)?,
             false => found.push(path),
         }
     }
@@ -181,5 +181,5 @@ fn list(
 }
 
 #[cfg(test)]
-#[path = "openings_tests.rs"]
+#[path = "approved_writes_tests.rs"]
 mod tests;

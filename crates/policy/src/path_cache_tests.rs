@@ -3,7 +3,7 @@ use std::path::Path;
 
 use hermes_core::{Effect, Scope};
 
-use super::{Glances, Place};
+use super::{PathCache, EffectTarget};
 
 fn effects(root: &Path, names: &[&str]) -> Vec<Effect> {
     let reads = names.iter().map(|name| Effect::path(Scope::FILE_READ, root.join(name)));
@@ -42,20 +42,20 @@ fn a_look_sees_what_following_sees() {
         "link",
     ];
     let all = effects(&root, &names);
-    let mut glances = Glances::default();
+    let mut glances = PathCache::default();
     // Twice, since the second time much is known.
     for effect in all.iter().chain(&all) {
-        let told = |place: &Result<Place, String>| match place {
-            Ok(place) => Ok((place.path.clone(), place.shared)),
+        let told = |place: &Result<EffectTarget, String>| match place {
+            Ok(place) => Ok((place.path.clone(), place.hardlink_id)),
             Err(error) => Err(error.clone()),
         };
-        let seen = glances.place(effect).map(told);
-        assert_eq!(seen, Place::of(effect).as_ref().map(told), "{effect}");
+        let seen = glances.resolve(effect).map(told);
+        assert_eq!(seen, EffectTarget::for_effect(effect).as_ref().map(told), "{effect}");
     }
 }
 
 #[test]
 fn what_is_no_path_leads_nowhere() {
     let effect = Effect::name(Scope::FILE_READ, "a");
-    assert!(Glances::default().place(&effect).is_none());
+    assert!(PathCache::default().resolve(&effect).is_none());
 }

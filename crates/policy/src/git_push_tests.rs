@@ -15,7 +15,7 @@ const USUAL: &str = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = \
 #[test]
 fn a_remote_is_told_with_its_address() {
     let (_keep, folder) = repository(USUAL);
-    let told = |remote: &str| destination(remote, &folder);
+    let told = |remote: &str| push_destination(remote, &folder);
     assert_eq!(told("origin").unwrap(), "origin (https://example.com/x.git)");
     assert_eq!(told("").unwrap(), "origin (https://example.com/x.git)");
     assert_eq!(told("https://a.org/y").unwrap(), "https://a.org/y");
@@ -23,7 +23,7 @@ fn a_remote_is_told_with_its_address() {
     assert_eq!(told("other"), None, "nobody knows where that is");
     let below = folder.join("a/b");
     std::fs::create_dir_all(&below).unwrap();
-    assert_eq!(destination("origin", &below), told("origin"));
+    assert_eq!(push_destination("origin", &below), told("origin"));
 }
 
 #[test]
@@ -33,8 +33,8 @@ fn the_address_for_pushing_counts_more() {
          origin\n\tpushRemote = fork\n[remote \"fork\"]\n\turl = ../fork\n"
     );
     let (_keep, folder) = repository(&more);
-    assert_eq!(destination("origin", &folder).unwrap(), "origin (git@b.org:x, git@c.org:x)");
-    assert_eq!(destination("", &folder).unwrap(), "fork (../fork)");
+    assert_eq!(push_destination("origin", &folder).unwrap(), "origin (git@b.org:x, git@c.org:x)");
+    assert_eq!(push_destination("", &folder).unwrap(), "fork (../fork)");
 }
 
 #[test]
@@ -46,11 +46,11 @@ fn what_leads_elsewhere_is_not_told() {
         "[remote \"origin\"]\n\turl = \"a b\"\n",
     ] {
         let (_keep, folder) = repository(&format!("{USUAL}{more}"));
-        assert_eq!(destination("origin", &folder), None, "{more}");
+        assert_eq!(push_destination("origin", &folder), None, "{more}");
     }
     let nowhere = tempfile::tempdir_in("/").map(|it| it.path().to_owned());
     if let Ok(nowhere) = nowhere {
-        assert_eq!(destination("origin", &nowhere), None);
+        assert_eq!(push_destination("origin", &nowhere), None);
     }
 }
 
@@ -64,5 +64,5 @@ fn a_working_tree_of_another_repository_has_its_remotes() {
     std::fs::create_dir_all(&own).unwrap();
     std::fs::write(own.join("commondir"), "../..\n").unwrap();
     std::fs::write(own.join("HEAD"), "ref: refs/heads/other\n").unwrap();
-    assert_eq!(destination("", &tree).unwrap(), "origin (https://example.com/x.git)");
+    assert_eq!(push_destination("", &tree).unwrap(), "origin (https://example.com/x.git)");
 }

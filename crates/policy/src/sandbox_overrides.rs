@@ -3,12 +3,12 @@
 use hermes_core::{ChildLimits, NetworkMode};
 
 use crate::error::PolicyError;
-use crate::level::Answer;
-use crate::profile::SandboxSettings;
-use crate::reader::Node;
+use crate::level::PolicyAnswer;
+use crate::profile::SandboxPolicy;
+use crate::config_node::ConfigNode;
 
 /// What can be said about it.
-const SANDBOX: &[&str] = &[
+const SANDBOX_KEYS: &[&str] = &[
     "enabled",
     "bubblewrap",
     "missing",
@@ -22,17 +22,17 @@ const SANDBOX: &[&str] = &[
 ];
 
 /// The word for running with what the system has.
-const REDUCED: &str = "reduced";
+const REDUCED_WORD: &str = "reduced";
 
 /// What was said; nothing where it was not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SandboxWishes {
+pub(crate) struct SandboxOverrides {
     /// Whether child processes are held at all.
     pub(crate) enabled: Option<bool>,
     /// Whether bubblewrap does it.
     pub(crate) bubblewrap: Option<bool>,
     /// What becomes of a call that cannot be held.
-    pub(crate) missing: Option<Answer>,
+    pub(crate) missing: Option<PolicyAnswer>,
     /// Whether it runs with what this system has.
     pub(crate) reduced: Option<bool>,
     /// How much they may use.
@@ -43,7 +43,7 @@ pub(crate) struct SandboxWishes {
     pub(crate) host_ports: Option<Vec<u16>>,
 }
 
-impl Default for SandboxWishes {
+impl Default for SandboxOverrides {
     fn default() -> Self {
         let limits = ChildLimits {
             processes: None,
@@ -64,16 +64,16 @@ impl Default for SandboxWishes {
     }
 }
 
-impl SandboxWishes {
+impl SandboxOverrides {
     /// Reads them, but for the sockets, which the profile keeps.
-    pub(crate) fn read(node: &Node<'_>) -> Result<Self, PolicyError> {
+    pub(crate) fn read(node: &ConfigNode<'_>) -> Result<Self, PolicyError> {
         let mut wishes = Self::default();
         for (key, node) in node.entries()? {
             match key.as_str() {
                 "enabled" => wishes.enabled = Some(node.flag()?),
                 "bubblewrap" => wishes.bubblewrap = Some(node.flag()?),
-                "missing" if node.text().is_ok_and(|said| said == REDUCED) => {
-                    wishes.missing = Some(Answer::Deny);
+                "missing" if node.text().is_ok_and(|said| said == REDUCED_WORD) => {
+                    wishes.missing = Some(PolicyAnswer::Deny);
                     wishes.reduced = Some(true);
                 }
                 "missing" => {
@@ -84,15 +84,15 @@ impl SandboxWishes {
                 "memory" => wishes.limits.memory = Some(node.size()?),
                 "file_size" => wishes.limits.file_size = Some(node.size()?),
                 "open_files" => wishes.limits.open_files = Some(node.count()?),
-                "network" => wishes.network = Some(network(&node)?),
-                "host_ports" => wishes.host_ports = Some(host_ports(&node)?),
+                "network" => wishes.network = Some(read_network(&node)?),
+                "host_ports" => wishes.host_ports = Some(read_host_ports(&node)?),
                 "sockets" => {}
-                _ => return Err(node.unknown(SANDBOX)),
+                _ => return Err(node.unknown_key_error(SANDBOX_KEYS)),
             }
         }
-        if wishes.missing == Some(Answer::Allow) {
+        if wishes.missing == Some(PolicyAnswer::Allow) {
             return Err(node
-                .wrong("sandbox.missing cannot be allow: nothing runs bare in silence")
+                .error("sandbox.missing cannot be allow: nothing runs bare in silence")
                 .hint(
                     "Use refuse, ask or reduced, or switch the sandbox off with enabled: false.",
                 ));
@@ -121,10 +121,10 @@ impl SandboxWishes {
     }
 
     /// What they come to, with the presets.
-    pub(crate) fn settings(&self) -> SandboxSettings {
-        let preset = SandboxSettings::default();
+    pub(crate) fn settings(&self) -> SandboxPolicy {
+        let preset = SandboxPolicy::default();
         let limits = Self { limits: preset.limits, ..Self::default() };
-        SandboxSettings {
+        SandboxPolicy {
             enabled: self.enabled.unwrap_or(preset.enabled),
             bubblewrap: self.bubblewrap.unwrap_or(preset.bubblewrap),
             missing: self.missing.unwrap_or(preset.missing),
@@ -136,7 +136,7 @@ impl SandboxWishes {
     }
 
     /// Makes settings stricter by these wishes. They loosen nothing.
-    pub(crate) fn narrow(&self, settings: &mut SandboxSettings) {
+    pub(crate) fn tighten(&self, settings: &mut SandboxPolicy) {
         let least = |ours: &mut Option<u64>, theirs: Option<u64>| {
             *ours = match (*ours, theirs) {
                 (Some(a), Some(b)) => Some(a.min(b)),
@@ -158,7 +158,7 @@ impl SandboxWishes {
     }
 }
 
-fn network(node: &Node<'_>) -> Result<NetworkMode, PolicyError> {
+fn read_network(node: &ConfigNode<'_>) -> Result<NetworkMode, PolicyError> {
     let modes = [NetworkMode::Off, NetworkMode::Isolated, NetworkMode::Host];
     // YAML reads `off` as a truth value.
     if node.flag().is_ok_and(|is_on| !is_on) {
@@ -166,16 +166,16 @@ fn network(node: &Node<'_>) -> Result<NetworkMode, PolicyError> {
     }
     let said = node.text()?;
     modes.into_iter().find(|mode| mode.name() == said).ok_or_else(|| {
-        node.wrong(format!("sandbox.network cannot be '{said}'"))
+        node.error(format!("sandbox.network cannot be '{said}'"))
             .hint("Use isolated (each host is judged), host (the machine's own network) or off.")
     })
 }
 
-fn host_ports(node: &Node<'_>) -> Result<Vec<u16>, PolicyError> {
-    let port = |node: Node<'_>| {
+fn read_host_ports(node: &ConfigNode<'_>) -> Result<Vec<u16>, PolicyError> {
+    let port = |node: ConfigNode<'_>| {
         let number = node.count()?;
         u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(|| {
-            node.wrong(format!("sandbox.host_ports: {number} is not a port"))
+            node.error(format!("sandbox.host_ports: {number} is not a port"))
                 .hint("A port is a number from 1 to 65535.")
         })
     };

@@ -9,24 +9,24 @@ use hermes_core::{Effect, Scope, is_normalized};
 use hermes_files::{ResolvedPath, FileKind};
 
 /// More are not kept.
-const MOST: usize = 64;
+const MAX_CACHED_PATHS: usize = 64;
 
 /// Where a path leads.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct EffectTarget {
     /// The real place.
     pub(crate) path: PathBuf,
     /// Device and inode of a file that has several names.
-    pub(crate) shared: Option<(u64, u64)>,
-    is_folder: bool,
+    pub(crate) hardlink_id: Option<(u64, u64)>,
+    is_directory: bool,
 }
 
-impl Place {
+impl EffectTarget {
     /// Where the path of an effect really is; the error says what is in the way.
-    pub(crate) fn of(effect: &Effect) -> Option<Result<Self, String>> {
+    pub(crate) fn for_effect(effect: &Effect) -> Option<Result<Self, String>> {
         let path = effect.resource.as_path()?;
-        let place = if removes(effect) {
-            hermes_files::real_entry(path).map(|path| Self { path, shared: None, is_folder: false })
+        let place = if is_delete(effect) {
+            hermes_files::real_entry(path).map(|path| Self { path, hardlink_id: None, is_directory: false })
         } else {
             hermes_files::resolve_path(path).map(Self::from)
         };
@@ -34,60 +34,60 @@ impl Place {
     }
 }
 
-impl From<ResolvedPath> for Place {
+impl From<ResolvedPath> for EffectTarget {
     fn from(found: ResolvedPath) -> Self {
         let is_folder = found.metadata.as_ref().is_some_and(|facts| facts.kind == FileKind::Directory);
         let facts = found.metadata.filter(|facts| facts.kind == FileKind::File);
         let identity = facts.map(|facts| facts.identity).filter(|identity| identity.links > 1);
         let shared = identity.map(|identity| (identity.dev, identity.ino));
-        Self { path: found.path, shared, is_folder }
+        Self { path: found.path, hardlink_id: shared, is_directory: is_folder }
     }
 }
 
 /// A link is deleted, not what it leads to.
-fn removes(effect: &Effect) -> bool {
+fn is_delete(effect: &Effect) -> bool {
     effect.scope == Scope::FILE_DELETE
 }
 
 /// What was seen while one command is judged.
 #[derive(Debug, Default)]
-pub(crate) struct Glances<'a> {
-    seen: Vec<(&'a Path, bool, Result<Place, String>)>,
+pub(crate) struct PathCache<'a> {
+    resolved: Vec<(&'a Path, bool, Result<EffectTarget, String>)>,
     /// Folders that no link leads to.
-    folders: Vec<&'a Path>,
+    plain_dirs: Vec<&'a Path>,
 }
 
-impl<'a> Glances<'a> {
+impl<'a> PathCache<'a> {
     /// Where the path of an effect really is.
-    pub(crate) fn place(&mut self, effect: &'a Effect) -> Option<&Result<Place, String>> {
+    pub(crate) fn resolve(&mut self, effect: &'a Effect) -> Option<&Result<EffectTarget, String>> {
         let path = effect.resource.as_path()?;
-        let removes = removes(effect);
-        let known = |(own, entry, _): &(&Path, bool, _)| same(own, path) && *entry == removes;
-        let at = match self.seen.iter().position(known) {
+        let removes = is_delete(effect);
+        let known = |(own, entry, _): &(&Path, bool, _)| is_same_spelling(own, path) && *entry == removes;
+        let at = match self.resolved.iter().position(known) {
             Some(at) => at,
             None => {
-                let beside = if removes { None } else { self.beside(path) };
-                let place = beside.map(Ok).or_else(|| Place::of(effect))?;
-                if self.seen.len() >= MOST {
-                    self.seen.clear();
-                    self.folders.clear();
+                let beside = if removes { None } else { self.resolve_in_plain_dir(path) };
+                let place = beside.map(Ok).or_else(|| EffectTarget::for_effect(effect))?;
+                if self.resolved.len() >= MAX_CACHED_PATHS {
+                    self.resolved.clear();
+                    self.plain_dirs.clear();
                 }
-                let straight = place.as_ref().ok().filter(|place| same(&place.path, path));
+                let straight = place.as_ref().ok().filter(|place| is_same_spelling(&place.path, path));
                 if let Some(place) = straight.filter(|_| !removes) {
-                    self.folders.extend(path.parent());
-                    self.folders.extend(place.is_folder.then_some(path));
+                    self.plain_dirs.extend(path.parent());
+                    self.plain_dirs.extend(place.is_directory.then_some(path));
                 }
-                self.seen.push((path, removes, place));
-                self.seen.len() - 1
+                self.resolved.push((path, removes, place));
+                self.resolved.len() - 1
             }
         };
-        self.seen.get(at).map(|(_, _, place)| place)
+        self.resolved.get(at).map(|(_, _, place)| place)
     }
 
     /// The place of a path in a folder that is known.
-    fn beside(&self, path: &Path) -> Option<Place> {
+    fn resolve_in_plain_dir(&self, path: &Path) -> Option<EffectTarget> {
         let folder = path.parent().filter(|_| is_normalized(path))?;
-        self.folders.iter().find(|known| same(known, folder))?;
+        self.plain_dirs.iter().find(|known| is_same_spelling(known, folder))?;
         let facts = match std::fs::symlink_metadata(path) {
             Ok(facts) if facts.is_symlink() => return None,
             Ok(facts) => Some(facts),
@@ -97,15 +97,15 @@ impl<'a> Glances<'a> {
         let file = facts.as_ref().filter(|facts| facts.is_file() && facts.nlink() > 1);
         let shared = file.map(|file| (file.dev(), file.ino()));
         let is_folder = facts.is_some_and(|facts| facts.is_dir());
-        Some(Place { path: path.to_path_buf(), shared, is_folder })
+        Some(EffectTarget { path: path.to_path_buf(), hardlink_id: shared, is_directory: is_folder })
     }
 }
 
 /// Whether two paths are written the same way.
-pub(crate) fn same(a: &Path, b: &Path) -> bool {
+pub(crate) fn is_same_spelling(a: &Path, b: &Path) -> bool {
     a.as_os_str() == b.as_os_str()
 }
 
 #[cfg(test)]
-#[path = "glances_tests.rs"]
+#[path = "path_cache_tests.rs"]
 mod tests;

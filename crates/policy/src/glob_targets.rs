@@ -7,26 +7,26 @@ use hermes_core::{Effect, Resource, Scope};
 use hermes_shell::{LeafCommand, is_pattern, may_match};
 
 /// How many entries of folders are looked at for one command.
-const MOST: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// How much may still be looked at.
 #[derive(Debug)]
-pub(crate) struct Strays {
-    left: usize,
+pub(crate) struct GlobTargets {
+    entries_left: usize,
 }
 
-impl Default for Strays {
+impl Default for GlobTargets {
     fn default() -> Self {
-        Self { left: MOST }
+        Self { entries_left: MAX_ENTRIES }
     }
 }
 
-impl Strays {
+impl GlobTargets {
     /// Adds what the patterns of a simple command change outside the folder
     /// that they are in.
-    pub(crate) fn add(&mut self, leaf: &mut LeafCommand) {
+    pub(crate) fn add_targets(&mut self, leaf: &mut LeafCommand) {
         for (scope, pattern) in std::mem::take(&mut leaf.globs) {
-            let found = match self.led_out(&scope, &pattern) {
+            let found = match self.targets_outside(&scope, &pattern) {
                 Some(places) => places.into_iter().map(Resource::Path).collect(),
                 // There is more than anybody can look at.
                 None => vec![Resource::Any],
@@ -41,7 +41,7 @@ impl Strays {
     }
 
     /// The real places outside the pattern's folder; none if there are too many.
-    fn led_out(&mut self, scope: &Scope, pattern: &Path) -> Option<Vec<PathBuf>> {
+    fn targets_outside(&mut self, scope: &Scope, pattern: &Path) -> Option<Vec<PathBuf>> {
         let parts: Vec<Component<'_>> = pattern.components().collect();
         let is_open = |part: &Component<'_>| is_pattern(&part.as_os_str().to_string_lossy());
         let Some(first) = parts.iter().position(is_open) else { return Some(Vec::new()) };
@@ -56,7 +56,7 @@ impl Strays {
         let mut folders = vec![base];
         let (last, inner) = parts.get(first..)?.split_last()?;
         for part in inner {
-            folders = self.step(&folders, &part.as_os_str().to_string_lossy())?;
+            folders = self.expand_part(&folders, &part.as_os_str().to_string_lossy())?;
         }
         let mut found = Vec::new();
         for folder in folders {
@@ -75,7 +75,7 @@ impl Strays {
     }
 
     /// The folders that one part of a pattern leads to.
-    fn step(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
+    fn expand_part(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
         if !is_pattern(part) {
             return Some(folders.iter().map(|folder| folder.join(part)).collect());
         }
@@ -107,7 +107,7 @@ impl Strays {
         let Ok(entries) = std::fs::read_dir(folder) else { return Some(Vec::new()) };
         let mut found = Vec::new();
         for entry in entries.flatten() {
-            self.left = self.left.checked_sub(1)?;
+            self.entries_left = self.entries_left.checked_sub(1)?;
             if may_match(part, &entry.file_name().to_string_lossy()) {
                 let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
                 found.push((entry.path(), is_link));

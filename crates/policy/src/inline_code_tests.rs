@@ -1,7 +1,7 @@
 use super::*;
 
 fn dangerous(language: &str, code: &str) -> Vec<&'static str> {
-    let found = dangers(language, code, &WorkingDir::new("/ws", None));
+    let found = dangerous_code(language, code, &WorkingDir::new("/ws", None));
     found.into_iter().map(|found| found.category).collect()
 }
 

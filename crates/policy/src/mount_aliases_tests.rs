@@ -1,11 +1,11 @@
 use super::*;
 
-fn aliases(text: &str) -> Aliases {
-    Aliases::of(text.as_bytes(), |_, _| true)
+fn aliases(text: &str) -> MountAliases {
+    MountAliases::from_mountinfo(text.as_bytes(), |_, _| true)
 }
 
 fn others(text: &str, path: &str) -> Vec<PathBuf> {
-    aliases(text).others(Path::new(path)).collect()
+    aliases(text).other_paths(Path::new(path)).collect()
 }
 
 const PLAIN: &str = "22 27 0:21 / /proc rw - proc proc rw\n\
@@ -31,5 +31,5 @@ fn what_lies_over_itself_is_one() {
     let text = format!("{PLAIN}40 30 254:1 /me /home/me rw - ext4 /dev/vdb rw\n");
     assert!(others(&text, "/home/me/x").is_empty());
     let gone = format!("{PLAIN}40 27 254:1 /me /srv rw - ext4 /dev/vdb rw\n");
-    assert!(Aliases::of(gone.as_bytes(), |_, _| false).0.is_empty());
+    assert!(MountAliases::from_mountinfo(gone.as_bytes(), |_, _| false).0.is_empty());
 }

@@ -1,0 +1,145 @@
+//! What was seen a moment ago.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::nearby_secrets::NearbySecrets;
+use crate::repositories::{FrozenPathsKey, FrozenPaths};
+
+/// How long a look at the files counts. A child process that starts later is
+/// looked after anew.
+const SCAN_TTL: Duration = Duration::from_millis(500);
+
+/// More places are not kept.
+const MAX_CACHED_PATHS: usize = 1024;
+const MAX_CACHED_KEYS: usize = 16;
+
+/// The last looks. They serve the bounds of child processes, which are made
+/// for every command; what a call itself touches is always looked up anew.
+#[derive(Debug, Default)]
+pub(crate) struct FsScanCache(Mutex<Option<ScanEntries>>);
+
+#[derive(Debug)]
+struct ScanEntries {
+    since: Instant,
+    frozen_paths: Vec<(FrozenPathsKey, FrozenPaths)>,
+    nearby_secrets: HashMap<PathBuf, (Vec<Option<SystemTime>>, NearbySecrets)>,
+    found_paths: HashMap<PathBuf, Vec<PathBuf>>,
+    linked_repositories: HashMap<PathBuf, Vec<PathBuf>>,
+    existing: PathFlags,
+    directories: PathFlags,
+    empty_dirs: PathFlags,
+    real_paths: PathFlags,
+}
+
+/// Paths by how they are written: to take each apart would take longer than
+/// the few looks that are made twice.
+type PathFlags = HashMap<OsString, bool, foldhash::fast::RandomState>;
+
+impl FsScanCache {
+    fn with_entries<T>(&self, look: impl FnOnce(&mut ScanEntries) -> T) -> T {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_stale = |seen: &mut ScanEntries| {
+            let kept = seen.existing.len() + seen.directories.len() + seen.real_paths.len();
+            seen.since.elapsed() >= SCAN_TTL || kept >= MAX_CACHED_PATHS
+        };
+        // In its place: it is asked for many a time with every command.
+        last.take_if(is_stale);
+        look(last.get_or_insert_with(|| ScanEntries {
+            since: Instant::now(),
+            frozen_paths: Vec::new(),
+            nearby_secrets: HashMap::new(),
+            found_paths: HashMap::new(),
+            linked_repositories: HashMap::new(),
+            existing: PathFlags::default(),
+            directories: PathFlags::default(),
+            empty_dirs: PathFlags::default(),
+            real_paths: PathFlags::default(),
+        }))
+    }
+
+    /// What stays as it is in a case, by what was seen.
+    pub(crate) fn frozen_paths(&self, case: FrozenPathsKey, look: impl FnOnce(&FrozenPathsKey) -> FrozenPaths) -> FrozenPaths {
+        let (since, known) = self.with_entries(|seen| {
+            let known = seen.frozen_paths.iter().find(|(known, _)| *known == case);
+            (seen.since, known.map(|(_, kept)| kept.clone()))
+        });
+        known.unwrap_or_else(|| {
+            let kept = look(&case);
+            self.with_entries(|seen| {
+                // A part of it may be from before, and counts no longer than that.
+                if seen.since == since && seen.frozen_paths.len() < MAX_CACHED_KEYS {
+                    seen.frozen_paths.push((case, kept.clone()));
+                }
+            });
+            kept
+        })
+    }
+
+    /// The secrets around a folder, as long as the folders that they are looked
+    /// for in bear the same stamps.
+    pub(crate) fn nearby_secrets(
+        &self,
+        from: &Path,
+        stamps: Vec<Option<SystemTime>>,
+        look: impl FnOnce() -> NearbySecrets,
+    ) -> NearbySecrets {
+        self.with_entries(|seen| match seen.nearby_secrets.get(from) {
+            Some((then, found)) if *then == stamps => found.clone(),
+            _ => seen.nearby_secrets.entry(from.to_owned()).insert_entry((stamps, look())).get().1.clone(),
+        })
+    }
+
+    /// What was found when that folder was searched.
+    pub(crate) fn found_paths(&self, at: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+        self.with_entries(|seen| match seen.found_paths.get(at) {
+            Some(found) => found.clone(),
+            None => seen.found_paths.entry(at.to_owned()).or_insert(look()).clone(),
+        })
+    }
+
+    /// The repositories that working trees from that folder up lead to.
+    pub(crate) fn linked_repositories(&self, from: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+        self.with_entries(|seen| match seen.linked_repositories.get(from) {
+            Some(found) => found.clone(),
+            None => seen.linked_repositories.entry(from.to_owned()).or_insert(look()).clone(),
+        })
+    }
+
+    /// Whether there is something at a path.
+    pub(crate) fn exists(&self, path: &Path) -> bool {
+        self.with_entries(|seen| cached_flag(&mut seen.existing, path, Path::exists))
+    }
+
+    /// Whether a folder has nothing in it.
+    pub(crate) fn is_empty_dir(&self, folder: &Path) -> bool {
+        let look =
+            |path: &Path| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        self.with_entries(|seen| cached_flag(&mut seen.empty_dirs, folder, look))
+    }
+
+    /// Whether there is a folder at a path.
+    pub(crate) fn is_dir(&self, path: &Path) -> bool {
+        self.with_entries(|seen| cached_flag(&mut seen.directories, path, Path::is_dir))
+    }
+
+    /// Whether a path is a real place: no link is in it.
+    pub(crate) fn is_real_path(&self, path: &Path) -> bool {
+        let look = |path: &Path| hermes_files::real_path(path).is_ok_and(|real| real == path);
+        self.with_entries(|seen| cached_flag(&mut seen.real_paths, path, look))
+    }
+}
+
+fn cached_flag(known: &mut PathFlags, path: &Path, look: impl FnOnce(&Path) -> bool) -> bool {
+    match known.get(path.as_os_str()) {
+        Some(answer) => *answer,
+        None => *known.entry(path.into()).or_insert(look(path)),
+    }
+}
+
+#[cfg(test)]
+#[path = "scan_cache_tests.rs"]
+mod tests;
