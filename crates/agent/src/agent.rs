@@ -7,20 +7,20 @@ use hermes_engine::{Caller, Engine};
 use hermes_llm::{ChatMessage, LanguageModel, ContentPart, TokenUsage};
 use serde_json::Value;
 
-use crate::budget::Budget;
+use crate::budget::AgentBudget;
 use crate::conversation::Conversation;
-use crate::guidance::Guidance;
-use crate::interrupt::Interrupt;
-use crate::journal::{Journal, JournalError};
-use crate::mend::mend;
-use crate::standing::Standing;
-use crate::watcher::Watcher;
+use crate::guidance::ProjectGuidance;
+use crate::interrupt::InterruptHandle;
+use crate::journal::{ConversationJournal, JournalError};
+use crate::history_repair::repair_history;
+use crate::parent_agent::ParentAgent;
+use crate::observer::AgentObserver;
 
 /// What a model must be told of its session.
-pub type Reminder = Arc<dyn Fn(&Session) -> Option<String> + Send + Sync>;
+pub type SessionReminder = Arc<dyn Fn(&Session) -> Option<String> + Send + Sync>;
 
 /// What an agent is made of.
-pub struct Makeup {
+pub struct AgentParts {
     /// Runs its calls.
     pub engine: Engine,
     /// For whom they are made.
@@ -33,36 +33,36 @@ pub struct Makeup {
     /// whole conversation, so that servers can keep what they read of it.
     pub system: String,
     /// Where what happens is written down.
-    pub journal: Arc<dyn Journal>,
+    pub journal: Arc<dyn ConversationJournal>,
     /// Who wants to see it.
-    pub watcher: Arc<dyn Watcher>,
+    pub observer: Arc<dyn AgentObserver>,
     /// How it goes about its work.
-    pub manner: Manner,
+    pub params: ModelParams,
     /// What the model must be told again once a part of the conversation is
     /// gone.
-    pub reminder: Option<Reminder>,
+    pub reminder: Option<SessionReminder>,
     /// What has happened meanwhile that the model should know; asked after
     /// calls.
-    pub news: Option<Reminder>,
+    pub news: Option<SessionReminder>,
     /// What the project says that it works in.
-    pub guidance: Guidance,
+    pub guidance: ProjectGuidance,
     /// How many agents are above it.
     pub depth: u8,
 }
 
-impl std::fmt::Debug for Makeup {
+impl std::fmt::Debug for AgentParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Makeup")
             .field("model", &self.model)
             .field("tools", &self.tools.len())
-            .field("manner", &self.manner)
+            .field("manner", &self.params)
             .finish_non_exhaustive()
     }
 }
 
 /// How an agent goes about its work.
 #[derive(Debug, Clone)]
-pub struct Manner {
+pub struct ModelParams {
     /// The model, as its server names it.
     pub model: String,
     /// The most tokens of an answer.
@@ -73,48 +73,48 @@ pub struct Manner {
     pub effort: Option<String>,
     /// The share of the model's window, from 0 to 1, above which a
     /// conversation is shortened.
-    pub full: f64,
+    pub compaction_threshold: f64,
     /// Whether the model asks for tools in its text, having no other way.
-    pub speaks_calls: bool,
+    pub text_tool_calls: bool,
 }
 
-impl Default for Manner {
+impl Default for ModelParams {
     fn default() -> Self {
         Self {
             model: String::new(),
             max_tokens: None,
             temperature: None,
             effort: None,
-            full: 0.75,
-            speaks_calls: false,
+            compaction_threshold: 0.75,
+            text_tool_calls: false,
         }
     }
 }
 
 /// An agent in a conversation.
 pub struct Agent {
-    pub(crate) makeup: Makeup,
+    pub(crate) parts: AgentParts,
     pub(crate) conversation: Conversation,
-    pub(crate) interrupt: Interrupt,
+    pub(crate) interrupt: InterruptHandle,
     pub(crate) turns: u64,
     /// Whether it was told that the price is not known.
-    pub(crate) is_warned: bool,
+    pub(crate) price_warning_shown: bool,
     /// What was said to the model in a turn that ended before it could hear it.
-    pub(crate) unheard: Option<Vec<ContentPart>>,
+    pub(crate) pending_input: Option<Vec<ContentPart>>,
 }
 
 impl Agent {
     /// An agent that goes on with this conversation; what is damaged in it is
     /// mended.
-    pub fn new(makeup: Makeup, history: Vec<ChatMessage>) -> Self {
-        let (history, _) = mend(history);
+    pub fn new(makeup: AgentParts, history: Vec<ChatMessage>) -> Self {
+        let (history, _) = repair_history(history);
         Self {
-            makeup,
+            parts: makeup,
             conversation: Conversation::new(history),
-            interrupt: Interrupt::default(),
+            interrupt: InterruptHandle::default(),
             turns: 0,
-            is_warned: false,
-            unheard: None,
+            price_warning_shown: false,
+            pending_input: None,
         }
     }
 
@@ -124,53 +124,53 @@ impl Agent {
     }
 
     /// What it is made of.
-    pub fn makeup(&self) -> &Makeup {
-        &self.makeup
+    pub fn parts(&self) -> &AgentParts {
+        &self.parts
     }
 
     /// The same, to be changed between turns: another model, other tools.
-    pub fn makeup_mut(&mut self) -> &mut Makeup {
-        &mut self.makeup
+    pub fn parts_mut(&mut self) -> &mut AgentParts {
+        &mut self.parts
     }
 
     /// Goes on with another conversation, which is written down already.
     pub fn set_conversation(&mut self, history: Vec<ChatMessage>) {
-        self.conversation = Conversation::new(mend(history).0);
-        self.has_left_context();
+        self.conversation = Conversation::new(repair_history(history).0);
+        self.mark_context_replaced();
     }
 
     /// The handle to stop or steer it.
-    pub fn interrupt(&self) -> Interrupt {
+    pub fn interrupt(&self) -> InterruptHandle {
         self.interrupt.clone()
     }
 
     /// Adds a message, once it is written down.
-    pub(crate) fn add(&mut self, message: ChatMessage) -> Result<(), JournalError> {
-        self.makeup.journal.write(crate::Entry::Message(&message))?;
+    pub(crate) fn append_message(&mut self, message: ChatMessage) -> Result<(), JournalError> {
+        self.parts.journal.write(crate::JournalEntry::Message(&message))?;
         self.conversation.push(message);
         Ok(())
     }
 
     /// The model took this for something that becomes no message.
-    pub(crate) fn spent(&self, usage: &TokenUsage) -> Result<(), JournalError> {
+    pub(crate) fn journal_usage(&self, usage: &TokenUsage) -> Result<(), JournalError> {
         if *usage == TokenUsage::default() {
             return Ok(());
         }
-        self.makeup.journal.write(crate::Entry::Spent(usage))
+        self.parts.journal.write(crate::JournalEntry::Spent(usage))
     }
 
     /// The caller of this turn's calls.
-    pub(crate) fn caller(&self, budget: &Budget) -> Caller {
-        let mut caller = self.makeup.caller.clone();
+    pub(crate) fn turn_caller(&self, budget: &AgentBudget) -> Caller {
+        let mut caller = self.parts.caller.clone();
         caller.deadline = caller.deadline.into_iter().chain(budget.deadline()).min();
         caller.turn = Some(format!("{}-{}", caller.session.id(), self.turns).into());
-        let Makeup { engine, model, manner, watcher, journal, depth, .. } = &self.makeup;
-        let standing = Standing {
+        let AgentParts { engine, model, params: manner, observer: watcher, journal, depth, .. } = &self.parts;
+        let standing = ParentAgent {
             budget: budget.clone(),
             depth: *depth,
             model: Arc::clone(model),
-            manner: manner.clone(),
-            watcher: Arc::clone(watcher),
+            params: manner.clone(),
+            observer: Arc::clone(watcher),
             journal: Arc::clone(journal),
         };
         let ports = caller.ports.as_ref().unwrap_or_else(|| engine.ports());
@@ -180,7 +180,7 @@ impl Agent {
 }
 
 /// A call as the engine takes it.
-pub(crate) fn call_of(asked: &hermes_llm::RequestedCall) -> ToolCall {
+pub(crate) fn to_tool_call(asked: &hermes_llm::RequestedCall) -> ToolCall {
     let text = if asked.arguments.trim().is_empty() { "{}" } else { &asked.arguments };
     ToolCall::from_text(&asked.id, &asked.name, text)
 }
@@ -188,7 +188,7 @@ pub(crate) fn call_of(asked: &hermes_llm::RequestedCall) -> ToolCall {
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Agent")
-            .field("model", &self.makeup.model)
+            .field("model", &self.parts.model)
             .field("messages", &self.conversation.messages().len())
             .finish_non_exhaustive()
     }

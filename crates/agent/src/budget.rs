@@ -8,7 +8,7 @@ use hermes_llm::TokenUsage;
 
 /// What may be used; none is as much as there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Allowance {
+pub struct BudgetLimits {
     /// How often the model is asked.
     pub rounds: Option<u32>,
     /// How many tool calls are made.
@@ -23,11 +23,11 @@ pub struct Allowance {
 
 /// What was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Spent {
+pub struct BudgetUsage {
     /// How many of its rounds are used up.
     pub rounds: u32,
     /// How often a model was asked, by those below it, too.
-    pub asked: u32,
+    pub requests: u32,
     /// How many tool calls were made.
     pub calls: u32,
     /// What the model took.
@@ -36,28 +36,28 @@ pub struct Spent {
 
 /// A budget. Clones are the same budget.
 #[derive(Debug, Clone)]
-pub struct Budget {
-    inner: Arc<Inner>,
+pub struct AgentBudget {
+    inner: Arc<BudgetInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    allowance: Allowance,
-    began: Instant,
-    spent: Mutex<Spent>,
-    parent: Option<Budget>,
+struct BudgetInner {
+    limits: BudgetLimits,
+    started_at: Instant,
+    spent: Mutex<BudgetUsage>,
+    parent: Option<AgentBudget>,
 }
 
-impl Budget {
+impl AgentBudget {
     /// A budget of its own.
-    pub fn new(allowance: Allowance) -> Self {
-        Self::within(allowance, None)
+    pub fn new(allowance: BudgetLimits) -> Self {
+        Self::with_parent(allowance, None)
     }
 
     /// A part of this one: never more than is left of it.
     #[must_use]
-    pub fn carve(&self, wanted: Allowance) -> Self {
-        let left = self.left();
+    pub fn child(&self, wanted: BudgetLimits) -> Self {
+        let left = self.remaining();
         let least = |a: Option<u32>, b: Option<u32>| a.into_iter().chain(b).min();
         let tokens = wanted.tokens.into_iter().chain(left.tokens).min();
         let cost = match (wanted.cost, left.cost) {
@@ -68,42 +68,42 @@ impl Budget {
         // How often a child asks its model is its own affair; the rest is not.
         let rounds = wanted.rounds;
         let calls = least(wanted.calls, left.calls);
-        Self::within(Allowance { rounds, calls, tokens, cost, time }, Some(self.clone()))
+        Self::with_parent(BudgetLimits { rounds, calls, tokens, cost, time }, Some(self.clone()))
     }
 
-    fn within(allowance: Allowance, parent: Option<Budget>) -> Self {
-        let inner = Inner { allowance, began: Instant::now(), spent: Mutex::default(), parent };
+    fn with_parent(allowance: BudgetLimits, parent: Option<AgentBudget>) -> Self {
+        let inner = BudgetInner { limits: allowance, started_at: Instant::now(), spent: Mutex::default(), parent };
         Self { inner: Arc::new(inner) }
     }
 
     /// What was used.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> BudgetUsage {
         *self.lock()
     }
 
     /// When its time is up.
     pub fn deadline(&self) -> Option<Instant> {
-        let own = self.inner.allowance.time.and_then(|time| self.inner.began.checked_add(time));
-        let parent = self.inner.parent.as_ref().and_then(Budget::deadline);
+        let own = self.inner.limits.time.and_then(|time| self.inner.started_at.checked_add(time));
+        let parent = self.inner.parent.as_ref().and_then(AgentBudget::deadline);
         own.into_iter().chain(parent).min()
     }
 
     /// What is left.
-    pub fn left(&self) -> Allowance {
-        let (may, spent) = (self.inner.allowance, self.spent());
+    pub fn remaining(&self) -> BudgetLimits {
+        let (may, spent) = (self.inner.limits, self.spent());
         let tokens = spent.usage.input + spent.usage.output;
-        Allowance {
+        BudgetLimits {
             rounds: may.rounds.map(|most| most.saturating_sub(spent.rounds)),
             calls: may.calls.map(|most| most.saturating_sub(spent.calls)),
             tokens: may.tokens.map(|most| most.saturating_sub(tokens)),
             cost: may.cost.map(|most| (most - spent.usage.cost.unwrap_or_default()).max(0.0)),
-            time: may.time.map(|most| most.saturating_sub(self.inner.began.elapsed())),
+            time: may.time.map(|most| most.saturating_sub(self.inner.started_at.elapsed())),
         }
     }
 
     /// What there is none left of, in words.
-    pub fn exhausted(&self) -> Option<String> {
-        let (may, left) = (self.inner.allowance, self.left());
+    pub fn exhausted_reason(&self) -> Option<String> {
+        let (may, left) = (self.inner.limits, self.remaining());
         let own = if left.rounds == Some(0) {
             Some(format!("{} rounds", may.rounds.unwrap_or_default()))
         } else if left.calls == Some(0) {
@@ -111,7 +111,7 @@ impl Budget {
         } else if left.tokens == Some(0) {
             Some(format!("{} tokens", may.tokens.unwrap_or_default()))
         } else if left.cost.is_some_and(|cost| cost <= 0.0) {
-            Some(format!("{} dollars", money(may.cost.unwrap_or_default())))
+            Some(format!("{} dollars", format_dollars(may.cost.unwrap_or_default())))
         } else if left.time == Some(Duration::ZERO) {
             Some(format!("{} seconds", may.time.unwrap_or_default().as_secs()))
         } else {
@@ -120,14 +120,14 @@ impl Budget {
         own.or_else(|| {
             let parent = self.inner.parent.as_ref()?;
             // A parent that waits for its children does not count their rounds.
-            (parent.left().rounds != Some(0)).then(|| parent.exhausted())?
+            (parent.remaining().rounds != Some(0)).then(|| parent.exhausted_reason())?
         })
     }
 
     /// What there is too little left of for so many requests like this one, in
     /// words. What a request costs that nobody knows the price of does not count.
-    pub fn short_of(&self, request: TokenUsage, times: u32) -> Option<String> {
-        let (may, left) = (self.inner.allowance, self.left());
+    pub fn shortfall(&self, request: TokenUsage, times: u32) -> Option<String> {
+        let (may, left) = (self.inner.limits, self.remaining());
         let tokens = (request.input + request.output).saturating_mul(u64::from(times));
         let cost = request.cost.unwrap_or_default() * f64::from(times);
         let own = match (left.tokens, left.cost) {
@@ -137,25 +137,25 @@ impl Budget {
             }
             (_, Some(left)) if left < cost => {
                 let most = may.cost.unwrap_or_default();
-                Some(format!("all but {} of {} dollars", money(left), money(most)))
+                Some(format!("all but {} of {} dollars", format_dollars(left), format_dollars(most)))
             }
             _ => None,
         };
-        own.or_else(|| self.inner.parent.as_ref()?.short_of(request, times))
+        own.or_else(|| self.inner.parent.as_ref()?.shortfall(request, times))
     }
 
     /// The model was asked.
     pub fn spend_round(&self) {
         self.lock().rounds += 1;
-        self.count_asked();
+        self.count_request();
     }
 
     /// Rounds are each agent's own; what was asked is counted for the whole tree,
     /// as calls and tokens are.
-    fn count_asked(&self) {
-        self.lock().asked += 1;
+    fn count_request(&self) {
+        self.lock().requests += 1;
         if let Some(parent) = &self.inner.parent {
-            parent.count_asked();
+            parent.count_request();
         }
     }
 
@@ -181,13 +181,13 @@ impl Budget {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Spent> {
+    fn lock(&self) -> MutexGuard<'_, BudgetUsage> {
         self.inner.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An amount of dollars with its cents, or as many digits as a small one needs.
-fn money(amount: f64) -> String {
+fn format_dollars(amount: f64) -> String {
     if amount >= 0.1 || amount <= 0.0 {
         return format!("{amount:.2}");
     }
@@ -200,11 +200,11 @@ fn money(amount: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::money;
+    use super::format_dollars;
 
     #[test]
     fn small_amounts_are_not_nothing() {
-        let shown = [0.0, 12.0, 0.25, 0.05, 0.01, 0.004, 0.0006, 0.000_612].map(money);
+        let shown = [0.0, 12.0, 0.25, 0.05, 0.01, 0.004, 0.0006, 0.000_612].map(format_dollars);
         assert_eq!(shown, ["0.00", "12.00", "0.25", "0.05", "0.01", "0.004", "0.0006", "0.00061"]);
     }
 }

@@ -3,9 +3,9 @@
 use hermes_llm::{ChatMessage, ContentPart, TokenUsage};
 
 /// An image takes about so many tokens.
-const IMAGE: u64 = 1_500;
+const IMAGE_TOKENS: u64 = 1_500;
 /// What a message takes beside its text.
-const FRAME: u64 = 8;
+const MESSAGE_OVERHEAD_TOKENS: u64 = 8;
 
 /// What was said so far.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ impl Conversation {
     }
 
     /// The server has counted what was sent.
-    pub(crate) fn count(&mut self, usage: &TokenUsage) {
+    pub(crate) fn set_counted(&mut self, usage: &TokenUsage) {
         if usage.input > 0 {
             self.counted = Some((self.messages.len(), usage.input));
         }
@@ -52,12 +52,12 @@ impl Conversation {
     /// estimate for what came after.
     pub fn tokens(&self) -> u64 {
         let (from, known) = self.counted.unwrap_or_default();
-        known + self.messages.iter().skip(from).map(tokens).sum::<u64>()
+        known + self.messages.iter().skip(from).map(estimate_tokens).sum::<u64>()
     }
 }
 
 /// About how many tokens a message takes.
-pub(crate) fn tokens(message: &ChatMessage) -> u64 {
+pub(crate) fn estimate_tokens(message: &ChatMessage) -> u64 {
     let images = match message {
         ChatMessage::User { content } => {
             content.iter().filter(|part| matches!(part, ContentPart::Image(_))).count()
@@ -71,5 +71,5 @@ pub(crate) fn tokens(message: &ChatMessage) -> u64 {
         }
         _ => 0,
     };
-    FRAME + images as u64 * IMAGE + (message.text().len() + calls) as u64 / 4
+    MESSAGE_OVERHEAD_TOKENS + images as u64 * IMAGE_TOKENS + (message.text().len() + calls) as u64 / 4
 }

@@ -15,25 +15,25 @@ use hermes_threats::{ScanLevel, scan};
 use serde_json::{Value, json};
 
 /// The names of such files. Of one folder the first that is there counts.
-const NAMES: [&str; 7] =
+const GUIDANCE_FILE_NAMES: [&str; 7] =
     [".hermes.md", "HERMES.md", "AGENTS.md", "agents.md", "CLAUDE.md", "claude.md", ".cursorrules"];
 /// Of a file at the beginning so many characters are told, and of one in between.
-const OPENING: usize = 20_000;
-const PASSING: usize = 8_000;
+const MAX_INITIAL_CHARS: usize = 20_000;
+const MAX_CALL_CHARS: usize = 8_000;
 /// So far up from a place that a call touches, folders are looked at.
-const ANCESTORS: usize = 5;
+const MAX_ANCESTORS: usize = 5;
 /// What stands around that which is told with an answer.
-const OPENED: &str = "<project>";
-const CLOSED: &str = "</project>";
+const OPENING_TAG: &str = "<project>";
+const CLOSING_TAG: &str = "</project>";
 /// The most folders that are looked at for one call.
-const FOLDERS: usize = 20;
+const MAX_DIRS_PER_CALL: usize = 20;
 
 /// Why a file, by its real place, may not be read; none if it may.
-pub type Gate = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
+pub type ReadGate = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
 
 /// The gate that judges as the tool that reads files is judged. Nobody is asked:
 /// what needs a yes is not read.
-pub fn reading(engine: &Engine, session: &Session, cwd: &Path) -> Gate {
+pub fn policy_read_gate(engine: &Engine, session: &Session, cwd: &Path) -> ReadGate {
     let (engine, session, at) = (engine.clone(), session.clone(), WorkingDir::new(cwd, None));
     Arc::new(move |real| {
         let effects = [Effect::path(Scope::FILE_READ, real)];
@@ -59,24 +59,24 @@ pub fn reading(engine: &Engine, session: &Session, cwd: &Path) -> Gate {
 /// What a project says, and what of it has been told. By default it says
 /// nothing.
 #[derive(Default)]
-pub struct Guidance {
+pub struct ProjectGuidance {
     root: Option<PathBuf>,
     cwd: PathBuf,
-    told: HashSet<PathBuf>,
-    gate: Option<Gate>,
+    shown_dirs: HashSet<PathBuf>,
+    gate: Option<ReadGate>,
     refused: Vec<String>,
 }
 
-impl std::fmt::Debug for Guidance {
+impl std::fmt::Debug for ProjectGuidance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Guidance").field("root", &self.root).finish_non_exhaustive()
     }
 }
 
-impl Guidance {
+impl ProjectGuidance {
     /// That of the project around a folder: the repository that it is in, or
     /// the folder alone. Of its files those are read that the gate lets through.
-    pub fn of(cwd: &Path, gate: Gate) -> Self {
+    pub fn for_project(cwd: &Path, gate: ReadGate) -> Self {
         let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
         let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd);
         Self { root: Some(root.to_owned()), gate: Some(gate), cwd, ..Self::default() }
@@ -89,50 +89,50 @@ impl Guidance {
 
     /// What is told at the beginning: from the root of the project down to the
     /// working folder.
-    pub fn opening(&mut self) -> Option<String> {
+    pub fn initial_text(&mut self) -> Option<String> {
         let root = self.root.clone()?;
         let mut folders: Vec<PathBuf> =
             self.cwd.ancestors().take_while(|f| f.starts_with(&root)).map(Into::into).collect();
         folders.reverse();
-        self.tell(&folders, OPENING)
+        self.collect_guidance(&folders, MAX_INITIAL_CHARS)
     }
 
     /// What is told with the answer to a call: what the folders say that it is
     /// the first to touch.
-    pub fn of_call(&mut self, arguments: &Value) -> Option<String> {
+    pub fn for_call(&mut self, arguments: &Value) -> Option<String> {
         let root = self.root.clone()?;
         let mut folders = Vec::new();
         let at = WorkingDir::new(&self.cwd, None);
-        for place in places(arguments) {
+        for place in mentioned_paths(arguments) {
             let place = at.normalize(Path::new(place));
             let is_below = |f: &&Path| f.starts_with(&root) && *f != root;
             let mut above: Vec<PathBuf> =
-                place.ancestors().take(ANCESTORS).filter(is_below).map(Into::into).collect();
+                place.ancestors().take(MAX_ANCESTORS).filter(is_below).map(Into::into).collect();
             above.reverse();
-            folders.extend(above.into_iter().filter(|f| !self.told.contains(f) && f.is_dir()));
-            if folders.len() > FOLDERS {
+            folders.extend(above.into_iter().filter(|f| !self.shown_dirs.contains(f) && f.is_dir()));
+            if folders.len() > MAX_DIRS_PER_CALL {
                 break;
             }
         }
-        let told = self.tell(&folders, PASSING)?;
+        let told = self.collect_guidance(&folders, MAX_CALL_CHARS)?;
         // It ends where we say, not where it says itself.
-        let told = told.replace(CLOSED, "[/project]");
+        let told = told.replace(CLOSING_TAG, "[/project]");
         Some(format!(
-            "{OPENED}\nWhat the project says about this place, not the user:\n\n{told}\n{CLOSED}"
+            "{OPENING_TAG}\nWhat the project says about this place, not the user:\n\n{told}\n{CLOSING_TAG}"
         ))
     }
 
-    fn tell(&mut self, folders: &[PathBuf], most: usize) -> Option<String> {
+    fn collect_guidance(&mut self, folders: &[PathBuf], most: usize) -> Option<String> {
         let root = self.root.clone()?;
         let mut told: Vec<String> = Vec::new();
         for folder in folders {
-            if !self.told.insert(folder.clone()) {
+            if !self.shown_dirs.insert(folder.clone()) {
                 continue;
             }
-            for name in NAMES {
+            for name in GUIDANCE_FILE_NAMES {
                 let path = folder.join(name);
                 let shown = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
-                let why = match self.read(&path, &root, most) {
+                let why = match self.read_guidance(&path, &root, most) {
                     Ok(None) => continue,
                     Ok(Some(text)) => match scan(&text, ScanLevel::Context).first() {
                         None => {
@@ -157,7 +157,7 @@ impl Guidance {
     /// What a file says; none if it is not there or says nothing. A link may
     /// lead to another file of the project, not out of it, and what is read is
     /// the place that was judged.
-    fn read(&self, path: &Path, root: &Path, most: usize) -> Result<Option<String>, String> {
+    fn read_guidance(&self, path: &Path, root: &Path, most: usize) -> Result<Option<String>, String> {
         match fs::metadata(path) {
             // A pipe of that name would be waited for.
             Ok(found) if found.is_file() => {}
@@ -198,13 +198,13 @@ fn excerpt(bytes: &[u8], most: usize) -> Option<String> {
 
 /// The places that a call names: its paths, and words of a command that look
 /// like one.
-fn places(arguments: &Value) -> Vec<&str> {
+fn mentioned_paths(arguments: &Value) -> Vec<&str> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let mut places: Vec<&str> =
         ["path", "file_path", "workdir", "cwd", "folder"].into_iter().filter_map(text).collect();
     if let Some(command) = text("command") {
         let is_edge = |c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c);
-        places.extend(command.split(is_edge).filter(|word| word.contains('/')).take(FOLDERS));
+        places.extend(command.split(is_edge).filter(|word| word.contains('/')).take(MAX_DIRS_PER_CALL));
     }
     places.retain(|place| !place.is_empty() && place.len() < 4096 && !place.contains('\0'));
     places

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_history::HistoryStore;
 
-use crate::journal::{Entry, Journal, JournalError};
+use crate::journal::{JournalEntry, ConversationJournal, JournalError};
 
 /// Writes a conversation down as a session of the history. Clones are the same
 /// journal.
@@ -14,21 +14,21 @@ pub struct SessionJournal {
     store: Arc<HistoryStore>,
     session: Arc<str>,
     /// The last message that was there when the conversation was read.
-    before: i64,
+    last_known_id: i64,
     /// What was written since: another process may write to the session, too, and
     /// a summary does not stand for what its writer has not seen.
-    own: Arc<Mutex<HashSet<i64>>>,
+    own_ids: Arc<Mutex<HashSet<i64>>>,
 }
 
 impl SessionJournal {
     /// For a session that has just begun.
     pub fn new(store: Arc<HistoryStore>, session: impl Into<Arc<str>>) -> Self {
-        Self::after(store, session, 0)
+        Self::resume_after(store, session, 0)
     }
 
     /// For a session that goes on from this message, by its number.
-    pub fn after(store: Arc<HistoryStore>, session: impl Into<Arc<str>>, before: i64) -> Self {
-        Self { store, session: session.into(), before, own: Arc::default() }
+    pub fn resume_after(store: Arc<HistoryStore>, session: impl Into<Arc<str>>, before: i64) -> Self {
+        Self { store, session: session.into(), last_known_id: before, own_ids: Arc::default() }
     }
 
     /// The session's id.
@@ -37,22 +37,22 @@ impl SessionJournal {
     }
 }
 
-impl Journal for SessionJournal {
-    fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+impl ConversationJournal for SessionJournal {
+    fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError> {
+        let mut own = self.own_ids.lock().unwrap_or_else(PoisonError::into_inner);
         let written = match entry {
-            Entry::Message(message) => {
+            JournalEntry::Message(message) => {
                 self.store.append(&self.session, message).map(|id| own.extend([id]))
             }
-            Entry::Revised(message) => {
+            JournalEntry::Revised(message) => {
                 self.store.replace_result(&self.session, message).map(|id| own.extend([id]))
             }
-            Entry::Compressed(messages) => {
-                let is_known = |id: i64| id <= self.before || own.contains(&id);
+            JournalEntry::Compressed(messages) => {
+                let is_known = |id: i64| id <= self.last_known_id || own.contains(&id);
                 let new = self.store.compress(&self.session, messages, &is_known);
                 new.map(|new| own.extend(new))
             }
-            Entry::Spent(usage) => self.store.add_usage(&self.session, usage),
+            JournalEntry::Spent(usage) => self.store.add_usage(&self.session, usage),
         };
         written.map_err(|error| JournalError(format!("{error}. {}", error.hint())))
     }

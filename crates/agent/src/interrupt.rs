@@ -7,7 +7,7 @@ use hermes_llm::ContentPart;
 
 /// How much is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum InterruptScope {
     /// The calls under way, or the answer; the model may go on.
     Calls,
     /// The turn.
@@ -16,30 +16,30 @@ pub enum Level {
 
 /// A handle on a turn that runs, for whoever wants to stop or steer it.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt {
-    inner: Arc<Mutex<Inner>>,
+pub struct InterruptHandle {
+    inner: Arc<Mutex<InterruptState>>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct InterruptState {
     calls: Option<CancellationToken>,
     turn: CancellationToken,
-    said: Vec<ContentPart>,
+    queued_input: Vec<ContentPart>,
 }
 
-impl Interrupt {
+impl InterruptHandle {
     /// Stops the calls under way if there are any, else the turn; asked a
     /// second time, the turn in any case. What was stopped.
-    pub fn stop(&self) -> Level {
+    pub fn stop(&self) -> InterruptScope {
         let inner = self.lock();
         match &inner.calls {
             Some(calls) if !calls.is_cancelled() => {
                 calls.cancel();
-                Level::Calls
+                InterruptScope::Calls
             }
             _ => {
                 inner.turn.cancel();
-                Level::Turn
+                InterruptScope::Turn
             }
         }
     }
@@ -51,17 +51,17 @@ impl Interrupt {
 
     /// Says something to the model, which it gets with the next result: text,
     /// and pictures that go with it.
-    pub fn say(&self, said: impl IntoIterator<Item = ContentPart>) {
-        self.lock().said.extend(said);
+    pub fn queue_input(&self, said: impl IntoIterator<Item = ContentPart>) {
+        self.lock().queued_input.extend(said);
     }
 
     /// Set when the turn is stopped.
-    pub fn turn(&self) -> CancellationToken {
+    pub fn turn_token(&self) -> CancellationToken {
         self.lock().turn.clone()
     }
 
     /// A new turn begins.
-    pub(crate) fn begin(&self, within: Option<&CancellationToken>) {
+    pub(crate) fn begin_turn(&self, within: Option<&CancellationToken>) {
         let mut inner = self.lock();
         inner.turn = within.map_or_else(CancellationToken::new, CancellationToken::child_token);
         inner.calls = None;
@@ -81,12 +81,12 @@ impl Interrupt {
     }
 
     /// What was said since this was last asked.
-    pub(crate) fn take_said(&self) -> Option<Vec<ContentPart>> {
-        let said = std::mem::take(&mut self.lock().said);
+    pub(crate) fn take_queued_input(&self) -> Option<Vec<ContentPart>> {
+        let said = std::mem::take(&mut self.lock().queued_input);
         (!said.is_empty()).then_some(said)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, InterruptState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use hermes_llm::{ChatMessage, TokenUsage};
 
 /// Something that is written down.
 #[derive(Debug, Clone, Copy)]
-pub enum Entry<'a> {
+pub enum JournalEntry<'a> {
     /// A message was added.
     Message(&'a ChatMessage),
     /// A result takes the place of the one that was added for its call, and
@@ -34,17 +34,17 @@ impl std::error::Error for JournalError {}
 
 /// Where a conversation is written down. What was written has survived a kill
 /// when this returns.
-pub trait Journal: Send + Sync {
+pub trait ConversationJournal: Send + Sync {
     /// Writes it down.
-    fn write(&self, entry: Entry<'_>) -> Result<(), JournalError>;
+    fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError>;
 }
 
 /// It is not written down.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoJournal;
+pub struct NullJournal;
 
-impl Journal for NoJournal {
-    fn write(&self, _: Entry<'_>) -> Result<(), JournalError> {
+impl ConversationJournal for NullJournal {
+    fn write(&self, _: JournalEntry<'_>) -> Result<(), JournalError> {
         Ok(())
     }
 }

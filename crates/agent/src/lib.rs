@@ -2,39 +2,39 @@
 //!
 //! An [`Agent`] holds a conversation. A turn begins with what the user says
 //! and ends with an answer that asks for no more tools, or with a reason why
-//! there is none ([`Outcome`]). Whatever happens on the way is shown to a
-//! [`Watcher`] and written down in a [`Journal`] before it has effects.
+//! there is none ([`TurnOutcome`]). Whatever happens on the way is shown to a
+//! [`AgentObserver`] and written down in a [`ConversationJournal`] before it has effects.
 
 mod agent;
-mod aside;
+mod oversized_input;
 mod budget;
 mod conversation;
 mod guidance;
 mod history;
 mod interrupt;
 mod journal;
-mod ledger;
-mod listen;
-mod mend;
+mod result_journal;
+mod reply_stream;
+mod history_repair;
 mod outcome;
-mod picture;
+mod images;
 mod prompt;
-mod room;
-mod spoken;
-mod standing;
+mod compaction;
+mod text_calls;
+mod parent_agent;
 mod turn;
-mod watcher;
+mod observer;
 
-pub use agent::{Agent, Makeup, Manner, Reminder};
-pub use budget::{Allowance, Budget, Spent};
+pub use agent::{Agent, AgentParts, ModelParams, SessionReminder};
+pub use budget::{BudgetLimits, AgentBudget, BudgetUsage};
 pub use conversation::Conversation;
-pub use guidance::{Gate, Guidance, reading};
+pub use guidance::{ReadGate, ProjectGuidance, policy_read_gate};
 pub use history::SessionJournal;
-pub use interrupt::{Interrupt, Level};
-pub use journal::{Entry, Journal, JournalError, NoJournal};
-pub use mend::mend;
-pub use outcome::{End, Outcome};
-pub use picture::picture;
-pub use prompt::Prompt;
-pub use standing::Standing;
-pub use watcher::{Nobody, Notice, Watcher};
+pub use interrupt::{InterruptHandle, InterruptScope};
+pub use journal::{JournalEntry, ConversationJournal, JournalError, NullJournal};
+pub use history_repair::repair_history;
+pub use outcome::{TurnEnd, TurnOutcome};
+pub use images::load_image;
+pub use prompt::SystemPrompt;
+pub use parent_agent::ParentAgent;
+pub use observer::{NullObserver, AgentEvent, AgentObserver};

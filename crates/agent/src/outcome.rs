@@ -4,13 +4,13 @@ use hermes_llm::{ModelError, TokenUsage};
 
 /// How a turn has ended.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct TurnOutcome {
     /// What the model said last.
     pub text: String,
     /// Why it is the last.
-    pub end: End,
+    pub end: TurnEnd,
     /// How often the model was asked.
-    pub asked: u32,
+    pub requests: u32,
     /// How many calls it made.
     pub calls: u32,
     /// What it took.
@@ -19,17 +19,17 @@ pub struct Outcome {
 
 /// Why a turn has ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum End {
+pub enum TurnEnd {
     /// The model had said all.
     Done,
     /// The answer is cut off: the model had no room left.
-    CutOff,
+    Truncated,
     /// The answer broke off in the middle; why, in words.
     Broken(String),
     /// The model or its server held the answer back.
     Withheld,
     /// The model has nothing to say, however often it is asked.
-    Silent,
+    EmptyAnswer,
     /// There is nothing left of the budget; what, in words.
     Budget(String),
     /// Somebody stopped it.
@@ -37,40 +37,40 @@ pub enum End {
     /// The model goes in circles; how, in words.
     Halted(String),
     /// The model asked again and again for what does not exist.
-    Lost,
+    UnknownTools,
     /// The model cannot be asked.
-    Fault(ModelError),
+    ModelError(ModelError),
     /// What happened cannot be written down, so nothing more is done.
     Journal(String),
 }
 
-impl Outcome {
+impl TurnOutcome {
     /// The model was not asked.
     pub(crate) fn refused(fault: ModelError) -> Self {
         let (text, usage) = (String::new(), TokenUsage::default());
-        Self { text, end: End::Fault(fault), asked: 0, calls: 0, usage }
+        Self { text, end: TurnEnd::ModelError(fault), requests: 0, calls: 0, usage }
     }
 }
 
-impl End {
+impl TurnEnd {
     /// Whether the turn came to its own end.
-    pub fn is_well(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         matches!(self, Self::Done)
     }
 
     /// Why it did not come to its own end, for people; none if it did.
-    pub fn why(&self) -> Option<String> {
+    pub fn reason(&self) -> Option<String> {
         Some(match self {
             Self::Done => return None,
-            Self::CutOff => "The answer is cut off: the model had no room left.".to_owned(),
+            Self::Truncated => "The answer is cut off: the model had no room left.".to_owned(),
             Self::Broken(why) => format!("The answer broke off: {why}."),
             Self::Withheld => "The model or its server held the answer back.".to_owned(),
-            Self::Silent => "The model has answered nothing.".to_owned(),
+            Self::EmptyAnswer => "The model has answered nothing.".to_owned(),
             Self::Budget(what) => format!("Stopped: {what} are used up."),
             Self::Interrupted => "Stopped.".to_owned(),
             Self::Halted(why) => format!("Stopped going in circles: {why}."),
-            Self::Lost => "Stopped: the model asks for tools that do not exist.".to_owned(),
-            Self::Fault(fault) => match &fault.hint {
+            Self::UnknownTools => "Stopped: the model asks for tools that do not exist.".to_owned(),
+            Self::ModelError(fault) => match &fault.hint {
                 Some(hint) => format!("{fault}. {hint}"),
                 None => fault.to_string(),
             },
@@ -82,15 +82,15 @@ impl End {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::CutOff => "cut_off",
+            Self::Truncated => "cut_off",
             Self::Broken(_) => "broken",
             Self::Withheld => "withheld",
-            Self::Silent => "silent",
+            Self::EmptyAnswer => "silent",
             Self::Budget(_) => "budget",
             Self::Interrupted => "interrupted",
             Self::Halted(_) => "halted",
-            Self::Lost => "lost",
-            Self::Fault(_) => "fault",
+            Self::UnknownTools => "lost",
+            Self::ModelError(_) => "fault",
             Self::Journal(_) => "journal",
         }
     }

@@ -3,30 +3,30 @@
 
 /// What is said to the model at the beginning.
 #[derive(Debug, Clone, Default)]
-pub struct Prompt {
+pub struct SystemPrompt {
     /// Who it is; none for the usual words.
     pub identity: Option<String>,
     /// Where it works, a line each.
-    pub surroundings: Vec<String>,
+    pub environment: Vec<String>,
     /// Whether there are tools at all, and whether some must be searched for.
     pub has_tools: bool,
     /// Whether some tools must be searched for.
     pub has_hidden_tools: bool,
     /// Whether nobody can be asked meanwhile.
-    pub is_alone: bool,
+    pub is_unattended: bool,
     /// What the project says of itself.
     pub project: Option<String>,
     /// What is remembered of earlier sessions.
     pub memory: Option<String>,
     /// What the user wants said besides.
-    pub besides: Option<String>,
+    pub extra: Option<String>,
 }
 
-const IDENTITY: &str = "\
+const DEFAULT_IDENTITY: &str = "\
 You are Hermes, an assistant with hands: you read, change and run things through tools, and you \
 see a task through to its end.";
 
-const WITH_TOOLS: &str = "\
+const TOOL_RULES: &str = "\
 - Look before you change: read a file before you edit it, and check a result before you build on it.
 - Make calls that do not depend on one another in one answer; they run side by side.
 - An error says what to do next. Do that, rather than the same call again.
@@ -34,39 +34,39 @@ const WITH_TOOLS: &str = "\
 user has said so.
 - When it is done, say briefly what was done and what was not. Never claim what no tool has shown.";
 
-const HIDDEN: &str = "\
+const HIDDEN_TOOLS_RULE: &str = "\
 - There are more tools than you see: `tool_search` finds them, `tool_call` calls them.";
 
-const ALONE: &str = "\
+const UNATTENDED_RULE: &str = "\
 - Nobody can be asked meanwhile: decide sensibly, and say in the end what you have assumed.";
 
-impl Prompt {
+impl SystemPrompt {
     /// The whole of it.
-    pub fn text(&self) -> String {
-        let identity = self.identity.as_deref().map_or(IDENTITY, str::trim);
+    pub fn render(&self) -> String {
+        let identity = self.identity.as_deref().map_or(DEFAULT_IDENTITY, str::trim);
         let mut text = identity.to_owned();
         let mut rules = Vec::new();
         if self.has_tools {
-            rules.push(WITH_TOOLS);
+            rules.push(TOOL_RULES);
         }
         if self.has_hidden_tools {
-            rules.push(HIDDEN);
+            rules.push(HIDDEN_TOOLS_RULE);
         }
-        if self.is_alone {
-            rules.push(ALONE);
+        if self.is_unattended {
+            rules.push(UNATTENDED_RULE);
         }
         if !rules.is_empty() {
             text.push_str("\n\n");
             text.push_str(&rules.join("\n"));
         }
-        if !self.surroundings.is_empty() {
+        if !self.environment.is_empty() {
             text.push_str("\n\n# Where you are\n\n");
-            text.push_str(&self.surroundings.join("\n"));
+            text.push_str(&self.environment.join("\n"));
         }
         let parts = [
             ("# What the project says", &self.project),
             ("# What you remember", &self.memory),
-            ("# Besides", &self.besides),
+            ("# Besides", &self.extra),
         ];
         for (title, part) in parts {
             if let Some(part) = part.as_deref().map(str::trim).filter(|part| !part.is_empty()) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use hermes::core::{NoticeQueue, Session};
 use hermes::engine::{Caller, ToolDefinitions, ResultSizeLimits};
 use hermes_agent::{
-    Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal, Watcher,
-    reading,
+    Agent, BudgetLimits, AgentBudget, ProjectGuidance, AgentParts, AgentEvent, SystemPrompt, SessionReminder, SessionJournal, AgentObserver,
+    policy_read_gate,
 };
 use hermes_history::{NewSession, HomeHistory, HistoryStore, Timestamp, format_local};
 use hermes_llm::{ChatMessage, RetryEvent, OnRetry};
@@ -46,7 +46,7 @@ pub(crate) struct Terms<'a> {
     /// Whether it knows what is remembered and what the project says.
     pub(crate) is_at_home: bool,
     /// Who sees what it does.
-    pub(crate) watcher: Arc<dyn Watcher>,
+    pub(crate) watcher: Arc<dyn AgentObserver>,
 }
 
 /// An agent with its session.
@@ -88,12 +88,12 @@ impl Ready {
         let store = self.history()?;
         let mut guidance = match terms.is_at_home {
             true => {
-                let gate = reading(&self.engine, &caller.session, &caller.cwd);
-                Guidance::of(&caller.cwd, gate)
+                let gate = policy_read_gate(&self.engine, &caller.session, &caller.cwd);
+                ProjectGuidance::for_project(&caller.cwd, gate)
             }
-            false => Guidance::default(),
+            false => ProjectGuidance::default(),
         };
-        let project = guidance.opening();
+        let project = guidance.initial_text();
         let mut warnings = guidance.take_refused();
         let session = caller.session.id().to_owned();
         let Past { history, last, system, warning } = match terms.resume {
@@ -103,7 +103,7 @@ impl Ready {
         warnings.extend(warning);
         let mut system = match system {
             Some(system) => system,
-            None => self.prompt(&caller, &definitions, project, &terms, &mut warnings).text(),
+            None => self.prompt(&caller, &definitions, project, &terms, &mut warnings).render(),
         };
         warnings.extend(told_fullness(window, system.len() + definitions.json.len()));
         if terms.resume.is_none() {
@@ -120,16 +120,16 @@ impl Ready {
         }
         // The next sitting of this session may have another mode.
         terms.mode.instruct(&mut system);
-        let journal = SessionJournal::after(Arc::clone(&store), session.clone(), last);
-        let makeup = Makeup {
+        let journal = SessionJournal::resume_after(Arc::clone(&store), session.clone(), last);
+        let makeup = AgentParts {
             engine: self.engine.clone(),
             caller,
             model: found.model,
             tools,
             system,
             journal: Arc::new(journal),
-            watcher: terms.watcher,
-            manner,
+            observer: terms.watcher,
+            params: manner,
             reminder: Some(todo_reminder()),
             news: Some(news(&self.notices)),
             guidance,
@@ -170,7 +170,7 @@ impl Ready {
         project: Option<String>,
         terms: &Terms<'_>,
         warnings: &mut Vec<String>,
-    ) -> Prompt {
+    ) -> SystemPrompt {
         let place = &self.config.settings.terminal.backend;
         let mut surroundings = vec![format!("Folder: {}", caller.cwd.display())];
         match place.as_str() {
@@ -188,15 +188,15 @@ impl Ready {
         let memory = self.engine.ports().get::<MemoryStore>().filter(|_| remembers);
         let memory = memory.map(|memory| memory.snapshot());
         warnings.extend(memory.iter().flat_map(|memory| memory.warnings.iter().cloned()));
-        Prompt {
+        SystemPrompt {
             identity: self.persona(warnings),
-            surroundings,
+            environment: surroundings,
             has_tools: !definitions.visible.is_empty(),
             has_hidden_tools: !definitions.deferred.is_empty(),
-            is_alone: terms.is_alone,
+            is_unattended: terms.is_alone,
             project,
             memory: memory.map(|memory| memory.text()),
-            besides: None,
+            extra: None,
         }
     }
 
@@ -215,9 +215,9 @@ impl Ready {
     }
 
     /// What a task may use.
-    pub(crate) fn budget(&self, turns: Option<u32>, cost: Option<f64>) -> Budget {
+    pub(crate) fn budget(&self, turns: Option<u32>, cost: Option<f64>) -> AgentBudget {
         let said = u32::try_from(self.config.settings.agent.max_turns).ok();
-        Budget::new(Allowance { rounds: turns.or(said), cost, ..Allowance::default() })
+        AgentBudget::new(BudgetLimits { rounds: turns.or(said), cost, ..BudgetLimits::default() })
     }
 }
 
@@ -233,7 +233,7 @@ fn told_fullness(window: Option<u64>, length: usize) -> Option<String> {
 }
 
 /// What a session is told besides: processes that have ended, and so on.
-pub(crate) fn news(notices: &Arc<NoticeQueue>) -> Reminder {
+pub(crate) fn news(notices: &Arc<NoticeQueue>) -> SessionReminder {
     let notices = Arc::clone(notices);
     Arc::new(move |session: &Session| told_news(&notices.drain(session.id(), MOST_NOTICES)))
 }
@@ -256,14 +256,14 @@ pub(crate) fn told_stopped(stopped: &[(String, String)]) -> Option<String> {
 }
 
 /// What of the plan is still to do.
-pub(crate) fn todo_reminder() -> Reminder {
+pub(crate) fn todo_reminder() -> SessionReminder {
     Arc::new(|session: &Session| hermes_tools_agent::todo_reminder(session).ok().flatten())
 }
 
 /// Troubles with the model are shown to whoever watches.
-pub(crate) fn told(watcher: &Arc<dyn Watcher>) -> OnRetry {
+pub(crate) fn told(watcher: &Arc<dyn AgentObserver>) -> OnRetry {
     let watcher = Arc::clone(watcher);
-    Arc::new(move |setback: &RetryEvent<'_>| watcher.see(&Notice::Setback(setback)))
+    Arc::new(move |setback: &RetryEvent<'_>| watcher.on_event(&AgentEvent::Retry(setback)))
 }
 
 /// The conversation of a session, and what its model was told first.

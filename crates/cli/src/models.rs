@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes::core::ToolError;
-use hermes_agent::Manner;
+use hermes_agent::ModelParams;
 use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_llm::{ModelError, HttpClients, RetrySettings, OnRetry, discovery};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub(crate) struct Models {
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub(crate) found: discovery::DiscoveredModel,
-    pub(crate) manner: Manner,
+    pub(crate) manner: ModelParams,
 }
 
 impl Models {
@@ -87,11 +87,11 @@ impl Models {
         let retries = RetrySettings::default();
         let found = discovery::discover_model(&self.http, &settings, &lookup, discovery::LOCAL_SERVERS, retries, told).await?;
         let first = found.endpoints.first();
-        let manner = Manner {
+        let manner = ModelParams {
             model: first.map(|endpoint| endpoint.model.clone()).unwrap_or_default(),
             max_tokens: self.max_tokens.or(first.and_then(|endpoint| endpoint.max_tokens)),
-            speaks_calls: self.speaks_calls,
-            ..Manner::default()
+            text_tool_calls: self.speaks_calls,
+            ..ModelParams::default()
         };
         Ok(Chosen { found, manner })
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
-use hermes_agent::{Gate, Guidance, Journal, Reminder, SessionJournal};
+use hermes_agent::{ReadGate, ProjectGuidance, ConversationJournal, SessionReminder, SessionJournal};
 use hermes_config::HermesHome;
 use hermes_delegation::{Child, Found, Supply};
 use hermes_exec::JobRegistry;
@@ -78,7 +78,7 @@ impl Supply for Stock {
         Availability::missing("no model is set up", SETUP_HINT)
     }
 
-    fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn Journal>, String> {
+    fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
         let store = self.history.store().map_err(|error| error.to_string())?;
         let parent = store.reader().session(child.parent).ok().filter(|p| p.id == child.parent);
         let title: String = child.goal.chars().take(80).collect();
@@ -99,16 +99,16 @@ impl Supply for Stock {
         self.approvers.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }
 
-    fn reminder(&self) -> Option<Reminder> {
+    fn reminder(&self) -> Option<SessionReminder> {
         Some(todo_reminder())
     }
 
-    fn news(&self) -> Option<Reminder> {
+    fn news(&self) -> Option<SessionReminder> {
         Some(news(&self.notices))
     }
 
-    fn guidance(&self, cwd: &Path, gate: Gate) -> Guidance {
-        Guidance::of(cwd, gate)
+    fn guidance(&self, cwd: &Path, gate: ReadGate) -> ProjectGuidance {
+        ProjectGuidance::for_project(cwd, gate)
     }
 
     fn farewell<'a>(&'a self, child: &'a str, status: &'a str) -> BoxFuture<'a, ()> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use hermes_agent::{Journal, Manner, NoJournal};
+use hermes_agent::{ConversationJournal, ModelParams, NullJournal};
 use hermes_core::{BoxFuture, ToolCall};
 use hermes_delegation::{Child, Crew, Found, Mixture, Settings, Supply, tools};
 use hermes_engine::{Caller, Engine};
@@ -27,13 +27,13 @@ struct Stock {
 
 impl Supply for Stock {
     fn model<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Found> {
-        Box::pin(async { Ok((Arc::clone(&self.model), Manner::default())) })
+        Box::pin(async { Ok((Arc::clone(&self.model), ModelParams::default())) })
     }
 
-    fn journal(&self, _: &Child<'_>) -> Result<Arc<dyn Journal>, String> {
+    fn journal(&self, _: &Child<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
         let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(now, Ordering::SeqCst);
-        Ok(Arc::new(NoJournal))
+        Ok(Arc::new(NullJournal))
     }
 
     fn farewell<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, ()> {

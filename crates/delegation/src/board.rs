@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use hermes_agent::{Budget, Notice, Watcher};
+use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
 use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, WorkingDir};
 use hermes_engine::{CallStarted, Engine};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ struct Seat {
     doing: String,
     began: Option<Instant>,
     ended: Option<(Status, Instant)>,
-    budget: Option<Budget>,
+    budget: Option<AgentBudget>,
     trace: VecDeque<Step>,
     untraced: u32,
     artifacts: BTreeMap<PathBuf, Change>,
@@ -103,7 +103,7 @@ impl Board {
     }
 
     /// A sub-agent begins.
-    pub(crate) fn begin(&self, at: usize, session: &str, budget: &Budget) {
+    pub(crate) fn begin(&self, at: usize, session: &str, budget: &AgentBudget) {
         self.change(at, |seat| {
             seat.began = Some(Instant::now());
             seat.session = session.to_owned();
@@ -230,13 +230,13 @@ pub(crate) struct Eyes {
     pub(crate) workplace: Arc<WorkingDir>,
 }
 
-impl Watcher for Eyes {
-    fn see(&self, notice: &Notice<'_>) {
+impl AgentObserver for Eyes {
+    fn on_event(&self, notice: &AgentEvent<'_>) {
         match notice {
-            Notice::Asking { .. } => {
+            AgentEvent::RoundStarted { .. } => {
                 self.board.change(self.at, |seat| "thinks".clone_into(&mut seat.doing));
             }
-            Notice::Began(begun) => {
+            AgentEvent::CallStarted(begun) => {
                 let open = Open {
                     args_bytes: begun.arguments.to_string().len(),
                     changes: self.changes(begun),
@@ -247,11 +247,11 @@ impl Watcher for Eyes {
                     seat.open.insert(begun.call.to_owned(), open);
                 });
             }
-            Notice::Progress { tool, progress, .. } if !progress.message.is_empty() => {
+            AgentEvent::Progress { tool, progress, .. } if !progress.message.is_empty() => {
                 let doing = excerpt(&format!("{tool} {}", progress.message), 80);
                 self.board.change(self.at, |seat| seat.doing = doing);
             }
-            Notice::Ended { result, .. } => {
+            AgentEvent::CallEnded { result, .. } => {
                 let below = changes_below(result);
                 self.board.change(self.at, |seat| seat.close(result, below));
             }

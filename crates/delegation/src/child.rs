@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_agent::{Agent, Budget, Makeup, Manner, Outcome, Standing, reading};
+use hermes_agent::{Agent, AgentBudget, AgentParts, ModelParams, TurnOutcome, ParentAgent, policy_read_gate};
 use hermes_core::{
     ApprovalRequest, Approver, BoxFuture, CancellationToken, ApprovalDecision, MemorySessionStore, Ports,
     Session, Taint, ToolError, WorkingDir,
@@ -62,9 +62,9 @@ impl Approver for OnBehalf {
 pub(crate) struct Parent {
     pub(crate) crew: Arc<Crew>,
     pub(crate) engine: Engine,
-    pub(crate) standing: Option<Arc<Standing>>,
+    pub(crate) standing: Option<Arc<ParentAgent>>,
     pub(crate) model: Arc<dyn LanguageModel>,
-    pub(crate) manner: Manner,
+    pub(crate) manner: ModelParams,
     pub(crate) session: Session,
     pub(crate) workplace: Arc<WorkingDir>,
     pub(crate) ports: Arc<Ports>,
@@ -78,7 +78,7 @@ pub(crate) struct Parent {
 struct Ready {
     agent: Agent,
     session: Session,
-    budget: Budget,
+    budget: AgentBudget,
 }
 
 impl Parent {
@@ -108,7 +108,7 @@ impl Parent {
         let said = prompt::task(&order.goal, &order.context);
         let (outcome, is_late) = in_time(&mut ready, said, &stop).await;
         let cause = match outcome.end {
-            hermes_agent::End::Interrupted if is_late => Cause::late(),
+            hermes_agent::TurnEnd::Interrupted if is_late => Cause::late(),
             end => Cause::of(end),
         };
         let said = Said { text: outcome.text, session: &ready.session };
@@ -135,17 +135,17 @@ impl Parent {
     ) -> Result<Ready, ToolError> {
         let id = fresh();
         let budget = match &self.standing {
-            Some(standing) => standing.budget.carve(order.allowance),
-            None => Budget::new(order.allowance),
+            Some(standing) => standing.budget.child(order.allowance),
+            None => AgentBudget::new(order.allowance),
         };
         let session = Session::new(id.as_str(), Arc::new(MemorySessionStore::default()));
         self.hand_down(&session)?;
         let cwd = self.workplace.cwd();
         let may_delegate = order.scope.contains(crate::delegate_task::NAME);
         let mut system = prompt::system(&order.goal, cwd, &order.allowance, may_delegate);
-        let gate = reading(&self.engine, &session, cwd);
+        let gate = policy_read_gate(&self.engine, &session, cwd);
         let mut guidance = self.crew.supply.guidance(cwd, gate);
-        if let Some(opening) = guidance.opening() {
+        if let Some(opening) = guidance.initial_text() {
             system.push_str("\n\n");
             system.push_str(&opening);
         }
@@ -182,15 +182,15 @@ impl Parent {
             session: session.clone(),
             workplace: Arc::clone(&self.workplace),
         };
-        let makeup = Makeup {
+        let makeup = AgentParts {
             engine: self.engine.clone(),
             caller,
             model: Arc::clone(&self.model),
             tools: Arc::clone(&order.tools),
             system,
             journal,
-            watcher: Arc::new(eyes),
-            manner: self.manner.clone(),
+            observer: Arc::new(eyes),
+            params: self.manner.clone(),
             reminder: self.crew.supply.reminder(),
             news: self.crew.supply.news(),
             guidance,
@@ -291,9 +291,9 @@ pub(crate) struct Said<'a> {
 
 /// The turn of a sub-agent, and whether it had to be ended because its time
 /// was up. A model that says nothing is not waited for.
-async fn in_time(ready: &mut Ready, said: String, stop: &CancellationToken) -> (Outcome, bool) {
+async fn in_time(ready: &mut Ready, said: String, stop: &CancellationToken) -> (TurnOutcome, bool) {
     let deadline = ready.budget.deadline();
-    let turn = ready.agent.turn(vec![ContentPart::Text { text: said }], &ready.budget);
+    let turn = ready.agent.run_turn(vec![ContentPart::Text { text: said }], &ready.budget);
     let Some(deadline) = deadline else { return (turn.await, false) };
     tokio::pin!(turn);
     tokio::select! {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use hermes_agent::{Gate, Guidance, Journal, Manner, NoJournal, Reminder};
+use hermes_agent::{ReadGate, ProjectGuidance, ConversationJournal, ModelParams, NullJournal, SessionReminder};
 use hermes_core::{Approver, Availability, BoxFuture, CancellationToken, ToolError};
 use hermes_engine::Engine;
 use hermes_llm::LanguageModel;
@@ -32,7 +32,7 @@ pub struct Child<'a> {
 }
 
 /// A model and how it is asked; or why there is none, in words.
-pub type Found = Result<(Arc<dyn LanguageModel>, Manner), String>;
+pub type Found = Result<(Arc<dyn LanguageModel>, ModelParams), String>;
 
 /// Where the program keeps what sub-agents need.
 pub trait Supply: Send + Sync {
@@ -46,8 +46,8 @@ pub trait Supply: Send + Sync {
     }
 
     /// Where the conversation of a sub-agent is written down.
-    fn journal(&self, _child: &Child<'_>) -> Result<Arc<dyn Journal>, String> {
-        Ok(Arc::new(NoJournal))
+    fn journal(&self, _child: &Child<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
+        Ok(Arc::new(NullJournal))
     }
 
     /// Who is asked about what a sub-agent of this session may not do by
@@ -57,19 +57,19 @@ pub trait Supply: Send + Sync {
     }
 
     /// What a sub-agent is told again once a part of its conversation is gone.
-    fn reminder(&self) -> Option<Reminder> {
+    fn reminder(&self) -> Option<SessionReminder> {
         None
     }
 
     /// What has happened meanwhile that a sub-agent should know, such as the
     /// end of a process that it has started.
-    fn news(&self) -> Option<Reminder> {
+    fn news(&self) -> Option<SessionReminder> {
         None
     }
 
     /// What the project says that it works in, as far as the gate lets it be read.
-    fn guidance(&self, _cwd: &Path, _gate: Gate) -> Guidance {
-        Guidance::default()
+    fn guidance(&self, _cwd: &Path, _gate: ReadGate) -> ProjectGuidance {
+        ProjectGuidance::default()
     }
 
     /// A sub-agent is through: its session is closed, and what it has left

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_agent::{Manner, Standing};
+use hermes_agent::{ModelParams, ParentAgent};
 use hermes_core::{
     Availability, Effect, ErrorKind, ToolExample, JsonSchema, NoticeSink, SchemaOverride, Scope, Tool,
     ToolContext, ToolError, ToolSpec, WorkingDir,
@@ -248,7 +248,7 @@ impl DelegateTask {
         let tasks = args.tasks();
         order::check(&tasks)?;
         let (engine, stop) = self.crew.engine()?;
-        let standing = cx.ports.get::<Standing>();
+        let standing = cx.ports.get::<ParentAgent>();
         self.permit(standing.as_deref())?;
         let (model, manner) = cx.run_until_cancelled(self.model(standing.as_deref())).await??;
         let orders = self.orders(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
@@ -276,7 +276,7 @@ impl DelegateTask {
     }
 
     /// An error if this agent cannot have sub-agents.
-    fn permit(&self, standing: Option<&Standing>) -> Result<(), ToolError> {
+    fn permit(&self, standing: Option<&ParentAgent>) -> Result<(), ToolError> {
         let Some(standing) = standing else { return Ok(()) };
         let most = self.crew.settings.depth;
         if standing.depth >= most {
@@ -292,10 +292,10 @@ impl DelegateTask {
 
     async fn model(
         &self,
-        standing: Option<&Standing>,
-    ) -> Result<(Arc<dyn LanguageModel>, Manner), ToolError> {
+        standing: Option<&ParentAgent>,
+    ) -> Result<(Arc<dyn LanguageModel>, ModelParams), ToolError> {
         match (self.crew.settings.model.as_deref(), standing) {
-            (None, Some(standing)) => Ok((Arc::clone(&standing.model), standing.manner.clone())),
+            (None, Some(standing)) => Ok((Arc::clone(&standing.model), standing.params.clone())),
             (name, _) => self.crew.supply.model(name).await.map_err(ToolError::unavailable),
         }
     }
@@ -306,7 +306,7 @@ impl DelegateTask {
         tasks: &[Task],
         engine: &Engine,
         model: &dyn LanguageModel,
-        standing: Option<&Standing>,
+        standing: Option<&ParentAgent>,
         cx: &ToolContext,
     ) -> Result<Vec<Order>, ToolError> {
         let settings = &self.crew.settings;

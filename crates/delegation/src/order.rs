@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_agent::{Allowance, Budget};
+use hermes_agent::{BudgetLimits, AgentBudget};
 use hermes_core::{JsonSchema, ToolError};
 use hermes_engine::ToolScope;
 use serde::Deserialize;
@@ -53,7 +53,7 @@ pub(crate) struct Order {
     /// What it may call.
     pub(crate) scope: Arc<ToolScope>,
     /// What it may use.
-    pub(crate) allowance: Allowance,
+    pub(crate) allowance: BudgetLimits,
     /// What its parent should know of it.
     pub(crate) notes: Vec<String>,
 }
@@ -82,8 +82,8 @@ pub(crate) fn check(tasks: &[Task]) -> Result<(), ToolError> {
 
 /// What there is nothing left of, in words. How often the parent has asked its
 /// model is no matter here, and for answers without tools neither are calls.
-pub(crate) fn used_up(budget: &Budget, needs_calls: bool) -> Option<String> {
-    let left = budget.left();
+pub(crate) fn used_up(budget: &AgentBudget, needs_calls: bool) -> Option<String> {
+    let left = budget.remaining();
     if needs_calls && left.calls == Some(0) {
         return Some("its tool calls".to_owned());
     }
@@ -98,22 +98,22 @@ pub(crate) fn used_up(budget: &Budget, needs_calls: bool) -> Option<String> {
     }
     let of_no_matter =
         |what: &String| what.ends_with("rounds") || (!needs_calls && what.ends_with("tool calls"));
-    budget.exhausted().filter(|what| !of_no_matter(what))
+    budget.exhausted_reason().filter(|what| !of_no_matter(what))
 }
 
 /// What each of so many sub-agents may use: an equal part of what is left,
 /// but for the part that the parent keeps. Time runs for all at once.
 pub(crate) fn share(
-    budget: Option<&Budget>,
+    budget: Option<&AgentBudget>,
     tasks: usize,
     rounds: Option<u32>,
     settings: &Settings,
-) -> Allowance {
-    let left = budget.map(Budget::left).unwrap_or_default();
+) -> BudgetLimits {
+    let left = budget.map(AgentBudget::remaining).unwrap_or_default();
     let tasks = u32::try_from(tasks).unwrap_or(u32::MAX).max(1);
     let part = |whole: u64| ((whole - whole / u64::from(KEPT)) / u64::from(tasks)).max(1);
     let rest = left.time.map(|time| time - time / KEPT);
-    Allowance {
+    BudgetLimits {
         rounds: Some(rounds.unwrap_or(u32::MAX).clamp(1, settings.rounds.max(1))),
         calls: left.calls.map(|calls| u32::try_from(part(calls.into())).unwrap_or(calls)),
         tokens: left.tokens.map(part),

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_is_left_is_shared_and_a_part_is_kept() {
-    let parent = Budget::new(Allowance {
+    let parent = AgentBudget::new(BudgetLimits {
         rounds: Some(9),
         calls: Some(100),
         tokens: Some(9_000),
@@ -23,20 +23,20 @@ fn what_is_left_is_shared_and_a_part_is_kept() {
 
 #[test]
 fn the_last_round_of_a_parent_does_not_keep_it_from_handing_on() {
-    let parent = Budget::new(Allowance { rounds: Some(1), calls: Some(1), ..Allowance::default() });
+    let parent = AgentBudget::new(BudgetLimits { rounds: Some(1), calls: Some(1), ..BudgetLimits::default() });
     parent.spend_round();
     assert_eq!(used_up(&parent, true), None);
     parent.spend_calls(1);
     assert_eq!(used_up(&parent, false), None, "an answer needs no calls");
     assert!(used_up(&parent, true).is_some());
     for allowance in [
-        Allowance { tokens: Some(0), ..Allowance::default() },
-        Allowance { cost: Some(0.0), ..Allowance::default() },
-        Allowance { time: Some(Duration::ZERO), ..Allowance::default() },
+        BudgetLimits { tokens: Some(0), ..BudgetLimits::default() },
+        BudgetLimits { cost: Some(0.0), ..BudgetLimits::default() },
+        BudgetLimits { time: Some(Duration::ZERO), ..BudgetLimits::default() },
     ] {
-        let empty = Budget::new(allowance);
+        let empty = AgentBudget::new(allowance);
         assert!(used_up(&empty, false).is_some());
-        let below = Budget::new(Allowance::default()).carve(allowance);
+        let below = AgentBudget::new(BudgetLimits::default()).child(allowance);
         assert!(used_up(&below, true).is_some());
     }
 }
@@ -44,7 +44,7 @@ fn the_last_round_of_a_parent_does_not_keep_it_from_handing_on() {
 #[test]
 fn without_bounds_there_are_none_but_the_rounds() {
     let free = share(None, 2, None, &Settings::default());
-    assert_eq!(free, Allowance { rounds: Some(50), ..Allowance::default() });
+    assert_eq!(free, BudgetLimits { rounds: Some(50), ..BudgetLimits::default() });
     let few = share(None, 2, Some(0), &Settings::default());
     assert_eq!(few.rounds, Some(1));
 }

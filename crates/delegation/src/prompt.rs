@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use hermes_agent::Allowance;
+use hermes_agent::BudgetLimits;
 
 /// What holds for the whole task.
-pub(crate) fn system(goal: &str, cwd: &Path, limits: &Allowance, may_delegate: bool) -> String {
+pub(crate) fn system(goal: &str, cwd: &Path, limits: &BudgetLimits, may_delegate: bool) -> String {
     let mut text = String::from(
         "You are a sub-agent. Another agent has handed you one task and waits for your report. You do not \
          see its conversation, and nobody can be asked: decide by what you know and can find out, and say \
@@ -35,7 +35,7 @@ pub(crate) fn task(goal: &str, context: &str) -> String {
     }
 }
 
-fn limits_in_words(limits: &Allowance) -> String {
+fn limits_in_words(limits: &BudgetLimits) -> String {
     let mut words = Vec::new();
     if let Some(rounds) = limits.rounds {
         words.push(format!("{rounds} answers"));

@@ -1,6 +1,6 @@
 //! What a sub-agent's work has come to, as its parent is told.
 
-use hermes_agent::{End, Spent};
+use hermes_agent::{TurnEnd, BudgetUsage};
 use hermes_core::{ErrorKind, ToolError};
 use hermes_llm::{ModelError, ModelErrorKind};
 use serde::Serialize;
@@ -127,36 +127,36 @@ impl Cause {
     }
 
     /// By how its turn has ended.
-    pub(crate) fn of(end: End) -> Self {
+    pub(crate) fn of(end: TurnEnd) -> Self {
         let partial = |exit_reason, why: String| Self {
             status: Status::Partial,
             exit_reason,
             error: Some(ToolError::limit(why)),
         };
         match end {
-            End::Done => Self { status: Status::Completed, exit_reason: "completed", error: None },
-            End::CutOff => partial("cut_off", "Its last message is cut off".to_owned()),
-            End::Broken(why) => partial("broken", format!("Its last message broke off: {why}")),
-            End::Withheld => partial("withheld", "Its last message was held back".to_owned()),
-            End::Silent => partial("silent", "It has answered nothing".to_owned()),
-            End::Budget(what) if what.ends_with("rounds") => {
+            TurnEnd::Done => Self { status: Status::Completed, exit_reason: "completed", error: None },
+            TurnEnd::Truncated => partial("cut_off", "Its last message is cut off".to_owned()),
+            TurnEnd::Broken(why) => partial("broken", format!("Its last message broke off: {why}")),
+            TurnEnd::Withheld => partial("withheld", "Its last message was held back".to_owned()),
+            TurnEnd::EmptyAnswer => partial("silent", "It has answered nothing".to_owned()),
+            TurnEnd::Budget(what) if what.ends_with("rounds") => {
                 partial("max_iterations", format!("It has used up {what}"))
             }
-            End::Budget(what) => partial("budget", format!("It has used up {what}")),
-            End::Interrupted => Self::interrupted(),
-            End::Halted(why) => partial("halted", format!("It went in circles: {why}")),
-            End::Lost => Self {
+            TurnEnd::Budget(what) => partial("budget", format!("It has used up {what}")),
+            TurnEnd::Interrupted => Self::interrupted(),
+            TurnEnd::Halted(why) => partial("halted", format!("It went in circles: {why}")),
+            TurnEnd::UnknownTools => Self {
                 exit_reason: "lost",
                 ..Self::failed(ToolError::not_found(
                     "It asked again and again for tools that it does not have",
                 ))
             },
-            End::Fault(fault) => {
+            TurnEnd::ModelError(fault) => {
                 let silent = fault.kind == ModelErrorKind::Timeout;
                 let cause = Self::failed(of_model(fault));
                 if silent { Self { status: Status::Timeout, ..cause } } else { cause }
             }
-            End::Journal(why) => Self::failed(ToolError::unavailable(why)),
+            TurnEnd::Journal(why) => Self::failed(ToolError::unavailable(why)),
         }
     }
 }
@@ -207,10 +207,10 @@ impl Total {
     }
 }
 
-impl From<Spent> for Total {
-    fn from(spent: Spent) -> Self {
+impl From<BudgetUsage> for Total {
+    fn from(spent: BudgetUsage) -> Self {
         let tokens = Tokens { input: spent.usage.input, output: spent.usage.output };
-        Self { api_calls: spent.asked, tool_calls: spent.calls, tokens, cost_usd: spent.usage.cost }
+        Self { api_calls: spent.requests, tool_calls: spent.calls, tokens, cost_usd: spent.usage.cost }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hermes_agent::{Allowance, Budget, End};
+use hermes_agent::{BudgetLimits, AgentBudget, TurnEnd};
 use hermes_llm::{ModelError, ModelErrorKind, ChatMessage, ContentPart, ModelReply};
 
 use crate::script::{Act, Scene, Scripted, calls, text};
@@ -11,8 +11,8 @@ fn said(text: &str) -> Vec<ContentPart> {
     vec![ContentPart::Text { text: text.to_owned() }]
 }
 
-fn plenty() -> Budget {
-    Budget::new(Allowance::default())
+fn plenty() -> AgentBudget {
+    AgentBudget::new(BudgetLimits::default())
 }
 
 fn answer(text: &str) -> ChatMessage {
@@ -43,8 +43,8 @@ async fn a_long_conversation_is_shortened_and_keeps_its_pairs_and_its_task() {
         Act::Says(text("All done.")),
     ];
     let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(1, 100));
-    let outcome = scene.agent.turn(said("write a big file, in Latin"), &plenty()).await;
-    assert_eq!(outcome.end, End::Done);
+    let outcome = scene.agent.run_turn(said("write a big file, in Latin"), &plenty()).await;
+    assert_eq!(outcome.end, TurnEnd::Done);
     assert!(scene.eyes.0.lock().unwrap().contains(&"compressed".to_owned()));
     let asked = scene.model.asked.lock().unwrap();
     let [_, opening, ChatMessage::Assistant(reply), ChatMessage::Tool(result)] = &asked[2].messages[..]
@@ -73,8 +73,8 @@ async fn the_task_outlives_being_shortened_again() {
         Act::Says(text("Done.")),
     ];
     let mut scene = Scene::with(Scripted::following(acts, None), past(4, 8_000));
-    let outcome = scene.agent.turn(said("count the stars"), &plenty()).await;
-    assert_eq!(outcome.end, End::Done);
+    let outcome = scene.agent.run_turn(said("count the stars"), &plenty()).await;
+    assert_eq!(outcome.end, TurnEnd::Done);
     let asked = scene.model.asked.lock().unwrap();
     let last = asked.last().unwrap();
     let all: String = last.messages.iter().map(|message| message.text() + "\n").collect();
@@ -113,8 +113,8 @@ async fn a_server_that_finds_it_too_long_is_asked_again_with_less() {
     let acts = vec![too_long(), Act::Says(text("Summed up.")), Act::Says(text("Here."))];
     // Far less than the window that the model is said to have.
     let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), past(6, 8_000));
-    let outcome = scene.agent.turn(said("go on"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
+    let outcome = scene.agent.run_turn(said("go on"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Here."));
     let asked = scene.model.asked.lock().unwrap();
     let sizes: Vec<usize> = asked.iter().map(|request| size(&request.messages)).collect();
     assert!(sizes[1] < sizes[0] && sizes[2] < sizes[0] / 2, "{sizes:?}");
@@ -124,8 +124,8 @@ async fn a_server_that_finds_it_too_long_is_asked_again_with_less() {
 #[tokio::test]
 async fn what_cannot_be_shortened_is_not_asked_again() {
     let mut scene = Scene::with(Scripted::following(vec![too_long()], None), Vec::new());
-    let outcome = scene.agent.turn(said("x"), &plenty()).await;
-    assert!(matches!(outcome.end, End::Fault(_)), "{:?}", outcome.end);
+    let outcome = scene.agent.run_turn(said("x"), &plenty()).await;
+    assert!(matches!(outcome.end, TurnEnd::ModelError(_)), "{:?}", outcome.end);
 }
 
 #[tokio::test]
@@ -134,8 +134,8 @@ async fn what_cannot_be_shortened_is_for_another_model() {
     let mut model = Scripted::following(acts, None);
     model.others = true;
     let mut scene = Scene::with(model, Vec::new());
-    let outcome = scene.agent.turn(said("x"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
+    let outcome = scene.agent.run_turn(said("x"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Here."));
     let asked = scene.model.asked.lock().unwrap();
     let shortest: Vec<bool> = asked.iter().map(|request| request.cannot_shorten).collect();
     assert_eq!(shortest, [false, true]);
@@ -145,8 +145,8 @@ async fn what_cannot_be_shortened_is_for_another_model() {
 async fn a_summary_that_is_too_long_to_ask_for_is_done_without() {
     let acts = vec![too_long(), too_long(), Act::Says(text("Here."))];
     let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), past(6, 8_000));
-    let outcome = scene.agent.turn(said("go on"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
+    let outcome = scene.agent.run_turn(said("go on"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Here."));
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_summary_can_be_stopped() {
     };
     let budget = plenty();
     let (done, ()) = tokio::join!(scene.agent.compact(&budget), stop);
-    assert_eq!(done, Err(End::Interrupted));
+    assert_eq!(done, Err(TurnEnd::Interrupted));
     assert_eq!(scene.agent.conversation().messages(), past(3, 10_000));
 }
 
@@ -188,8 +188,8 @@ async fn what_fits_is_sent_whole_however_long() {
     let list = Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)]));
     let acts = vec![list, Act::Says(text("Read."))];
     let mut scene = Scene::with(Scripted::following(acts, Some(window)), Vec::new());
-    let outcome = scene.agent.turn(said(&long), &plenty()).await;
-    assert_eq!((outcome.end, outcome.asked), (End::Done, 2));
+    let outcome = scene.agent.run_turn(said(&long), &plenty()).await;
+    assert_eq!((outcome.end, outcome.requests), (TurnEnd::Done, 2));
     for asked in scene.model.asked.lock().unwrap().iter() {
         assert_eq!(asked.messages[1].text(), long);
     }
@@ -200,8 +200,8 @@ async fn what_does_not_fit_is_in_a_file_that_the_model_is_told_of() {
     let long = report(20_000);
     let acts = vec![Act::Says(text("I read it there."))];
     let mut scene = Scene::with(Scripted::following(acts, Some(16_000)), Vec::new());
-    let outcome = scene.agent.turn(said(&long), &plenty()).await;
-    assert_eq!(outcome.end, End::Done);
+    let outcome = scene.agent.run_turn(said(&long), &plenty()).await;
+    assert_eq!(outcome.end, TurnEnd::Done);
     let asked = scene.model.asked.lock().unwrap();
     let told = asked[0].messages[1].text();
     assert!(told.starts_with("line 000000") && told.ends_with("line 019999 of the report\n"));
@@ -217,8 +217,8 @@ async fn what_the_server_finds_too_long_is_not_cut_in_silence_either() {
     let long = report(4_000);
     let acts = vec![too_long(), Act::Says(text("I read it there."))];
     let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), Vec::new());
-    let outcome = scene.agent.turn(said(&long), &plenty()).await;
-    assert_eq!(outcome.end, End::Done);
+    let outcome = scene.agent.run_turn(said(&long), &plenty()).await;
+    assert_eq!(outcome.end, TurnEnd::Done);
     let asked = scene.model.asked.lock().unwrap();
     assert_eq!(asked[0].messages[1].text(), long);
     let told = asked[1].messages[1].text();
@@ -229,9 +229,9 @@ async fn what_the_server_finds_too_long_is_not_cut_in_silence_either() {
 async fn who_cannot_read_files_is_not_asked_for_what_does_not_fit() {
     let mut scene = Scene::with(Scripted::following(Vec::new(), Some(16_000)), past(1, 100));
     let engine = hermes_engine::Engine::builder().build().unwrap();
-    scene.agent.makeup_mut().engine = engine;
-    let outcome = scene.agent.turn(said(&report(20_000)), &plenty()).await;
-    let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
+    scene.agent.parts_mut().engine = engine;
+    let outcome = scene.agent.run_turn(said(&report(20_000)), &plenty()).await;
+    let TurnEnd::ModelError(fault) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!(fault.kind, ModelErrorKind::ContextTooLong);
     assert!(fault.hint.is_some());
     assert_eq!(scene.agent.conversation().messages(), past(1, 100), "the session can go on");
@@ -242,11 +242,11 @@ async fn a_summary_that_fails_does_not_end_the_task() {
     let down = Act::Fails(ModelError::new(ModelErrorKind::Server, "boom"));
     let acts = vec![down, Act::Says(text("Here."))];
     let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(6, 8_000));
-    let outcome = scene.agent.turn(said("go on"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
+    let outcome = scene.agent.run_turn(said("go on"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Here."));
     // Somebody who wants it shorter can wait until it can be summed up.
     let down = Act::Fails(ModelError::new(ModelErrorKind::Server, "boom"));
     let mut scene = Scene::with(Scripted::following(vec![down], Some(4_000)), past(6, 8_000));
-    assert!(matches!(scene.agent.compact(&plenty()).await, Err(End::Fault(_))));
+    assert!(matches!(scene.agent.compact(&plenty()).await, Err(TurnEnd::ModelError(_))));
     assert_eq!(scene.agent.conversation().messages(), past(6, 8_000));
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use hermes_agent::{
-    Agent, Entry, Guidance, Journal, JournalError, Makeup, Manner, Notice, Watcher,
+    Agent, JournalEntry, ProjectGuidance, ConversationJournal, JournalError, AgentParts, ModelParams, AgentEvent, AgentObserver,
 };
 use hermes_core::{BoxFuture, DynTool};
 use hermes_engine::{Caller, Engine};
@@ -82,17 +82,17 @@ impl Book {
     }
 }
 
-impl Journal for Book {
-    fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
+impl ConversationJournal for Book {
+    fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError> {
         match entry {
-            Entry::Message(message) => self.0.lock().unwrap().push(message.clone()),
-            Entry::Revised(message) => {
+            JournalEntry::Message(message) => self.0.lock().unwrap().push(message.clone()),
+            JournalEntry::Revised(message) => {
                 let mut book = self.0.lock().unwrap();
                 book.retain(|kept| call_id(kept).is_none() || call_id(kept) != call_id(message));
                 book.push(message.clone());
             }
-            Entry::Compressed(all) => *self.0.lock().unwrap() = all.to_vec(),
-            Entry::Spent(usage) => *self.1.lock().unwrap() += *usage,
+            JournalEntry::Compressed(all) => *self.0.lock().unwrap() = all.to_vec(),
+            JournalEntry::Spent(usage) => *self.1.lock().unwrap() += *usage,
         }
         Ok(())
     }
@@ -109,15 +109,15 @@ fn call_id(message: &ChatMessage) -> Option<&str> {
 #[derive(Default)]
 pub(crate) struct Eyes(pub(crate) Mutex<Vec<String>>);
 
-impl Watcher for Eyes {
-    fn see(&self, notice: &Notice<'_>) {
+impl AgentObserver for Eyes {
+    fn on_event(&self, notice: &AgentEvent<'_>) {
         let words = match notice {
-            Notice::Text(text) => format!("text {text}"),
-            Notice::Began(begun) => format!("call {}", begun.tool),
-            Notice::Ended { result, .. } => format!("result {}", result.is_success()),
-            Notice::Again { .. } => "again".to_owned(),
-            Notice::Compressed { .. } => "compressed".to_owned(),
-            Notice::Warning(text) => format!("warning {text}"),
+            AgentEvent::Text(text) => format!("text {text}"),
+            AgentEvent::CallStarted(begun) => format!("call {}", begun.tool),
+            AgentEvent::CallEnded { result, .. } => format!("result {}", result.is_success()),
+            AgentEvent::AnswerDiscarded { .. } => "again".to_owned(),
+            AgentEvent::Compressed { .. } => "compressed".to_owned(),
+            AgentEvent::Warning(text) => format!("warning {text}"),
             _ => return,
         };
         self.0.lock().unwrap().push(words);
@@ -155,18 +155,18 @@ impl Scene {
             .build()
             .unwrap();
         let (model, eyes) = (Arc::new(model), Arc::<Eyes>::default());
-        let makeup = Makeup {
+        let makeup = AgentParts {
             engine,
             caller: Caller::new(folder.path()),
             model: Arc::clone(&model) as Arc<dyn LanguageModel>,
             tools: Arc::new([]),
             system: "You have hands.".to_owned(),
-            journal: Arc::clone(&book) as Arc<dyn Journal>,
-            watcher: Arc::clone(&eyes) as Arc<dyn Watcher>,
-            manner: Manner::default(),
+            journal: Arc::clone(&book) as Arc<dyn ConversationJournal>,
+            observer: Arc::clone(&eyes) as Arc<dyn AgentObserver>,
+            params: ModelParams::default(),
             reminder: None,
             news: None,
-            guidance: Guidance::default(),
+            guidance: ProjectGuidance::default(),
             depth: 0,
         };
         let agent = Agent::new(makeup, history);

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use hermes_agent::{Allowance, Budget, End};
+use hermes_agent::{BudgetLimits, AgentBudget, TurnEnd};
 use hermes_engine::{Engine, LoopGuardSettings};
 use hermes_llm::{ToolChoice, ReplyEvent, ModelError, ModelErrorKind, FinishReason, InlineImage, ChatMessage, ContentPart, TokenUsage};
 
@@ -10,8 +10,8 @@ fn said(text: &str) -> Vec<ContentPart> {
     vec![ContentPart::Text { text: text.to_owned() }]
 }
 
-fn plenty() -> Budget {
-    Budget::new(Allowance::default())
+fn plenty() -> AgentBudget {
+    AgentBudget::new(BudgetLimits::default())
 }
 
 /// Roles, in short.
@@ -32,9 +32,9 @@ async fn calls_are_made_and_the_model_goes_on() {
         Act::Says(calls(&[("1", "write_file", write), ("2", "Read-File", r#"{"path":"none"}"#)])),
         Act::Says(text("Done.")),
     ]);
-    let outcome = scene.agent.turn(said("write a file"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Done."));
-    assert_eq!((outcome.asked, outcome.calls, outcome.usage.input), (2, 2, 100));
+    let outcome = scene.agent.run_turn(said("write a file"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Done."));
+    assert_eq!((outcome.requests, outcome.calls, outcome.usage.input), (2, 2, 100));
     assert_eq!(std::fs::read_to_string(scene.folder.path().join("a.txt")).unwrap(), "hello\n");
     assert_eq!(shape(&scene.book.0.lock().unwrap()), "uatta");
     let asked = scene.model.asked.lock().unwrap();
@@ -61,8 +61,8 @@ async fn half_a_call_is_never_made() {
         Act::Breaks(cut(None), Some(ModelError::new(ModelErrorKind::Network, "gone"))),
         Act::Says(text("Never mind.")),
     ]);
-    let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert_eq!(outcome.end, End::Done);
+    let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+    assert_eq!(outcome.end, TurnEnd::Done);
     assert!(!scene.folder.path().join("b.txt").exists());
     let asked = scene.model.asked.lock().unwrap();
     let room: Vec<_> = asked.iter().map(|request| request.max_tokens).collect();
@@ -74,8 +74,8 @@ async fn half_a_call_is_never_made() {
 async fn a_model_that_is_lost_is_stopped() {
     let nothing = || Act::Says(calls(&[("", "no_such_thing_at_all", "{}")]));
     let mut scene = Scene::new(vec![nothing(), nothing(), nothing()]);
-    let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.asked), (End::Lost, 3));
+    let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.requests), (TurnEnd::UnknownTools, 3));
     assert_eq!(shape(&scene.book.0.lock().unwrap()), "uatatat");
 }
 
@@ -83,11 +83,11 @@ async fn a_model_that_is_lost_is_stopped() {
 async fn the_budget_ends_a_turn_with_a_summary() {
     let list = || Act::Says(calls(&[("", "directory_list", r#"{"path":"."}"#)]));
     let mut scene = Scene::new(vec![list(), list(), Act::Says(text("Two looks."))]);
-    let budget = Budget::new(Allowance { rounds: Some(2), ..Allowance::default() });
-    let outcome = scene.agent.turn(said("go"), &budget).await;
+    let budget = AgentBudget::new(BudgetLimits { rounds: Some(2), ..BudgetLimits::default() });
+    let outcome = scene.agent.run_turn(said("go"), &budget).await;
     assert_eq!(
         (outcome.end, outcome.text.as_str()),
-        (End::Budget("2 rounds".into()), "Two looks.")
+        (TurnEnd::Budget("2 rounds".into()), "Two looks.")
     );
     assert_eq!(scene.model.asked.lock().unwrap()[2].choice, ToolChoice::None);
 }
@@ -95,19 +95,19 @@ async fn the_budget_ends_a_turn_with_a_summary() {
 #[tokio::test]
 async fn a_summary_that_comes_as_a_call_is_asked_for_without_tools() {
     let list = || Act::Says(calls(&[("", "directory_list", r#"{"path":"."}"#)]));
-    let budget = || Budget::new(Allowance { rounds: Some(1), ..Allowance::default() });
+    let budget = || AgentBudget::new(BudgetLimits { rounds: Some(1), ..BudgetLimits::default() });
     let shown: std::sync::Arc<[_]> = [serde_json::json!({"type": "function"})].into();
     let mut scene = Scene::new(vec![list(), list(), Act::Says(text("One look."))]);
-    scene.agent.makeup_mut().tools = shown.clone();
-    let outcome = scene.agent.turn(said("go"), &budget()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Budget("1 rounds".into()), "One look."));
+    scene.agent.parts_mut().tools = shown.clone();
+    let outcome = scene.agent.run_turn(said("go"), &budget()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Budget("1 rounds".into()), "One look."));
     let asked = scene.model.asked.lock().unwrap().clone();
     assert_eq!(asked.iter().map(|it| it.tools.len()).collect::<Vec<_>>(), [1, 1, 0]);
     assert_eq!(shape(&scene.book.0.lock().unwrap()), "uata", "the call was not made");
     // If that does not help, it is told.
     let mut scene = Scene::new(vec![list(), list(), list()]);
-    let outcome = scene.agent.turn(said("go"), &budget()).await;
-    assert!(matches!(outcome.end, End::Budget(_)));
+    let outcome = scene.agent.run_turn(said("go"), &budget()).await;
+    assert!(matches!(outcome.end, TurnEnd::Budget(_)));
     let seen = scene.eyes.0.lock().unwrap();
     assert!(seen.iter().any(|it| it.contains("no summary")), "{seen:?}");
 }
@@ -124,7 +124,7 @@ async fn the_model_reads_its_calls_as_they_were_taken() {
         ])),
         Act::Says(text("Written.")),
     ]);
-    scene.agent.turn(said("go"), &plenty()).await;
+    scene.agent.run_turn(said("go"), &plenty()).await;
     let asked = scene.model.asked.lock().unwrap();
     for name in ["a.txt", "b.txt", "c.txt"] {
         let written = scene.folder.path().join(name).exists();
@@ -148,15 +148,15 @@ async fn the_model_reads_its_calls_as_they_were_taken() {
 
 #[tokio::test]
 async fn a_child_spends_what_its_parent_has_left() {
-    let parent = Budget::new(Allowance { calls: Some(3), ..Allowance::default() });
+    let parent = AgentBudget::new(BudgetLimits { calls: Some(3), ..BudgetLimits::default() });
     parent.spend_calls(1);
     let child =
-        parent.carve(Allowance { calls: Some(10), rounds: Some(5), ..Allowance::default() });
-    assert_eq!(child.left().calls, Some(2));
+        parent.child(BudgetLimits { calls: Some(10), rounds: Some(5), ..BudgetLimits::default() });
+    assert_eq!(child.remaining().calls, Some(2));
     child.spend_calls(2);
-    assert_eq!(parent.left().calls, Some(0));
+    assert_eq!(parent.remaining().calls, Some(0));
     assert_eq!(
-        (child.exhausted(), parent.exhausted()),
+        (child.exhausted_reason(), parent.exhausted_reason()),
         (Some("2 tool calls".into()), Some("3 tool calls".into()))
     );
 }
@@ -173,10 +173,10 @@ async fn a_turn_can_be_stopped_and_the_conversation_goes_on() {
         interrupt.stop();
     };
     let budget = plenty();
-    let (outcome, ()) = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
-    assert_eq!(outcome.end, End::Interrupted);
-    let outcome = scene.agent.turn(said("still there?"), &plenty()).await;
-    assert_eq!(outcome.end, End::Done);
+    let (outcome, ()) = tokio::join!(scene.agent.run_turn(said("go"), &budget), stop);
+    assert_eq!(outcome.end, TurnEnd::Interrupted);
+    let outcome = scene.agent.run_turn(said("still there?"), &plenty()).await;
+    assert_eq!(outcome.end, TurnEnd::Done);
     let asked = scene.model.asked.lock().unwrap();
     assert_eq!(shape(&asked[1].messages), "suau", "what was shown was said");
     assert_eq!(asked[1].messages[2].text(), "I am thinking");
@@ -191,13 +191,13 @@ async fn what_came_too_late_is_heard_in_the_next_turn() {
     let interrupt = scene.agent.interrupt();
     let stop = async {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        interrupt.say(said("in French, please"));
+        interrupt.queue_input(said("in French, please"));
         interrupt.stop();
     };
     let budget = plenty();
-    let (outcome, ()) = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
-    assert_eq!(outcome.end, End::Interrupted);
-    scene.agent.turn(said("go on"), &plenty()).await;
+    let (outcome, ()) = tokio::join!(scene.agent.run_turn(said("go"), &budget), stop);
+    assert_eq!(outcome.end, TurnEnd::Interrupted);
+    scene.agent.run_turn(said("go on"), &plenty()).await;
     let asked = scene.model.asked.lock().unwrap();
     let heard = asked[1].messages.last().unwrap().text();
     assert!(heard.contains("in French, please") && heard.ends_with("go on"), "{heard}");
@@ -214,9 +214,9 @@ async fn a_call_that_was_not_complete_is_not_kept_when_a_turn_is_stopped() {
         interrupt.stop();
     };
     let budget = plenty();
-    let (outcome, ()) = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
-    assert_eq!(outcome.end, End::Interrupted);
-    scene.agent.turn(said("still there?"), &plenty()).await;
+    let (outcome, ()) = tokio::join!(scene.agent.run_turn(said("go"), &budget), stop);
+    assert_eq!(outcome.end, TurnEnd::Interrupted);
+    scene.agent.run_turn(said("still there?"), &plenty()).await;
     let asked = scene.model.asked.lock().unwrap();
     assert_eq!(shape(&asked[1].messages), "su", "two that follow are one");
 }
@@ -224,20 +224,20 @@ async fn a_call_that_was_not_complete_is_not_kept_when_a_turn_is_stopped() {
 #[tokio::test]
 async fn an_empty_answer_is_asked_for_again() {
     let mut scene = Scene::new(vec![Act::Says(text(" ")), Act::Says(text("Now I speak."))]);
-    let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Now I speak."));
+    let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Now I speak."));
     assert_eq!(shape(&scene.book.0.lock().unwrap()), "ua");
     let mut scene = Scene::new((0..3).map(|_| Act::Says(text(""))).collect());
-    let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.asked), (End::Silent, 3), "it ends some time");
+    let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.requests), (TurnEnd::EmptyAnswer, 3), "it ends some time");
 }
 
 #[tokio::test]
 async fn a_budget_that_cannot_be_kept_is_told_once() {
     let list = || Act::Says([calls(&[("", "directory_list", "{}")]), text("")].concat());
     let mut scene = Scene::new(vec![list(), Act::Says(text("Done."))]);
-    let budget = Budget::new(Allowance { cost: Some(0.5), ..Allowance::default() });
-    scene.agent.turn(said("go"), &budget).await;
+    let budget = AgentBudget::new(BudgetLimits { cost: Some(0.5), ..BudgetLimits::default() });
+    scene.agent.run_turn(said("go"), &budget).await;
     let seen = scene.eyes.0.lock().unwrap();
     let warned = seen.iter().filter(|line| line.contains("model.prices")).count();
     assert_eq!(warned, 1, "{seen:?}");
@@ -249,8 +249,8 @@ async fn what_is_said_meanwhile_comes_with_the_next_result() {
         Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)])),
         Act::Says(text("Understood.")),
     ]);
-    scene.agent.interrupt().say(said("in French, please"));
-    scene.agent.turn(said("go"), &plenty()).await;
+    scene.agent.interrupt().queue_input(said("in French, please"));
+    scene.agent.run_turn(said("go"), &plenty()).await;
     let asked = scene.model.asked.lock().unwrap();
     // In their own voice: no result can sound like that.
     assert_eq!(asked[1].messages.last(), Some(&ChatMessage::user("in French, please")));
@@ -266,20 +266,20 @@ async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
         Act::Says(text("I see both.")),
     ]);
     let both = [said("like this one"), vec![image.clone()]].concat();
-    scene.agent.interrupt().say(both.clone());
-    scene.agent.turn(said("go"), &plenty()).await;
+    scene.agent.interrupt().queue_input(both.clone());
+    scene.agent.run_turn(said("go"), &plenty()).await;
     let heard = scene.model.asked.lock().unwrap()[1].messages.last().cloned();
     assert_eq!(heard, Some(ChatMessage::User { content: both.clone() }));
     // And with the next turn, if it came too late for this one.
     let interrupt = scene.agent.interrupt();
     let stop = async {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        interrupt.say(both);
+        interrupt.queue_input(both);
         interrupt.stop();
     };
     let budget = plenty();
-    let _ = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
-    scene.agent.turn(said("go on"), &plenty()).await;
+    let _ = tokio::join!(scene.agent.run_turn(said("go"), &budget), stop);
+    scene.agent.run_turn(said("go on"), &plenty()).await;
     let asked = scene.model.asked.lock().unwrap();
     let Some(ChatMessage::User { content }) = asked[3].messages.last() else { panic!() };
     assert!(content.contains(&image), "{content:?}");
@@ -303,25 +303,25 @@ async fn the_closing_request_is_paid_for_by_the_budget() {
         ])
     };
     let mut scene = Scene::new(vec![look(0.3, 100_000), look(0.3, 100_000), closing(0.3)]);
-    let dollar = Budget::new(Allowance { cost: Some(1.0), ..Allowance::default() });
-    let outcome = scene.agent.turn(said("go"), &dollar).await;
-    let End::Budget(what) = outcome.end else { panic!("{:?}", outcome.end) };
+    let dollar = AgentBudget::new(BudgetLimits { cost: Some(1.0), ..BudgetLimits::default() });
+    let outcome = scene.agent.run_turn(said("go"), &dollar).await;
+    let TurnEnd::Budget(what) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!((what.as_str(), &*outcome.text), ("all but 0.40 of 1.00 dollars", "Two looks."));
     assert!(dollar.spent().usage.cost.unwrap() <= 1.0);
 
     let mut scene = Scene::new(vec![look(0.0, 30_000), look(0.0, 31_000), closing(0.0)]);
-    let tokens = Budget::new(Allowance { tokens: Some(100_000), ..Allowance::default() });
-    let outcome = scene.agent.turn(said("go"), &tokens).await;
-    let End::Budget(what) = outcome.end else { panic!("{:?}", outcome.end) };
-    assert_eq!((what.as_str(), outcome.asked), ("all but 39000 of 100000 tokens", 3));
+    let tokens = AgentBudget::new(BudgetLimits { tokens: Some(100_000), ..BudgetLimits::default() });
+    let outcome = scene.agent.run_turn(said("go"), &tokens).await;
+    let TurnEnd::Budget(what) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!((what.as_str(), outcome.requests), ("all but 39000 of 100000 tokens", 3));
 }
 
 #[tokio::test]
 async fn a_budget_that_does_not_do_for_a_closing_request_is_kept_without_one() {
     let mut scene = Scene::new(vec![look(0.6, 100_000)]);
-    let budget = Budget::new(Allowance { cost: Some(1.0), ..Allowance::default() });
-    let outcome = scene.agent.turn(said("go"), &budget).await;
-    assert_eq!((outcome.end.name(), outcome.asked), ("budget", 1));
+    let budget = AgentBudget::new(BudgetLimits { cost: Some(1.0), ..BudgetLimits::default() });
+    let outcome = scene.agent.run_turn(said("go"), &budget).await;
+    assert_eq!((outcome.end.name(), outcome.requests), ("budget", 1));
     assert_eq!(shape(&scene.book.0.lock().unwrap()), "uat", "its call is made");
 }
 
@@ -332,7 +332,7 @@ async fn what_was_spent_beside_the_messages_is_written_down() {
         Act::Says(vec![ReplyEvent::Usage(usage), ReplyEvent::Finish(FinishReason::Stop)])
     };
     let mut scene = Scene::new(vec![nothing(), nothing(), Act::Says(text("Now I speak."))]);
-    scene.agent.turn(said("go"), &plenty()).await;
+    scene.agent.run_turn(said("go"), &plenty()).await;
     let beside = *scene.book.1.lock().unwrap();
     assert_eq!((beside.input, beside.cost), (14, Some(0.5)));
 }
@@ -342,8 +342,8 @@ async fn a_call_that_was_only_spoken_is_told_of() {
     let spoken = "I look.\n<tool_call>\n{\"name\":\"directory_list\"}\n</tool_call>";
     for (said, warns) in [(spoken, 1), ("Calls look like <tool_call>…</tool_call> there.", 0)] {
         let mut scene = Scene::new(vec![Act::Says(text(said))]);
-        scene.agent.makeup_mut().tools = std::sync::Arc::new([serde_json::json!({})]);
-        scene.agent.turn(self::said("go"), &plenty()).await;
+        scene.agent.parts_mut().tools = std::sync::Arc::new([serde_json::json!({})]);
+        scene.agent.run_turn(self::said("go"), &plenty()).await;
         let seen = scene.eyes.0.lock().unwrap();
         let warned = seen.iter().filter(|line| line.contains("model.tool_calls")).count();
         assert_eq!(warned, warns, "{seen:?}");
@@ -354,8 +354,8 @@ async fn a_call_that_was_only_spoken_is_told_of() {
 async fn a_fault_ends_the_turn_and_says_why() {
     let fault = ModelError::new(ModelErrorKind::Authentication, "The key is wrong");
     let mut scene = Scene::new(vec![Act::Fails(fault.clone())]);
-    let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert_eq!(outcome.end, End::Fault(fault));
+    let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+    assert_eq!(outcome.end, TurnEnd::ModelError(fault));
 }
 
 #[tokio::test]
@@ -365,17 +365,17 @@ async fn an_answer_that_is_not_whole_says_why() {
     let cases = [
         (
             Act::Breaks(vec![half()], Some(overloaded)),
-            End::Broken("too many want something".into()),
+            TurnEnd::Broken("too many want something".into()),
         ),
-        (Act::Says(vec![half(), ReplyEvent::Finish(FinishReason::Length)]), End::CutOff),
-        (Act::Says(vec![half(), ReplyEvent::Finish(FinishReason::Filtered)]), End::Withheld),
-        (Act::Says(vec![ReplyEvent::Finish(FinishReason::Filtered)]), End::Withheld),
+        (Act::Says(vec![half(), ReplyEvent::Finish(FinishReason::Length)]), TurnEnd::Truncated),
+        (Act::Says(vec![half(), ReplyEvent::Finish(FinishReason::Filtered)]), TurnEnd::Withheld),
+        (Act::Says(vec![ReplyEvent::Finish(FinishReason::Filtered)]), TurnEnd::Withheld),
     ];
     for (act, end) in cases {
         let mut scene = Scene::new(vec![act]);
-        let outcome = scene.agent.turn(said("go"), &plenty()).await;
+        let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
         assert_eq!(outcome.end, end);
-        assert!(!outcome.end.is_well() && outcome.end.why().is_some());
+        assert!(!outcome.end.is_done() && outcome.end.reason().is_some());
     }
 }
 
@@ -383,8 +383,8 @@ async fn an_answer_that_is_not_whole_says_why() {
 async fn a_model_that_pauses_goes_on() {
     let pause = vec![ReplyEvent::Text("First, ".into()), ReplyEvent::Finish(FinishReason::Paused)];
     let mut scene = Scene::new(vec![Act::Says(pause), Act::Says(text("then."))]);
-    let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "First, then."));
+    let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "First, then."));
 }
 
 #[tokio::test]
@@ -392,9 +392,9 @@ async fn a_model_is_not_waited_for_beyond_the_time_there_is() {
     for begun in [Vec::new(), vec![ReplyEvent::Text("I".into())]] {
         let mut scene = Scene::new(vec![Act::Hangs(begun)]);
         let soon = std::time::Instant::now() + Duration::from_millis(20);
-        scene.agent.makeup_mut().caller.deadline = Some(soon);
-        let outcome = scene.agent.turn(said("go"), &plenty()).await;
-        let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
+        scene.agent.parts_mut().caller.deadline = Some(soon);
+        let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+        let TurnEnd::ModelError(fault) = outcome.end else { panic!("{:?}", outcome.end) };
         assert_eq!(fault.kind, ModelErrorKind::Timeout);
     }
 }
@@ -403,10 +403,10 @@ async fn a_model_is_not_waited_for_beyond_the_time_there_is() {
 async fn a_call_that_its_server_cannot_read_is_asked_for_again() {
     let malformed = || Act::Says(vec![ReplyEvent::Finish(FinishReason::Malformed)]);
     let mut scene = Scene::new(vec![malformed(), malformed(), Act::Says(text("Well."))]);
-    let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.text.as_str(), outcome.asked), (End::Done, "Well.", 3));
+    let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str(), outcome.requests), (TurnEnd::Done, "Well.", 3));
     let mut scene = Scene::new(vec![malformed(), malformed(), malformed(), malformed()]);
-    let End::Broken(why) = scene.agent.turn(said("go"), &plenty()).await.end else {
+    let TurnEnd::Broken(why) = scene.agent.run_turn(said("go"), &plenty()).await.end else {
         panic!("it goes on");
     };
     assert!(why.contains("cannot read"), "{why}");
@@ -423,11 +423,11 @@ async fn a_model_that_goes_in_circles_is_halted_with_a_last_word() {
     let mut scene = Scene::new(acts);
     let guard = LoopGuardSettings { stop: Some(LoopGuardSettings::STOP_THRESHOLDS), ..LoopGuardSettings::default() };
     let engine = Engine::builder().tools(hermes_tools_file::tools()).guard(guard).build().unwrap();
-    scene.agent.makeup_mut().engine = engine;
-    let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert!(matches!(outcome.end, End::Halted(_)), "{:?}", outcome.end);
-    assert_eq!((outcome.text.as_str(), outcome.asked), ("There is nothing to read.", 9));
-    assert!(outcome.end.why().unwrap().contains("circles"));
+    scene.agent.parts_mut().engine = engine;
+    let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
+    assert!(matches!(outcome.end, TurnEnd::Halted(_)), "{:?}", outcome.end);
+    assert_eq!((outcome.text.as_str(), outcome.requests), ("There is nothing to read.", 9));
+    assert!(outcome.end.reason().unwrap().contains("circles"));
     assert_eq!(scene.model.asked.lock().unwrap()[8].choice, ToolChoice::None);
 }
 
@@ -437,7 +437,7 @@ async fn a_new_turn_is_a_new_beginning() {
     let done = || Act::Says(text("No."));
     let mut scene = Scene::new(vec![missing(), done(), missing(), done()]);
     for _ in 0..2 {
-        scene.agent.turn(said("go"), &plenty()).await;
+        scene.agent.run_turn(said("go"), &plenty()).await;
     }
     let book = scene.book.0.lock().unwrap();
     assert!(!book.iter().any(|message| message.text().contains("_warning")), "{book:?}");
@@ -453,8 +453,8 @@ async fn an_answer_that_begins_anew_counts_for_what_it_took() {
     anew.extend(text("Whole."));
     let mut scene = Scene::new(vec![Act::Says(anew)]);
     let budget = plenty();
-    let outcome = scene.agent.turn(said("go"), &budget).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Whole."));
+    let outcome = scene.agent.run_turn(said("go"), &budget).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Whole."));
     assert_eq!((outcome.usage.input, budget.spent().usage.output), (150, 15));
     assert_eq!(scene.book.1.lock().unwrap().input, 50);
     assert!(scene.eyes.0.lock().unwrap().contains(&"again".to_owned()));
@@ -467,6 +467,6 @@ async fn the_room_for_an_answer_grows_from_what_was_used_up() {
     cut.push(ReplyEvent::Usage(TokenUsage { input: 9, output: 12_000, ..TokenUsage::default() }));
     cut.push(ReplyEvent::Finish(FinishReason::Length));
     let mut scene = Scene::new(vec![Act::Says(cut), Act::Says(text("Never mind."))]);
-    scene.agent.turn(said("go"), &plenty()).await;
+    scene.agent.run_turn(said("go"), &plenty()).await;
     assert_eq!(scene.model.asked.lock().unwrap()[1].max_tokens, Some(24_000));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_agent::{Allowance, Budget, End, Entry, Journal, JournalError};
+use hermes_agent::{BudgetLimits, AgentBudget, TurnEnd, JournalEntry, ConversationJournal, JournalError};
 use hermes_core::{
     Availability, BoundCall, BoxFuture, DynTool, Effect, ToolContext, ToolError, ToolOutput,
     ToolSpec, WorkingDir,
@@ -70,8 +70,8 @@ async fn a_result_is_written_while_other_calls_still_run() {
     let two = calls(&[("1", "waits", "{}"), ("2", "directory_list", r#"{"path":"."}"#)]);
     let model = Scripted::following(vec![Act::Says(two), Act::Says(text("Done."))], None);
     let mut scene = Scene::fitted(model, Vec::new(), Arc::clone(&book), vec![waits]);
-    let outcome = scene.agent.turn(go(), &Budget::new(Allowance::default())).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Done."));
+    let outcome = scene.agent.run_turn(go(), &AgentBudget::new(BudgetLimits::default())).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Done."));
     let asked = scene.model.asked.lock().unwrap();
     let first = asked[1].messages.iter().find(|message| matches!(message, ChatMessage::Tool(_)));
     assert!(first.unwrap().text().contains(r#"{"seen":["2"]}"#), "{first:?}");
@@ -85,8 +85,8 @@ async fn what_is_said_meanwhile_is_written_after_the_results() {
     let other = ("2", "read_file", r#"{"path":"none"}"#);
     let mut scene =
         Scene::new(vec![Act::Says(calls(&[list("1"), other])), Act::Says(text("Done."))]);
-    scene.agent.interrupt().say([ContentPart::Text { text: "hurry up".into() }]);
-    scene.agent.turn(go(), &Budget::new(Allowance::default())).await;
+    scene.agent.interrupt().queue_input([ContentPart::Text { text: "hurry up".into() }]);
+    scene.agent.run_turn(go(), &AgentBudget::new(BudgetLimits::default())).await;
     assert_eq!(scene.book.results(), ["1", "2"]);
     assert_eq!(scene.agent.conversation().messages(), *scene.book.0.lock().unwrap());
     assert_eq!(scene.book.0.lock().unwrap()[4], ChatMessage::user("hurry up"));
@@ -95,8 +95,8 @@ async fn what_is_said_meanwhile_is_written_after_the_results() {
 /// A journal whose disk is full after some entries.
 struct Full(Book, usize);
 
-impl Journal for Full {
-    fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
+impl ConversationJournal for Full {
+    fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError> {
         if self.0.0.lock().unwrap().len() >= self.1 {
             return Err(JournalError("the disk is full".to_owned()));
         }
@@ -110,9 +110,9 @@ async fn nothing_goes_on_that_cannot_be_written() {
     let (one, two) = (write(1), write(2));
     let both = calls(&[("1", "write_file", &one), ("2", "write_file", &two)]);
     let mut scene = Scene::new(vec![Act::Says(both)]);
-    scene.agent.makeup_mut().journal = Arc::new(Full(Book::default(), 2));
-    let outcome = scene.agent.turn(go(), &Budget::new(Allowance::default())).await;
-    assert_eq!(outcome.end, End::Journal("the disk is full".to_owned()));
+    scene.agent.parts_mut().journal = Arc::new(Full(Book::default(), 2));
+    let outcome = scene.agent.run_turn(go(), &AgentBudget::new(BudgetLimits::default())).await;
+    assert_eq!(outcome.end, TurnEnd::Journal("the disk is full".to_owned()));
     let written = std::fs::read_to_string(scene.folder.path().join("same.txt")).unwrap();
     assert_eq!(written, "1", "the second call is not made");
 }

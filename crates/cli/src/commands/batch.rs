@@ -9,7 +9,7 @@ use std::time::Instant;
 use clap::{Args, Subcommand};
 use hermes::core::{BoxFuture, CancellationToken, ErrorKind};
 use hermes::engine::distributions::{self, ToolsetDistribution};
-use hermes_agent::{End, Nobody};
+use hermes_agent::{TurnEnd, NullObserver};
 use hermes_batch::{
     Batch as Work, BatchError, Conversation, Failed, Plan, Progress, Prompt, Prompts, Summary,
     Worker,
@@ -312,7 +312,7 @@ impl Desk {
             title: None,
             resume: None,
             is_at_home: false,
-            watcher: Arc::new(Nobody),
+            watcher: Arc::new(NullObserver),
         };
         let engaged = ready.engage(caller, terms).await;
         let ended = match engaged {
@@ -324,7 +324,7 @@ impl Desk {
                     stopped.cancelled().await;
                     interrupt.stop_turn();
                 });
-                let outcome = engaged.agent.turn(said, &budget).await;
+                let outcome = engaged.agent.run_turn(said, &budget).await;
                 watch.abort();
                 let _ = engaged.store.end(&engaged.session, outcome.end.name());
                 Ok((outcome, engaged))
@@ -340,23 +340,23 @@ impl Desk {
         }
         let (outcome, engaged) = ended?;
         let fault = match &outcome.end {
-            End::Fault(fault) => Some(fault.to_string()),
-            End::Journal(why) => Some(why.clone()),
+            TurnEnd::ModelError(fault) => Some(fault.to_string()),
+            TurnEnd::Journal(why) => Some(why.clone()),
             // Half an answer teaches nobody anything.
-            End::Broken(_) => outcome.end.why(),
-            End::Interrupted => Some("it was stopped".to_owned()),
+            TurnEnd::Broken(_) => outcome.end.reason(),
+            TurnEnd::Interrupted => Some("it was stopped".to_owned()),
             _ => None,
         };
         if let Some(fault) = fault {
             return Err(Failure::failed(ErrorKind::Internal, fault));
         }
-        let makeup = engaged.agent.makeup();
+        let makeup = engaged.agent.parts();
         Ok(Conversation {
             tools: makeup.tools.to_vec(),
             messages: engaged.agent.conversation().messages().to_vec(),
-            completed: outcome.end.is_well(),
-            api_calls: outcome.asked,
-            model: makeup.manner.model.clone(),
+            completed: outcome.end.is_done(),
+            api_calls: outcome.requests,
+            model: makeup.params.model.clone(),
             usage: outcome.usage,
             session: Some(engaged.session),
         })

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use hermes_agent::{Manner, Standing};
+use hermes_agent::{ModelParams, ParentAgent};
 use hermes_core::{BoxFuture, ToolContext, ToolError};
 use hermes_llm::{ModelError, ModelErrorKind, FinishReason, ChatMessage, LanguageModel, ModelReply, ModelRequest, TokenUsage};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::text::seconds;
 pub(super) struct Voice {
     pub(super) label: String,
     pub(super) model: Arc<dyn LanguageModel>,
-    pub(super) manner: Manner,
+    pub(super) manner: ModelParams,
     pub(super) temperature: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ struct Heard {
 /// Asks models, and keeps count.
 pub(super) struct Asking<'a> {
     mixture: &'a Mixture,
-    pub(super) standing: Option<Arc<Standing>>,
+    pub(super) standing: Option<Arc<ParentAgent>>,
     pub(super) cx: &'a ToolContext,
     pub(super) opinions: Vec<Opinion>,
     pub(super) usage: TokenUsage,
@@ -85,7 +85,7 @@ pub(super) struct Asking<'a> {
 impl<'a> Asking<'a> {
     pub(super) fn new(
         mixture: &'a Mixture,
-        standing: Option<Arc<Standing>>,
+        standing: Option<Arc<ParentAgent>>,
         cx: &'a ToolContext,
     ) -> Self {
         Self {
@@ -161,7 +161,7 @@ impl<'a> Asking<'a> {
 /// the others may be cut short.
 async fn ask(
     mixture: &Mixture,
-    standing: Option<&Standing>,
+    standing: Option<&ParentAgent>,
     layer: usize,
     voice: &Voice,
     messages: Vec<ChatMessage>,

@@ -6,7 +6,7 @@ mod words;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_agent::Standing;
+use hermes_agent::ParentAgent;
 use hermes_core::{
     Availability, Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
     WorkingDir,
@@ -109,7 +109,7 @@ impl Tool for MixtureOfAgents {
         if question.len() > LONG {
             return Err(ToolError::limit(format!("The question is longer than {LONG} bytes")));
         }
-        let standing = cx.ports.get::<Standing>();
+        let standing = cx.ports.get::<ParentAgent>();
         let mut asking = Asking::new(&self.crew.mixture, standing, cx);
         asking.within_budget()?;
         let began = Instant::now();
@@ -173,9 +173,9 @@ impl MixtureOfAgents {
     async fn own(
         &self,
         asking: &Asking<'_>,
-    ) -> Result<(Arc<dyn hermes_llm::LanguageModel>, hermes_agent::Manner), ToolError> {
+    ) -> Result<(Arc<dyn hermes_llm::LanguageModel>, hermes_agent::ModelParams), ToolError> {
         match &asking.standing {
-            Some(standing) => Ok((Arc::clone(&standing.model), standing.manner.clone())),
+            Some(standing) => Ok((Arc::clone(&standing.model), standing.params.clone())),
             None => {
                 let found = asking.cx.run_until_cancelled(self.crew.supply.model(None)).await?;
                 found.map_err(ToolError::unavailable)

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::Allowance;
+use hermes_agent::BudgetLimits;
 use hermes_core::{
     ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, Policy, CallProposal, Ruling, Scope,
     Verdict,
@@ -91,7 +91,7 @@ async fn what_is_left_of_the_budget_is_all_there_is() {
         scene
     };
     let plan = |tokens: u64| Plan {
-        allowance: Allowance { tokens: Some(tokens), ..Allowance::default() },
+        allowance: BudgetLimits { tokens: Some(tokens), ..BudgetLimits::default() },
         ..Plan::default()
     };
     let script = [heavy(2_500), heavy(2_500), says("look", "So far so good.", 0)];

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hermes_agent::{Agent, Budget, Makeup, Manner, NoJournal, Nobody};
+use hermes_agent::{Agent, AgentBudget, AgentParts, ModelParams, NullJournal, NullObserver};
 use hermes_delegation::Settings;
 use hermes_engine::{DeferralSettings, toolsets::ToolSelection};
 use hermes_llm::{ChatMessage, ContentPart};
@@ -194,23 +194,23 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
     let all = stage.engine.definitions(&ToolSelection::default(), DeferralSettings::default()).await.unwrap();
     let mut caller = stage.caller.clone();
     caller.ports = None;
-    let makeup = Makeup {
+    let makeup = AgentParts {
         engine: stage.engine.clone(),
         caller,
         model: model_at(&stage.server.url(), "first"),
         tools: serde_json::from_str::<Vec<Value>>(&all.json).unwrap().into(),
         system: "You are the first.".to_owned(),
-        journal: Arc::new(NoJournal),
-        watcher: Arc::new(Nobody),
-        manner: Manner::default(),
+        journal: Arc::new(NullJournal),
+        observer: Arc::new(NullObserver),
+        params: ModelParams::default(),
         reminder: None,
         news: None,
         guidance: Default::default(),
         depth: 0,
     };
     let mut agent = Agent::new(makeup, Vec::new());
-    let budget = Budget::new(Default::default());
-    let outcome = agent.turn(vec![ContentPart::Text { text: "go".to_owned() }], &budget).await;
+    let budget = AgentBudget::new(Default::default());
+    let outcome = agent.run_turn(vec![ContentPart::Text { text: "go".to_owned() }], &budget).await;
     assert_eq!(outcome.text, "All is done.");
     let ChatMessage::Tool(told) = &agent.conversation().messages()[2] else { panic!("no answer") };
     let told: Value = serde_json::from_str(&told.content).unwrap();

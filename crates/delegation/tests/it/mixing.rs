@@ -1,7 +1,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
-use hermes_agent::Allowance;
+use hermes_agent::BudgetLimits;
 use hermes_core::ToolCall;
 use hermes_delegation::Mixture;
 use hermes_llm::{RetrySettings, FallbackModel};
@@ -156,7 +156,7 @@ async fn one_model_stands_for_several_at_different_temperatures() {
 #[tokio::test]
 async fn a_used_up_budget_asks_nobody() {
     let plan = Plan {
-        allowance: Allowance { tokens: Some(0), ..Allowance::default() },
+        allowance: BudgetLimits { tokens: Some(0), ..BudgetLimits::default() },
         ..Plan::default()
     };
     let stage = Stage::with(Vec::new(), plan);

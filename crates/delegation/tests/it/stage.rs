@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hermes_agent::{
-    Allowance, Budget, Entry, Journal, JournalError, Manner, NoJournal, Nobody, Standing,
+    BudgetLimits, AgentBudget, JournalEntry, ConversationJournal, JournalError, ModelParams, NullJournal, NullObserver, ParentAgent,
 };
 use hermes_core::{
     Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, ErrorKind, NoticeQueue, NoticeSink,
@@ -36,13 +36,13 @@ pub(crate) struct Books(pub(crate) Mutex<BTreeMap<String, (String, Vec<ChatMessa
 
 struct Page(Arc<Books>, String);
 
-impl Journal for Page {
-    fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
+impl ConversationJournal for Page {
+    fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError> {
         let mut books = self.0.0.lock().unwrap();
         let (_, messages) = books.get_mut(&self.1).unwrap();
         match entry {
-            Entry::Message(message) => messages.push(message.clone()),
-            Entry::Revised(ChatMessage::Tool(new)) => {
+            JournalEntry::Message(message) => messages.push(message.clone()),
+            JournalEntry::Revised(ChatMessage::Tool(new)) => {
                 let is_old =
                     |m: &ChatMessage| matches!(m, ChatMessage::Tool(old) if old.call_id == new.call_id);
                 messages.retain(|message| !is_old(message));
@@ -74,11 +74,11 @@ impl Supply for Stock {
             let name = name.unwrap_or("first");
             let model =
                 self.models.get(name).ok_or_else(|| format!("no model is called {name}"))?;
-            Ok((Arc::clone(model), Manner { model: name.to_owned(), ..Manner::default() }))
+            Ok((Arc::clone(model), ModelParams { model: name.to_owned(), ..ModelParams::default() }))
         })
     }
 
-    fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn Journal>, String> {
+    fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
         let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(now, Ordering::SeqCst);
         assert!(!child.goal.contains("panic"), "as the task wants");
@@ -153,7 +153,7 @@ pub(crate) struct Plan {
     pub(crate) mixture: Mixture,
     pub(crate) stock: Stock,
     pub(crate) builder: EngineBuilder,
-    pub(crate) allowance: Allowance,
+    pub(crate) allowance: BudgetLimits,
 }
 
 impl Default for Plan {
@@ -163,7 +163,7 @@ impl Default for Plan {
             mixture: Mixture::default(),
             stock: Stock::default(),
             builder: Engine::builder(),
-            allowance: Allowance::default(),
+            allowance: BudgetLimits::default(),
         }
     }
 }
@@ -176,7 +176,7 @@ pub(crate) struct Stage {
     pub(crate) crew: Arc<Crew>,
     pub(crate) engine: Engine,
     pub(crate) caller: Caller,
-    pub(crate) budget: Budget,
+    pub(crate) budget: AgentBudget,
     pub(crate) notices: Arc<NoticeQueue>,
     pub(crate) serving: Option<Serving>,
 }
@@ -212,15 +212,15 @@ impl Stage {
             .build()
             .unwrap();
         let serving = Some(crew.serve(engine.clone()));
-        let budget = Budget::new(plan.allowance);
+        let budget = AgentBudget::new(plan.allowance);
         let mut caller = Caller::new(folder.path());
-        let standing = Standing {
+        let standing = ParentAgent {
             budget: budget.clone(),
             depth: 0,
             model,
-            manner: Manner::default(),
-            watcher: Arc::new(Nobody),
-            journal: Arc::new(NoJournal),
+            params: ModelParams::default(),
+            observer: Arc::new(NullObserver),
+            journal: Arc::new(NullJournal),
         };
         caller.ports = Some(with_standing(&engine, standing));
         Self { folder, server, stock, crew, engine, caller, budget, notices, serving }
@@ -229,8 +229,8 @@ impl Stage {
     /// A call by an agent with so many above it.
     pub(crate) fn at_depth(&self, depth: u8) -> Caller {
         let mut caller = self.caller.clone();
-        let standing = caller.ports.as_ref().unwrap().get::<Standing>().unwrap();
-        let standing = Standing { depth, ..Standing::clone(&standing) };
+        let standing = caller.ports.as_ref().unwrap().get::<ParentAgent>().unwrap();
+        let standing = ParentAgent { depth, ..ParentAgent::clone(&standing) };
         caller.ports = Some(with_standing(&self.engine, standing));
         caller
     }
@@ -276,7 +276,7 @@ impl Stage {
     }
 }
 
-fn with_standing(engine: &Engine, standing: Standing) -> Arc<Ports> {
+fn with_standing(engine: &Engine, standing: ParentAgent) -> Arc<Ports> {
     Arc::new(Ports::clone(engine.ports()).with(Arc::new(standing)))
 }
 

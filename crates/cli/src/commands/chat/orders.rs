@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes::engine::toolsets::ToolsetSummary;
-use hermes_agent::{Budget, End};
+use hermes_agent::{AgentBudget, TurnEnd};
 use hermes_chat::Form;
 use hermes_checkpoints::{RestorePlan, CheckpointStore, RestoreTarget};
 use hermes_history::{SessionFilter, format_local};
@@ -152,18 +152,18 @@ fn help(sitting: &Sitting<'_>) -> Result<(), Failure> {
 
 async fn model(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
     if !wanted.is_empty() {
-        let watcher = Arc::clone(&sitting.engaged.agent.makeup().watcher);
+        let watcher = Arc::clone(&sitting.engaged.agent.parts().observer);
         let chosen = sitting.ready.models.find(Some(wanted), told(&watcher)).await?;
-        let makeup = sitting.engaged.agent.makeup_mut();
+        let makeup = sitting.engaged.agent.parts_mut();
         makeup.model = chosen.found.model;
-        makeup.manner = chosen.manner;
+        makeup.params = chosen.manner;
         sitting.engaged.how = chosen.found.source;
     }
-    let makeup = sitting.engaged.agent.makeup();
+    let makeup = sitting.engaged.agent.parts();
     let window = makeup.model.window().map(|tokens| format!(", {tokens} tokens of context"));
     sitting.screen.note(&format!(
         "{} ({}{})",
-        makeup.manner.model,
+        makeup.params.model,
         sitting.engaged.how,
         window.unwrap_or_default()
     ));
@@ -212,11 +212,11 @@ async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure
     let split = |c: char| c == ',' || c.is_whitespace();
     let names = wanted.split(split).filter(|name| !name.is_empty()).map(str::to_owned);
     let choice = crate::args::Choice { toolsets: names.collect(), without: Vec::new() };
-    let window = sitting.engaged.agent.makeup().model.window();
+    let window = sitting.engaged.agent.parts().model.window();
     let (definitions, tools) = sitting.ready.told_tools(&choice, window).await?;
     // Who says which tools are used wants no others to join.
     sitting.ready.forget_late();
-    let makeup = sitting.engaged.agent.makeup_mut();
+    let makeup = sitting.engaged.agent.parts_mut();
     makeup.caller.scope = Some(Arc::clone(&definitions.scope));
     makeup.tools = tools;
     sitting.screen.note(&format!("{} tools from now on.", definitions.visible.len()));
@@ -255,7 +255,7 @@ fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
 
 async fn compact(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
     sitting.screen.working(Some("summing up"));
-    let budget = Budget::new(Default::default());
+    let budget = AgentBudget::new(Default::default());
     sitting.shown.count(&budget);
     let done = sitting.engaged.agent.compact(&budget).await;
     sitting.screen.working(None);
@@ -263,7 +263,7 @@ async fn compact(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
     match done {
         Ok(true) => {}
         Ok(false) => sitting.screen.note("The conversation is short already."),
-        Err(End::Interrupted) => sitting.screen.note("Stopped; nothing is changed."),
+        Err(TurnEnd::Interrupted) => sitting.screen.note("Stopped; nothing is changed."),
         Err(end) => super::sitting::tell_end(sitting.screen, &end),
     }
     Ok(())
@@ -326,7 +326,7 @@ fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
 /// have worked here since, so only this session's own turn counts.
 fn plan(sitting: &mut Sitting<'_>, store: &CheckpointStore) -> Result<Option<RestorePlan>, Failure> {
     let Some(began) = sitting.began.pop() else { return Ok(None) };
-    let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
+    let cwd = sitting.engaged.agent.parts().caller.cwd.clone();
     let workspace = checkpoints::workspace(sitting.app, store, Some(&cwd))?;
     let Ok(plan) = store.plan(RestoreTarget::Undo { workspace: &workspace, turns: 1 }) else {
         return Ok(None);
@@ -412,7 +412,7 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
     if sitting.engaged.agent.conversation().messages().is_empty() {
         return Err(Failure::usage("Nothing was said yet"));
     }
-    let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
+    let cwd = sitting.engaged.agent.parts().caller.cwd.clone();
     let path = match file {
         "" => unused(&cwd, &sitting.engaged.session),
         file => cwd.join(file),

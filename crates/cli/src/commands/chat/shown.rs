@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes::core::Session;
 use hermes::engine::Engine;
-use hermes_agent::{Budget, Notice, Watcher};
+use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
 use hermes_chat::{Screen, Status, Todo, TodoState};
 use hermes_llm::{RetryAction, TokenUsage};
 
@@ -21,7 +21,7 @@ pub(crate) struct Shown {
     /// What the session took before this sitting.
     before: Mutex<TokenUsage>,
     /// What each turn may use; sub-agents and summaries count there as well.
-    budgets: Mutex<Vec<Budget>>,
+    budgets: Mutex<Vec<AgentBudget>>,
     /// The last row of the screen, as it was shown last.
     status: Mutex<Status>,
 }
@@ -58,7 +58,7 @@ impl Shown {
     }
 
     /// From now on what is spent of this counts, too.
-    pub(crate) fn count(&self, budget: &Budget) {
+    pub(crate) fn count(&self, budget: &AgentBudget) {
         let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
         budgets.push(budget.clone());
     }
@@ -97,33 +97,33 @@ impl Shown {
     }
 }
 
-impl Watcher for Shown {
-    fn takes_back(&self) -> bool {
+impl AgentObserver for Shown {
+    fn can_retract(&self) -> bool {
         false
     }
 
-    fn see(&self, notice: &Notice<'_>) {
+    fn on_event(&self, notice: &AgentEvent<'_>) {
         let screen = &self.screen;
         match notice {
-            Notice::Asking { .. } => screen.working(Some("thinking")),
-            Notice::Text(text) => screen.text(text),
-            Notice::Thought(text) => screen.thought(text),
-            Notice::Answered { usage, .. } => {
+            AgentEvent::RoundStarted { .. } => screen.working(Some("thinking")),
+            AgentEvent::Text(text) => screen.text(text),
+            AgentEvent::Thought(text) => screen.thought(text),
+            AgentEvent::Answered { usage, .. } => {
                 screen.working(None);
                 screen.end_text();
                 self.used.store(usage.input + usage.output, Ordering::Relaxed);
             }
-            Notice::Again { why } => screen.warn(&format!("Asked again: {why}")),
-            Notice::Began(begun) if begun.parent.is_none() => {
+            AgentEvent::AnswerDiscarded { why } => screen.warn(&format!("Asked again: {why}")),
+            AgentEvent::CallStarted(begun) if begun.parent.is_none() => {
                 let snapshot = self.engine.snapshot();
                 let emoji = snapshot.find(begun.tool).map(|entry| entry.spec().emoji.to_string());
                 let emoji = emoji.unwrap_or_else(|| "⚡".to_owned());
                 screen.call_began(begun.call, &emoji, begun.tool, &summary::of(begun.arguments));
             }
-            Notice::Progress { call, progress, .. } => {
+            AgentEvent::Progress { call, progress, .. } => {
                 screen.call_progress(call, &progress.message, progress.fraction);
             }
-            Notice::Ended { result, parent: None } => {
+            AgentEvent::CallEnded { result, parent: None } => {
                 let note = summary::why(result);
                 let id = &result.tool_call_id;
                 screen.call_ended(id, result.is_success(), result.duration, &note);
@@ -131,9 +131,9 @@ impl Watcher for Shown {
                     self.plan();
                 }
             }
-            Notice::Compressed { before, after } => screen
+            AgentEvent::Compressed { before, after } => screen
                 .note(&format!("The conversation was shortened from {before} to {after} tokens.")),
-            Notice::Setback(setback) => {
+            AgentEvent::Retry(setback) => {
                 let remedy = match &setback.action {
                     RetryAction::Wait(pause) => format!("again in {}", summary::duration(*pause)),
                     RetryAction::NextKey => "with the next key".to_owned(),
@@ -141,8 +141,8 @@ impl Watcher for Shown {
                 };
                 screen.warn(&format!("{}: {}; {remedy}", setback.model, setback.error));
             }
-            Notice::Warning(text) => screen.warn(text),
-            Notice::Began(_) | Notice::Ended { .. } => {}
+            AgentEvent::Warning(text) => screen.warn(text),
+            AgentEvent::CallStarted(_) | AgentEvent::CallEnded { .. } => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes::engine::Caller;
-use hermes_agent::{Agent, Budget, End, Interrupt, Level, Outcome, Watcher};
+use hermes_agent::{Agent, AgentBudget, TurnEnd, InterruptHandle, InterruptScope, TurnOutcome, AgentObserver};
 use hermes_chat::{Event, Events, Form, Screen};
 use hermes_llm::{ChatMessage, ContentPart};
 use hermes_skills::SkillLibrary;
@@ -66,8 +66,8 @@ pub(crate) struct Began {
 
 /// A turn under way.
 struct Turn {
-    work: JoinHandle<(Agent, Outcome)>,
-    interrupt: Interrupt,
+    work: JoinHandle<(Agent, TurnOutcome)>,
+    interrupt: InterruptHandle,
 }
 
 /// A session at the terminal.
@@ -114,7 +114,7 @@ impl<'a> Sitting<'a> {
             title: None,
             resume: resume.as_deref(),
             is_at_home: true,
-            watcher: Arc::clone(&shown) as Arc<dyn Watcher>,
+            watcher: Arc::clone(&shown) as Arc<dyn AgentObserver>,
         };
         let shelf = skills::shelf(&ready.home, &ready.config, &caller.cwd);
         let engaged = ready.engage(caller, terms).await?;
@@ -151,9 +151,9 @@ impl<'a> Sitting<'a> {
         self.screen.note(&format!(
             "hermes {} · {} ({}) · {tools} tools, about {tokens} tokens{more} · {}",
             env!("CARGO_PKG_VERSION"),
-            agent.makeup().manner.model,
+            agent.parts().params.model,
             self.engaged.how,
-            agent.makeup().caller.cwd.display(),
+            agent.parts().caller.cwd.display(),
         ));
         if goes_on {
             orders::show_again(self);
@@ -165,14 +165,14 @@ impl<'a> Sitting<'a> {
     }
 
     pub(crate) fn show_status(&self) {
-        let makeup = self.engaged.agent.makeup();
-        let (model, window) = (&makeup.manner.model, makeup.model.window());
+        let makeup = self.engaged.agent.parts();
+        let (model, window) = (&makeup.params.model, makeup.model.window());
         self.shown.status(model, self.context(), window, self.mode);
     }
 
     /// Switches to another mode, between turns.
     pub(crate) fn set_mode(&mut self, mode: AgentMode) -> Result<(), Failure> {
-        let cwd = self.engaged.agent.makeup().caller.cwd.clone();
+        let cwd = self.engaged.agent.parts().caller.cwd.clone();
         enforce(self.app, self.ready, self.args, &cwd, mode)?;
         self.take_mode(mode);
         self.adopt_mode();
@@ -190,7 +190,7 @@ impl<'a> Sitting<'a> {
 
     /// Tells the model of the mode, and has the right one answer its questions.
     fn adopt_mode(&mut self) {
-        let makeup = self.engaged.agent.makeup_mut();
+        let makeup = self.engaged.agent.parts_mut();
         self.mode.instruct(&mut makeup.system);
         if self.screen.form() == Form::Piped {
             return;
@@ -209,7 +209,7 @@ impl<'a> Sitting<'a> {
         }
         // No server has counted yet what is sent before the conversation.
         let tools = u64::try_from(crate::tokens::about(&self.engaged.definitions.json));
-        said + agent.makeup().system.len() as u64 / 4 + tools.unwrap_or_default()
+        said + agent.parts().system.len() as u64 / 4 + tools.unwrap_or_default()
     }
 
     /// Until the person wants something else.
@@ -305,11 +305,11 @@ impl<'a> Sitting<'a> {
         }
         match self
             .ready
-            .told_tools(&self.args.choice, self.engaged.agent.makeup().model.window())
+            .told_tools(&self.args.choice, self.engaged.agent.parts().model.window())
             .await
         {
             Ok((definitions, tools)) => {
-                let makeup = self.engaged.agent.makeup_mut();
+                let makeup = self.engaged.agent.parts_mut();
                 makeup.caller.scope = Some(Arc::clone(&definitions.scope));
                 makeup.tools = tools;
                 self.engaged.definitions = definitions;
@@ -344,9 +344,9 @@ impl<'a> Sitting<'a> {
         // It is lent to the turn, and comes back with what came of it.
         let mut agent = self.engaged.agent;
         // Each turn is a request of its own.
-        agent.makeup_mut().caller.deadline = self.args.options.deadline();
+        agent.parts_mut().caller.deadline = self.args.options.deadline();
         let before = said_by_person(&agent);
-        let cwd = agent.makeup().caller.cwd.clone();
+        let cwd = agent.parts().caller.cwd.clone();
         let mut mode = self.mode;
         let mut turn = start(agent, said, budget);
         let mut leaves = false;
@@ -376,8 +376,8 @@ impl<'a> Sitting<'a> {
                         Err(failure) => screen.error(&failure.message),
                     },
                     Some(Event::Interrupt) => match turn.interrupt.stop() {
-                        Level::Calls => screen.note("Stopping the calls; once more stops the turn."),
-                        Level::Turn => halt(ready, screen, &self.engaged.session),
+                        InterruptScope::Calls => screen.note("Stopping the calls; once more stops the turn."),
+                        InterruptScope::Turn => halt(ready, screen, &self.engaged.session),
                     },
                     Some(Event::Line { text, .. }) if text.trim() == "/stop" => {
                         turn.interrupt.stop_turn();
@@ -401,7 +401,7 @@ impl<'a> Sitting<'a> {
                     Some(Event::Line { text, attachments }) if !text.trim().is_empty() => {
                         screen.user(&text);
                         screen.note("The model hears this with the next result.");
-                        turn.interrupt.say(with_pictures(screen, text, &attachments));
+                        turn.interrupt.queue_input(with_pictures(screen, text, &attachments));
                     }
                     Some(Event::Line { .. } | Event::Resized) => {}
                 },
@@ -417,7 +417,7 @@ impl<'a> Sitting<'a> {
             self.adopt_mode();
         }
         self.began.push(Began { at, said });
-        self.is_halted = outcome.end == End::Interrupted;
+        self.is_halted = outcome.end == TurnEnd::Interrupted;
         // What went wrong once is not made good by what comes after.
         if self.exit == Exit::Ok {
             self.exit = exit_of(&outcome.end);
@@ -470,7 +470,7 @@ async fn next(held: &mut VecDeque<Event>, events: &mut Events) -> Option<Event> 
 /// for later.
 async fn attended<T>(
     work: impl Future<Output = T>,
-    interrupt: &Interrupt,
+    interrupt: &InterruptHandle,
     held: &mut VecDeque<Event>,
     events: &mut Events,
 ) -> T {
@@ -499,10 +499,10 @@ fn said_by_person(agent: &Agent) -> usize {
     agent.conversation().messages().iter().filter(is_said).count()
 }
 
-fn start(mut agent: Agent, said: Vec<ContentPart>, budget: Budget) -> Turn {
+fn start(mut agent: Agent, said: Vec<ContentPart>, budget: AgentBudget) -> Turn {
     let interrupt = agent.interrupt();
     let work = tokio::spawn(async move {
-        let outcome = agent.turn(said, &budget).await;
+        let outcome = agent.run_turn(said, &budget).await;
         (agent, outcome)
     });
     Turn { work, interrupt }
@@ -516,17 +516,17 @@ fn halt(ready: &Ready, screen: &Screen, session: &str) {
     }
 }
 
-pub(crate) fn tell_end(screen: &Screen, end: &End) {
+pub(crate) fn tell_end(screen: &Screen, end: &TurnEnd) {
     match end {
-        End::Done => {}
-        End::Budget(what) => screen.warn(&format!("Stopped: {what} are used up. Say “go on”.")),
-        End::Interrupted => screen.note("Stopped. Say what is to be done instead."),
-        End::Fault(fault) => {
+        TurnEnd::Done => {}
+        TurnEnd::Budget(what) => screen.warn(&format!("Stopped: {what} are used up. Say “go on”.")),
+        TurnEnd::Interrupted => screen.note("Stopped. Say what is to be done instead."),
+        TurnEnd::ModelError(fault) => {
             let hint = fault.hint.as_deref().map(|hint| format!("\n{hint}")).unwrap_or_default();
             screen.error(&format!("{fault}{hint}"));
         }
-        End::Journal(why) => screen.error(&format!("The session cannot be written: {why}")),
-        other => screen.warn(&other.why().unwrap_or_default()),
+        TurnEnd::Journal(why) => screen.error(&format!("The session cannot be written: {why}")),
+        other => screen.warn(&other.reason().unwrap_or_default()),
     }
 }
 
@@ -540,7 +540,7 @@ fn is_path(text: &str) -> bool {
 fn with_pictures(screen: &Screen, text: String, attachments: &[PathBuf]) -> Vec<ContentPart> {
     let mut said = vec![ContentPart::Text { text }];
     for path in attachments.iter().filter(|path| is_picture(path)) {
-        match hermes_agent::picture(path) {
+        match hermes_agent::load_image(path) {
             Ok(image) => said.push(ContentPart::Image(image)),
             Err(why) => screen.warn(&format!("{}: {why}", path.display())),
         }

@@ -3,7 +3,7 @@
 use std::io;
 
 use hermes::core::CancellationToken;
-use hermes_agent::{Notice, Watcher};
+use hermes_agent::{AgentEvent, AgentObserver};
 use hermes_llm::{RetryAction, TokenUsage};
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ impl Events {
     }
 }
 
-impl Watcher for Events {
-    fn see(&self, notice: &Notice<'_>) {
+impl AgentObserver for Events {
+    fn on_event(&self, notice: &AgentEvent<'_>) {
         if let Some(event) = event(notice) {
             let sent = self.terminal.send(&event.to_string());
             // Whoever does not read on has what there is in the session.
@@ -35,30 +35,30 @@ impl Watcher for Events {
     }
 }
 
-fn event(notice: &Notice<'_>) -> Option<Value> {
+fn event(notice: &AgentEvent<'_>) -> Option<Value> {
     Some(match notice {
-        Notice::Asking { round } => json!({"type": "turn", "turn": round}),
-        Notice::Text(text) => json!({"type": "text", "text": text}),
-        Notice::Thought(text) => json!({"type": "thought", "text": text}),
-        Notice::Again { why } => json!({"type": "again", "reason": why}),
-        Notice::Answered { text, usage: used } => {
+        AgentEvent::RoundStarted { round } => json!({"type": "turn", "turn": round}),
+        AgentEvent::Text(text) => json!({"type": "text", "text": text}),
+        AgentEvent::Thought(text) => json!({"type": "thought", "text": text}),
+        AgentEvent::AnswerDiscarded { why } => json!({"type": "again", "reason": why}),
+        AgentEvent::Answered { text, usage: used } => {
             json!({"type": "answer", "text": text, "usage": usage(used)})
         }
-        Notice::Began(begun) => json!({
+        AgentEvent::CallStarted(begun) => json!({
             "type": "call",
             "id": begun.call,
             "tool": begun.tool,
             "arguments": begun.arguments,
             "parent": begun.parent,
         }),
-        Notice::Progress { call, tool, progress } => json!({
+        AgentEvent::Progress { call, tool, progress } => json!({
             "type": "progress",
             "id": call,
             "tool": tool,
             "message": progress.message,
             "fraction": progress.fraction,
         }),
-        Notice::Ended { result, parent } => json!({
+        AgentEvent::CallEnded { result, parent } => json!({
             "type": "call_result",
             "id": result.tool_call_id,
             "tool": result.name,
@@ -67,16 +67,16 @@ fn event(notice: &Notice<'_>) -> Option<Value> {
             "content": result.content,
             "parent": parent,
         }),
-        Notice::Compressed { before, after } => {
+        AgentEvent::Compressed { before, after } => {
             json!({"type": "compressed", "tokens_before": before, "tokens_after": after})
         }
-        Notice::Setback(setback) => json!({
+        AgentEvent::Retry(setback) => json!({
             "type": "setback",
             "model": setback.model,
             "reason": setback.error.to_string(),
             "remedy": remedy(&setback.action),
         }),
-        Notice::Warning(text) => json!({"type": "warning", "message": text}),
+        AgentEvent::Warning(text) => json!({"type": "warning", "message": text}),
     })
 }
 

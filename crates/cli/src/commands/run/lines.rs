@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hermes::engine::Engine;
-use hermes_agent::{Notice, Outcome, Watcher};
+use hermes_agent::{AgentEvent, TurnOutcome, AgentObserver};
 use hermes_llm::RetryAction;
 
 use crate::summary;
@@ -110,37 +110,37 @@ fn refresh(lines: &Weak<Lines>) {
     }
 }
 
-impl Watcher for Lines {
+impl AgentObserver for Lines {
     /// In a pipe the answer is written when it is whole.
-    fn takes_back(&self) -> bool {
+    fn can_retract(&self) -> bool {
         !self.terminal.stdout_is_person
     }
 
-    fn see(&self, notice: &Notice<'_>) {
+    fn on_event(&self, notice: &AgentEvent<'_>) {
         let mut state = self.lock();
         match notice {
-            Notice::Text(text) if self.terminal.stdout_is_person => {
+            AgentEvent::Text(text) if self.terminal.stdout_is_person => {
                 self.wipe(&mut state);
                 let shown = visible(text);
                 let mut out = io::stdout().lock();
                 let _ = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
                 state.is_open = !shown.ends_with('\n') && (state.is_open || !shown.is_empty());
             }
-            Notice::Answered { .. } if state.is_open => {
+            AgentEvent::Answered { .. } if state.is_open => {
                 state.is_open = false;
                 let _ = writeln!(io::stdout());
             }
-            Notice::Began(begun) if begun.parent.is_none() => {
+            AgentEvent::CallStarted(begun) if begun.parent.is_none() => {
                 let what = format!("{} {}", self.name(begun.tool), summary::of(begun.arguments));
                 let running = Running { what, since: Instant::now(), doing: None };
                 state.running.insert(begun.call.to_owned(), running);
             }
-            Notice::Progress { call, progress, .. } => {
+            AgentEvent::Progress { call, progress, .. } => {
                 if let Some(running) = state.running.get_mut(*call) {
                     running.doing = Some(crate::terminal::one_line(&progress.message));
                 }
             }
-            Notice::Ended { result, parent: None } => {
+            AgentEvent::CallEnded { result, parent: None } => {
                 let what = state.running.remove(&result.tool_call_id);
                 let what = what.map_or_else(|| self.name(&result.name), |running| running.what);
                 let (style, mark) = match result.is_success() {
@@ -153,12 +153,12 @@ impl Watcher for Lines {
                 let why = if why.is_empty() { why } else { format!(": {why}") };
                 self.terminal.note_marked(style, mark, &format!("{what} ({time}){why}"));
             }
-            Notice::Again { why } => self.tell(&mut state, &format!("asked again: {why}")),
-            Notice::Compressed { before, after } => self.tell(
+            AgentEvent::AnswerDiscarded { why } => self.tell(&mut state, &format!("asked again: {why}")),
+            AgentEvent::Compressed { before, after } => self.tell(
                 &mut state,
                 &format!("the conversation was shortened from {before} to {after} tokens"),
             ),
-            Notice::Setback(setback) => {
+            AgentEvent::Retry(setback) => {
                 let remedy = match &setback.action {
                     RetryAction::Wait(pause) => format!("again in {}", summary::duration(*pause)),
                     RetryAction::NextKey => "with the next key".to_owned(),
@@ -166,14 +166,14 @@ impl Watcher for Lines {
                 };
                 self.tell(&mut state, &format!("{}: {}; {remedy}", setback.model, setback.error));
             }
-            Notice::Warning(text) => self.tell(&mut state, text),
+            AgentEvent::Warning(text) => self.tell(&mut state, text),
             _ => {}
         }
     }
 }
 
 /// What a task took, in a line.
-pub(crate) fn told_usage(ended: &Outcome, session: &str, time: Duration) -> String {
+pub(crate) fn told_usage(ended: &TurnOutcome, session: &str, time: Duration) -> String {
     let usage = &ended.usage;
     let cost = usage.cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
     let count = |count: u32, what: &str| match count {
@@ -182,7 +182,7 @@ pub(crate) fn told_usage(ended: &Outcome, session: &str, time: Duration) -> Stri
     };
     format!(
         "{}, {}, {} tokens in, {} out{cost}, {}; session {session}",
-        count(ended.asked, "turn"),
+        count(ended.requests, "turn"),
         count(ended.calls, "call"),
         usage.input,
         usage.output,

@@ -11,7 +11,7 @@ use std::time::Instant;
 use clap::Args;
 use hermes::core::ErrorKind;
 use hermes::engine::Caller;
-use hermes_agent::{Agent, Budget, End, Notice, Outcome as Ended, Watcher};
+use hermes_agent::{Agent, AgentBudget, TurnEnd, AgentEvent, TurnOutcome as Ended, AgentObserver};
 use hermes_delegation::Crew;
 use hermes_llm::ContentPart;
 use serde_json::json;
@@ -87,7 +87,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     ready.warn_of_leftovers(app);
     ready.notices.set_listening();
     let is_alone = caller.approver.is_none();
-    let watcher: Arc<dyn Watcher> = match app.json {
+    let watcher: Arc<dyn AgentObserver> = match app.json {
         true => Arc::new(Events::new(app.terminal, caller.cancel.clone())),
         false => Lines::new(app.terminal, ready.engine.clone()),
     };
@@ -115,9 +115,9 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
                 let mut ended = see_through(&working, engaged, said, &budget, json).await;
                 // What is left ends with the task, and it is told that it did.
                 if let Some(told) = told_stopped(&working.crew.stop(&ended.1)) {
-                    watcher.see(&Notice::Warning(&told));
-                    if ended.0.end.is_well() {
-                        ended.0.end = End::Broken("not all of it was waited for".to_owned());
+                    watcher.on_event(&AgentEvent::Warning(&told));
+                    if ended.0.end.is_done() {
+                        ended.0.end = TurnEnd::Broken("not all of it was waited for".to_owned());
                     }
                 }
                 Ok(ended)
@@ -162,7 +162,7 @@ struct OwnedTerms {
     resume: Option<String>,
     is_alone: bool,
     mode: AgentMode,
-    watcher: Arc<dyn Watcher>,
+    watcher: Arc<dyn AgentObserver>,
 }
 
 impl OwnedTerms {
@@ -185,7 +185,7 @@ async fn see_through(
     ready: &Ready,
     engaged: Engagement,
     said: Vec<ContentPart>,
-    budget: &Budget,
+    budget: &AgentBudget,
     json: Option<crate::terminal::Terminal>,
 ) -> (Ended, String) {
     let Engagement { mut agent, session, store, definitions, how, warnings } = engaged;
@@ -194,17 +194,17 @@ async fn see_through(
             "type": "session",
             "schema_version": 1,
             "session": session,
-            "model": agent.makeup().manner.model,
+            "model": agent.parts().params.model,
             "model_found": how,
-            "cwd": agent.makeup().caller.cwd,
+            "cwd": agent.parts().caller.cwd,
             "tools": definitions.visible.iter().map(AsRef::as_ref).collect::<Vec<&str>>(),
         });
         let _ = terminal.send(&line.to_string());
     }
     for warning in &warnings {
-        agent.makeup().watcher.see(&Notice::Warning(warning));
+        agent.parts().observer.on_event(&AgentEvent::Warning(warning));
     }
-    let mut ended = agent.turn(said, budget).await;
+    let mut ended = agent.run_turn(said, budget).await;
     hear_out(ready, &mut agent, &session, budget, &mut ended).await;
     // What sub-agents and summaries took was taken for this task.
     ended.usage = budget.spent().usage;
@@ -219,11 +219,11 @@ async fn hear_out(
     ready: &Ready,
     agent: &mut Agent,
     session: &str,
-    budget: &Budget,
+    budget: &AgentBudget,
     ended: &mut Ended,
 ) {
-    while ended.end.is_well() {
-        let caller = &agent.makeup().caller;
+    while ended.end.is_done() {
+        let caller = &agent.parts().caller;
         let late = caller.deadline.into_iter().chain(budget.deadline()).min();
         let late = async {
             match late {
@@ -234,11 +234,11 @@ async fn hear_out(
         tokio::select! {
             biased;
             () = late => {
-                ended.end = End::Budget("the seconds of this task".to_owned());
+                ended.end = TurnEnd::Budget("the seconds of this task".to_owned());
                 return;
             }
             () = caller.cancel.cancelled() => {
-                ended.end = End::Interrupted;
+                ended.end = TurnEnd::Interrupted;
                 return;
             }
             () = ready.crew.settle(session) => {}
@@ -246,42 +246,42 @@ async fn hear_out(
         let news = ready.notices.drain(session, MOST_NOTICES);
         let is_due = news.iter().any(Crew::has_told);
         let Some(text) = told_news(&news).filter(|_| is_due) else { return };
-        let before = std::mem::replace(ended, agent.turn(vec![ContentPart::Text { text }], budget).await);
-        ended.asked += before.asked;
+        let before = std::mem::replace(ended, agent.run_turn(vec![ContentPart::Text { text }], budget).await);
+        ended.requests += before.requests;
         ended.calls += before.calls;
     }
 }
 
 /// What scripts are told of how a turn ended.
-pub(crate) fn exit_of(end: &End) -> Exit {
+pub(crate) fn exit_of(end: &TurnEnd) -> Exit {
     match end {
-        End::Done => Exit::Ok,
-        End::Interrupted => Exit::Kind(ErrorKind::Cancelled),
-        End::Fault(fault) => Failure::from(fault.clone()).exit,
-        End::CutOff
-        | End::Broken(_)
-        | End::Withheld
-        | End::Silent
-        | End::Budget(_)
-        | End::Halted(_)
-        | End::Lost
-        | End::Journal(_) => Exit::Failed,
+        TurnEnd::Done => Exit::Ok,
+        TurnEnd::Interrupted => Exit::Kind(ErrorKind::Cancelled),
+        TurnEnd::ModelError(fault) => Failure::from(fault.clone()).exit,
+        TurnEnd::Truncated
+        | TurnEnd::Broken(_)
+        | TurnEnd::Withheld
+        | TurnEnd::EmptyAnswer
+        | TurnEnd::Budget(_)
+        | TurnEnd::Halted(_)
+        | TurnEnd::UnknownTools
+        | TurnEnd::Journal(_) => Exit::Failed,
     }
 }
 
 /// Tells how it ended; the answer itself is data.
 fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
     let exit = exit_of(&ended.end);
-    let why = ended.end.why();
+    let why = ended.end.reason();
     if app.json {
         let line = json!({
             "type": "result",
-            "status": if ended.end.is_well() { "success" } else { "failure" },
+            "status": if ended.end.is_done() { "success" } else { "failure" },
             "end": ended.end.name(),
             "reason": why,
             "text": ended.text,
             "session": session,
-            "turns": ended.asked,
+            "turns": ended.requests,
             "calls": ended.calls,
             "usage": events::usage(&ended.usage),
             "duration_ms": u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -294,7 +294,7 @@ fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
         app.terminal.line(&hermes_chat::clean(&ended.text))?;
     }
     match (&ended.end, why) {
-        (End::Fault(fault), _) => app.terminal.error(&fault.message, fault.hint.as_deref()),
+        (TurnEnd::ModelError(fault), _) => app.terminal.error(&fault.message, fault.hint.as_deref()),
         (_, Some(why)) => {
             app.terminal.warn(&why);
             app.terminal.note(&format!("Go on with: hermes run --resume {session} \"go on\""));
@@ -337,7 +337,7 @@ fn task(words: &[String]) -> Result<(String, bool), Failure> {
 pub(crate) fn parts(task: String, images: &[PathBuf]) -> Result<Vec<ContentPart>, Failure> {
     let mut parts = vec![ContentPart::Text { text: task }];
     for path in images {
-        let image = hermes_agent::picture(path)
+        let image = hermes_agent::load_image(path)
             .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
         parts.push(ContentPart::Image(image));
     }

@@ -8,71 +8,71 @@ use hermes_core::{CancellationToken, ErrorKind, ProgressUpdate, CallStatus, Tool
 use hermes_engine::{CallStarted, CallObserver};
 use hermes_llm::{ToolCallAnswer, ChatMessage};
 
-use crate::journal::{Entry, Journal, JournalError};
-use crate::watcher::Calls;
+use crate::journal::{JournalEntry, ConversationJournal, JournalError};
+use crate::observer::CallForwarder;
 
 /// Writes down what comes of the calls of one answer.
-pub(crate) struct Ledger {
-    calls: Calls,
-    journal: Arc<dyn Journal>,
+pub(crate) struct ResultJournal {
+    calls: CallForwarder,
+    journal: Arc<dyn ConversationJournal>,
     /// Stops them: what cannot be written down does not go on.
     stop: CancellationToken,
-    lines: Mutex<Lines>,
+    lines: Mutex<ResultJournalState>,
 }
 
 #[derive(Default)]
-struct Lines {
+struct ResultJournalState {
     /// What was written, by call, with its place.
     written: HashMap<String, (usize, ChatMessage)>,
-    trouble: Option<JournalError>,
+    error: Option<JournalError>,
 }
 
 /// What was written while calls ran.
-pub(crate) struct Written {
+pub(crate) struct JournaledResults {
     lines: HashMap<String, (usize, ChatMessage)>,
     /// Whether all so far stand where they belong.
     is_in_order: bool,
 }
 
-impl Ledger {
-    pub(crate) fn new(calls: Calls, journal: Arc<dyn Journal>, stop: CancellationToken) -> Self {
+impl ResultJournal {
+    pub(crate) fn new(calls: CallForwarder, journal: Arc<dyn ConversationJournal>, stop: CancellationToken) -> Self {
         Self { calls, journal, stop, lines: Mutex::default() }
     }
 
     /// What was written; an error if something could not be.
-    pub(crate) fn close(&self) -> Result<Written, JournalError> {
-        let Lines { written, trouble } = std::mem::take(&mut *self.lock());
+    pub(crate) fn finish(&self) -> Result<JournaledResults, JournalError> {
+        let ResultJournalState { written, error: trouble } = std::mem::take(&mut *self.lock());
         match trouble {
             Some(trouble) => Err(trouble),
-            None => Ok(Written { lines: written, is_in_order: true }),
+            None => Ok(JournaledResults { lines: written, is_in_order: true }),
         }
     }
 
     fn write(&self, result: &ToolResult) {
         let mut lines = self.lock();
         let id = &result.tool_call_id;
-        if lines.trouble.is_some() || lines.written.contains_key(id) {
+        if lines.error.is_some() || lines.written.contains_key(id) {
             return;
         }
-        let message = ChatMessage::Tool(answer(result, &[]));
-        match self.journal.write(Entry::Message(&message)) {
+        let message = ChatMessage::Tool(to_answer(result, &[]));
+        match self.journal.write(JournalEntry::Message(&message)) {
             Ok(()) => {
                 let place = lines.written.len();
                 lines.written.insert(id.clone(), (place, message));
             }
             Err(trouble) => {
-                lines.trouble = Some(trouble);
+                lines.error = Some(trouble);
                 self.stop.cancel();
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lines> {
+    fn lock(&self) -> MutexGuard<'_, ResultJournalState> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl CallObserver for Ledger {
+impl CallObserver for ResultJournal {
     fn call_started(&self, begun: &CallStarted<'_>) {
         self.calls.call_started(begun);
     }
@@ -90,16 +90,16 @@ impl CallObserver for Ledger {
     }
 }
 
-impl Written {
+impl JournaledResults {
     /// The message of a result as it is sent, which stands in the journal at
     /// its place when this returns. What was written before is written anew
     /// if there is more to say, or if another call has ended before it.
-    pub(crate) fn settle(
+    pub(crate) fn finalize(
         &mut self,
         at: usize,
         result: &ToolResult,
         besides: &[String],
-        journal: &dyn Journal,
+        journal: &dyn ConversationJournal,
     ) -> Result<ChatMessage, JournalError> {
         let early = self.lines.remove(&result.tool_call_id);
         let is_new = early.is_none();
@@ -114,18 +114,18 @@ impl Written {
                 }
                 message
             }
-            _ => ChatMessage::Tool(answer(result, besides)),
+            _ => ChatMessage::Tool(to_answer(result, besides)),
         };
         self.is_in_order = false;
         journal.write(match is_new {
-            true => Entry::Message(&message),
-            false => Entry::Revised(&message),
+            true => JournalEntry::Message(&message),
+            false => JournalEntry::Revised(&message),
         })?;
         Ok(message)
     }
 }
 
-fn answer(result: &ToolResult, besides: &[String]) -> ToolCallAnswer {
+fn to_answer(result: &ToolResult, besides: &[String]) -> ToolCallAnswer {
     let mut content = result.content.clone();
     for more in besides {
         content.push_str("\n\n");
@@ -135,7 +135,7 @@ fn answer(result: &ToolResult, besides: &[String]) -> ToolCallAnswer {
         call_id: result.tool_call_id.clone(),
         name: result.name.clone(),
         content,
-        images: crate::picture::of(result),
+        images: crate::images::result_images(result),
         is_error: !result.is_success(),
         is_cancelled: result.status == CallStatus::Error(ErrorKind::Cancelled),
     }

@@ -6,18 +6,18 @@ use std::collections::{HashMap, HashSet};
 use hermes_llm::{ToolCallAnswer, ChatMessage, ModelReply};
 
 /// What stands for a result that is not there.
-const LOST: &str = r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;
+const LOST_RESULT: &str = r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;
 /// What stands for the beginning of a conversation that is not there: servers
 /// want the user to speak first.
-const NO_BEGINNING: &str = "[The beginning of this conversation was lost.]";
+const LOST_BEGINNING: &str = "[The beginning of this conversation was lost.]";
 /// What stands for a tool whose name is not there.
-const NAMELESS: &str = "invalid_tool_call";
+const UNNAMED_TOOL: &str = "invalid_tool_call";
 
 /// The same history in a form that every server takes, and how many things
 /// were mended. Nothing that was said is left out.
-pub fn mend(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
+pub fn repair_history(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
     let mut mended = 0;
-    let mut answers = gather(&messages);
+    let mut answers = first_answers(&messages);
     let mut seen: HashSet<String> = HashSet::new();
     let mut history: Vec<ChatMessage> = Vec::with_capacity(messages.len());
     let mut answered = 0;
@@ -32,7 +32,7 @@ pub fn mend(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
                 mended += before - reply.calls.len();
                 for call in &mut reply.calls {
                     if call.name.trim().is_empty() {
-                        NAMELESS.clone_into(&mut call.name);
+                        UNNAMED_TOOL.clone_into(&mut call.name);
                         mended += 1;
                     }
                 }
@@ -45,7 +45,7 @@ pub fn mend(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
                     history.push(ChatMessage::Tool(answer.unwrap_or_else(|| ToolCallAnswer {
                         call_id: call.id,
                         name: call.name,
-                        content: LOST.to_owned(),
+                        content: LOST_RESULT.to_owned(),
                         images: Vec::new(),
                         is_error: true,
                         is_cancelled: false,
@@ -67,14 +67,14 @@ pub fn mend(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
     if let Some(at) = opening
         && !matches!(history.get(at), Some(ChatMessage::User { .. }))
     {
-        history.insert(at, ChatMessage::user(NO_BEGINNING));
+        history.insert(at, ChatMessage::user(LOST_BEGINNING));
         mended += 1;
     }
     (history, mended + (total - answered))
 }
 
 /// The first answer to each call.
-fn gather(messages: &[ChatMessage]) -> HashMap<String, ToolCallAnswer> {
+fn first_answers(messages: &[ChatMessage]) -> HashMap<String, ToolCallAnswer> {
     let mut answers = HashMap::new();
     for message in messages {
         if let ChatMessage::Tool(answer) = message {
@@ -106,5 +106,5 @@ fn push_reply(history: &mut Vec<ChatMessage>, reply: ModelReply) -> usize {
 }
 
 #[cfg(test)]
-#[path = "mend_tests.rs"]
+#[path = "history_repair_tests.rs"]
 mod tests;

@@ -8,21 +8,21 @@ use hermes_core::{Attachment, ToolResult};
 use hermes_llm::InlineImage;
 
 /// Servers take no larger ones.
-const MOST: u64 = 5 * 1024 * 1024;
+const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024;
 
 /// The images of a result that can be shown.
-pub(crate) fn of(result: &ToolResult) -> Vec<InlineImage> {
-    result.attachments.iter().filter_map(read).collect()
+pub(crate) fn result_images(result: &ToolResult) -> Vec<InlineImage> {
+    result.attachments.iter().filter_map(attachment_image).collect()
 }
 
 /// The image in a file, for a model to see; or why it cannot be shown.
-pub fn picture(path: &Path) -> Result<InlineImage, String> {
+pub fn load_image(path: &Path) -> Result<InlineImage, String> {
     let size = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !size.is_file() {
         return Err("it is not a file".to_owned());
     }
-    if size.len() > MOST {
-        return Err(format!("it is larger than {} MB", MOST / 1024 / 1024));
+    if size.len() > MAX_IMAGE_BYTES {
+        return Err(format!("it is larger than {} MB", MAX_IMAGE_BYTES / 1024 / 1024));
     }
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let media_type = match bytes.as_slice() {
@@ -35,13 +35,13 @@ pub fn picture(path: &Path) -> Result<InlineImage, String> {
     Ok(InlineImage { media_type: media_type.to_owned(), data: STANDARD.encode(bytes) })
 }
 
-fn read(attachment: &Attachment) -> Option<InlineImage> {
+fn attachment_image(attachment: &Attachment) -> Option<InlineImage> {
     let shown = ["image/png", "image/jpeg", "image/gif", "image/webp"];
     if !shown.contains(&attachment.media_type.as_str()) {
         return None;
     }
     let size = std::fs::metadata(&attachment.path).ok()?.len();
-    if size > MOST {
+    if size > MAX_IMAGE_BYTES {
         return None;
     }
     let bytes = std::fs::read(&attachment.path).ok()?;

@@ -35,7 +35,7 @@ fn shape(messages: &[ChatMessage]) -> String {
             let ids: Vec<&str> = reply.calls.iter().map(|call| call.id.as_str()).collect();
             format!("a({})", ids.join(","))
         }
-        ChatMessage::Tool(answer) if answer.content == LOST => format!("?{}", answer.call_id),
+        ChatMessage::Tool(answer) if answer.content == LOST_RESULT => format!("?{}", answer.call_id),
         ChatMessage::Tool(answer) => format!("t{}", answer.call_id),
     };
     messages.iter().map(short).collect::<Vec<_>>().join(" ")
@@ -52,7 +52,7 @@ fn a_sound_history_stays_as_it_is() {
         asks("done", &[]),
         ChatMessage::user("more"),
     ];
-    assert_eq!(mend(sound.clone()), (sound, 0));
+    assert_eq!(repair_history(sound.clone()), (sound, 0));
 }
 
 #[test]
@@ -69,18 +69,18 @@ fn every_call_has_one_result_and_every_result_its_call() {
         asks("yes", &[]),
         asks("really", &[]),
     ];
-    let (mended, count) = mend(broken);
+    let (mended, count) = repair_history(broken);
     assert_eq!(shape(&mended), "u1 a(1,2) ?1 t2 u2 a(3) ?3 a()");
     assert_eq!(mended.last().unwrap().text(), "yes\n\nreally");
     assert!(count >= 6, "{count}");
-    assert_eq!(mend(mended.clone()), (mended, 0));
+    assert_eq!(repair_history(mended.clone()), (mended, 0));
 }
 
 #[test]
 fn the_user_speaks_first() {
     let history = vec![asks("Hello.", &["a"]), answer("a", "it"), ChatMessage::user("go on")];
-    let (history, mended) = mend(history);
+    let (history, mended) = repair_history(history);
     assert_eq!((shape(&history).as_str(), mended), ("u1 a(a) ta u1", 1));
-    let again = mend(history.clone());
+    let again = repair_history(history.clone());
     assert_eq!(again, (history, 0));
 }

@@ -5,43 +5,43 @@
 use hermes_llm::{ModelError, ModelErrorKind, ChatMessage, ContentPart};
 
 use crate::agent::Agent;
-use crate::conversation::tokens;
-use crate::watcher::Notice;
+use crate::conversation::estimate_tokens;
+use crate::observer::AgentEvent;
 
 /// A text that is shorter stays where it is.
-const SHORT: usize = 2_000;
+const MIN_EXCERPT_BYTES: usize = 2_000;
 /// The most bytes of the ends that stay.
-const ENDS: usize = 16_000;
+const MAX_EXCERPT_BYTES: usize = 16_000;
 /// The room for an answer where nothing was said.
-const ANSWER: u64 = 4_096;
+const DEFAULT_ANSWER_TOKENS: u64 = 4_096;
 /// What the note begins with.
-const NOTE: &str = "[… The whole does not fit here:";
+const SPILL_NOTE: &str = "[… The whole does not fit here:";
 
 impl Agent {
     /// About how many tokens a request takes beside the conversation.
-    pub(crate) fn base(&self) -> u64 {
-        let tools = self.makeup.tools.iter().map(|tool| tool.to_string().len());
-        (self.makeup.system.len() + tools.sum::<usize>()) as u64 / 4
+    pub(crate) fn fixed_tokens(&self) -> u64 {
+        let tools = self.parts.tools.iter().map(|tool| tool.to_string().len());
+        (self.parts.system.len() + tools.sum::<usize>()) as u64 / 4
     }
 
     /// How many tokens the conversation may take so that there is room for an
     /// answer; none if the window is not known.
-    pub(crate) fn room(&self) -> Option<u64> {
-        let window = self.makeup.model.window()?;
-        let answer = self.makeup.manner.max_tokens.unwrap_or(ANSWER).min(window / 4);
-        Some(window.saturating_sub(self.base() + answer).max(window / 8))
+    pub(crate) fn available_tokens(&self) -> Option<u64> {
+        let window = self.parts.model.window()?;
+        let answer = self.parts.params.max_tokens.unwrap_or(DEFAULT_ANSWER_TOKENS).min(window / 4);
+        Some(window.saturating_sub(self.fixed_tokens() + answer).max(window / 8))
     }
 
     /// Makes what is said fit the model's window. An error if it cannot.
-    pub(crate) fn fit(&self, said: &mut Vec<ContentPart>) -> Result<(), ModelError> {
-        let Some(room) = self.room() else { return Ok(()) };
-        let ends = (crate::room::bytes(room) / 8).clamp(SHORT, ENDS);
+    pub(crate) fn fit_to_window(&self, said: &mut Vec<ContentPart>) -> Result<(), ModelError> {
+        let Some(room) = self.available_tokens() else { return Ok(()) };
+        let ends = (crate::compaction::tokens_to_bytes(room) / 8).clamp(MIN_EXCERPT_BYTES, MAX_EXCERPT_BYTES);
         let mut message = ChatMessage::User { content: std::mem::take(said) };
-        let taken = tokens(&message);
-        while tokens(&message) > room {
-            let text = texts(&mut message).filter(|text| is_long(text, ends));
+        let taken = estimate_tokens(&message);
+        while estimate_tokens(&message) > room {
+            let text = user_texts(&mut message).filter(|text| should_spill(text, ends));
             let shorter = text.max_by_key(|text| text.len()).and_then(|text| {
-                *text = self.set_aside(text, ends)?;
+                *text = self.spill_text(text, ends)?;
                 Some(())
             });
             shorter.ok_or_else(|| {
@@ -62,9 +62,9 @@ impl Agent {
 
     /// Sets the long texts of what a user has said aside, as far as that is
     /// possible.
-    pub(crate) fn set_texts_aside(&self, message: &mut ChatMessage, ends: usize) {
-        for text in texts(message).filter(|text| is_long(text, ends)) {
-            if let Some(shorter) = self.set_aside(text, ends) {
+    pub(crate) fn spill_long_texts(&self, message: &mut ChatMessage, ends: usize) {
+        for text in user_texts(message).filter(|text| should_spill(text, ends)) {
+            if let Some(shorter) = self.spill_text(text, ends) {
                 *text = shorter;
             }
         }
@@ -72,16 +72,16 @@ impl Agent {
 
     /// Puts a text into a file; what stands in its place. None if the model could
     /// not read it there.
-    fn set_aside(&self, text: &str, ends: usize) -> Option<String> {
-        let engine = &self.makeup.engine;
+    fn spill_text(&self, text: &str, ends: usize) -> Option<String> {
+        let engine = &self.parts.engine;
         engine.snapshot().get("read_file")?;
-        let scope = self.makeup.caller.scope.as_ref();
+        let scope = self.parts.caller.scope.as_ref();
         if scope.is_some_and(|scope| !scope.offers("read_file")) {
             return None;
         }
         let path = engine.save_oversized_text("message", text).ok()?;
         let path = path.display();
-        self.see(&Notice::Warning(&format!(
+        self.emit(&AgentEvent::Warning(&format!(
             "What was said does not fit the model's window. The whole is in {path}, and the model is \
              told to read it there."
         )));
@@ -91,7 +91,7 @@ impl Agent {
         let tail = text.get(tail..).unwrap_or_default();
         let left_out = rest.len() - tail.len();
         Some(format!(
-            "{head}\n\n{NOTE} {left_out} of {} bytes are left out between what stands above and below. \
+            "{head}\n\n{SPILL_NOTE} {left_out} of {} bytes are left out between what stands above and below. \
              All of it, {} lines, is in the file {path}. Read it there in pages with read_file (offset, \
              limit), or search it, before you answer for it. …]\n\n{tail}",
             text.len(),
@@ -101,12 +101,12 @@ impl Agent {
 }
 
 /// Whether a text is worth a file, and is in none yet.
-fn is_long(text: &str, ends: usize) -> bool {
-    text.len() > ends.max(SHORT) * 2 && !text.contains(NOTE)
+fn should_spill(text: &str, ends: usize) -> bool {
+    text.len() > ends.max(MIN_EXCERPT_BYTES) * 2 && !text.contains(SPILL_NOTE)
 }
 
 /// The texts of what a user has said.
-fn texts(message: &mut ChatMessage) -> impl Iterator<Item = &mut String> {
+fn user_texts(message: &mut ChatMessage) -> impl Iterator<Item = &mut String> {
     let parts = match message {
         ChatMessage::User { content } => content.as_mut_slice(),
         _ => &mut [],

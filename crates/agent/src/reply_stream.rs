@@ -4,69 +4,69 @@ use futures_util::StreamExt as _;
 use hermes_llm::{ReplyEvent, ModelError, ModelErrorKind, FinishReason, ReplyBuilder, ModelReply, ModelRequest, TokenUsage};
 
 use crate::agent::Agent;
-use crate::spoken::Aloud;
-use crate::turn::Stop;
-use crate::watcher::Notice;
+use crate::text_calls::CallFilter;
+use crate::turn::TurnStop;
+use crate::observer::AgentEvent;
 
 /// An answer that was listened to.
-pub(crate) struct Heard {
+pub(crate) struct StreamedReply {
     pub(crate) reply: ModelReply,
     /// Why it broke off, if it did in the middle.
-    pub(crate) broken: Option<ModelError>,
+    pub(crate) break_cause: Option<ModelError>,
     /// What was taken for beginnings that do not count.
-    pub(crate) void: TokenUsage,
+    pub(crate) discarded_usage: TokenUsage,
 }
 
 impl Agent {
     /// Listens to one answer.
-    pub(crate) async fn listen(&self, request: &ModelRequest) -> Result<Heard, Stop> {
-        let stopped = self.interrupt.turn();
-        let late = self.time_is_up();
+    pub(crate) async fn stream_reply(&self, request: &ModelRequest) -> Result<StreamedReply, TurnStop> {
+        let stopped = self.interrupt.turn_token();
+        let late = self.deadline_fault();
         tokio::pin!(late);
         let asked = tokio::select! {
             biased;
-            () = stopped.cancelled() => return Err(Stop::Interrupted(None)),
-            fault = &mut late => return Err(Stop::Fault(fault)),
-            asked = self.makeup.model.ask(request) => asked.map_err(Stop::Fault)?,
+            () = stopped.cancelled() => return Err(TurnStop::Interrupted(None)),
+            fault = &mut late => return Err(TurnStop::ModelError(fault)),
+            asked = self.parts.model.ask(request) => asked.map_err(TurnStop::ModelError)?,
         };
         let mut stream = asked;
         let mut gathering = ReplyBuilder::default();
         let mut void = TokenUsage::default();
-        let mut aloud = request.text_tool_calls.then(Aloud::default);
+        let mut aloud = request.text_tool_calls.then(CallFilter::default);
         loop {
             let event = tokio::select! {
                 biased;
                 () = stopped.cancelled() => {
-                    return Err(Stop::Interrupted(so_far(gathering, request.text_tool_calls)));
+                    return Err(TurnStop::Interrupted(partial_reply(gathering, request.text_tool_calls)));
                 }
-                fault = &mut late => return Err(Stop::Fault(fault)),
+                fault = &mut late => return Err(TurnStop::ModelError(fault)),
                 event = stream.next() => event,
             };
             match event {
                 None => {
-                    let rest = aloud.map(Aloud::end).unwrap_or_default();
+                    let rest = aloud.map(CallFilter::finish).unwrap_or_default();
                     if !rest.is_empty() {
-                        self.see(&Notice::Text(&rest));
+                        self.emit(&AgentEvent::Text(&rest));
                     }
-                    return Ok(Heard { reply: gathering.finish(), broken: None, void });
+                    return Ok(StreamedReply { reply: gathering.finish(), break_cause: None, discarded_usage: void });
                 }
                 Some(Ok(event)) => {
                     match &event {
                         ReplyEvent::Text(text) => match &mut aloud {
-                            None => self.see(&Notice::Text(text)),
+                            None => self.emit(&AgentEvent::Text(text)),
                             Some(aloud) => {
-                                let said = aloud.hear(text);
+                                let said = aloud.push(text);
                                 if !said.is_empty() {
-                                    self.see(&Notice::Text(&said));
+                                    self.emit(&AgentEvent::Text(&said));
                                 }
                             }
                         },
-                        ReplyEvent::Thought(text) => self.see(&Notice::Thought(text)),
-                        ReplyEvent::Warning(text) => self.see(&Notice::Warning(text)),
+                        ReplyEvent::Thought(text) => self.emit(&AgentEvent::Thought(text)),
+                        ReplyEvent::Warning(text) => self.emit(&AgentEvent::Warning(text)),
                         ReplyEvent::Restart => {
                             void += std::mem::take(&mut gathering).finish().usage;
-                            aloud = request.text_tool_calls.then(Aloud::default);
-                            self.see(&Notice::Again { why: "the answer broke off" });
+                            aloud = request.text_tool_calls.then(CallFilter::default);
+                            self.emit(&AgentEvent::AnswerDiscarded { why: "the answer broke off" });
                         }
                         _ => {}
                     }
@@ -77,17 +77,17 @@ impl Agent {
                     // What was said stays said; half a call is asked for again.
                     if fault.kind.is_transient() && !(reply.text.is_empty() && reply.calls.is_empty())
                     {
-                        return Ok(Heard { reply, broken: Some(fault), void });
+                        return Ok(StreamedReply { reply, break_cause: Some(fault), discarded_usage: void });
                     }
-                    return Err(Stop::Fault(fault));
+                    return Err(TurnStop::ModelError(fault));
                 }
             }
         }
     }
 
     /// Waits until the time is up that there is for all of it.
-    async fn time_is_up(&self) -> ModelError {
-        match self.makeup.caller.deadline {
+    async fn deadline_fault(&self) -> ModelError {
+        match self.parts.caller.deadline {
             None => std::future::pending().await,
             Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
         }
@@ -97,10 +97,10 @@ impl Agent {
 
 /// What was said of an answer that is not heard to its end; half a call is not
 /// kept.
-fn so_far(gathering: ReplyBuilder, speaks_calls: bool) -> Option<Box<ModelReply>> {
+fn partial_reply(gathering: ReplyBuilder, speaks_calls: bool) -> Option<Box<ModelReply>> {
     let mut reply = gathering.finish();
     if speaks_calls {
-        let end = crate::spoken::call_in(&reply.text).unwrap_or(reply.text.len());
+        let end = crate::text_calls::find_call(&reply.text).unwrap_or(reply.text.len());
         reply.text.truncate(end);
     }
     reply.calls.clear();

@@ -11,143 +11,143 @@ use hermes_schema::parse_arguments;
 use serde_json::Value;
 
 /// What a call begins with.
-const MARK: &str = "<tool_call>";
+const CALL_START_TAG: &str = "<tool_call>";
 /// And what it ends with.
-const END: &str = "</tool_call>";
+const CALL_END_TAG: &str = "</tool_call>";
 
 /// What such a model is told about asking for tools.
-const HOW_TO_ASK: &str = "\
+const CALL_INSTRUCTIONS: &str = "\
 To call a tool, write a block like this, and nothing after it:\n\
 <tool_call>\n{\"name\": \"TOOL\", \"arguments\": {…}}\n</tool_call>\n\
 Several blocks in one answer call several tools. The results come back as <tool_response> blocks.";
 
 /// What such a model is told: its tools, and how to ask for them.
-pub(crate) fn told(tools: &[Value]) -> String {
+pub(crate) fn tools_prompt(tools: &[Value]) -> String {
     let mut told = String::from("# Tools\n\nThese tools can be called:\n<tools>\n");
     for tool in tools {
         told.push_str(&tool.get("function").unwrap_or(tool).to_string());
         told.push('\n');
     }
     told.push_str("</tools>\n\n");
-    told.push_str(HOW_TO_ASK);
+    told.push_str(CALL_INSTRUCTIONS);
     told
 }
 
 /// Looks for the first call in a text that comes piece by piece. What stands in
 /// a block of code is quoted, and no call.
 #[derive(Debug, Default)]
-struct Finder {
+struct CallFinder {
     text: String,
     /// Where the last line begins.
-    line: usize,
+    line_start: usize,
     /// What the block of code was opened with, if one is open.
     fence: Option<String>,
 }
 
-impl Finder {
+impl CallFinder {
     /// More of the text; where the first call begins, if it is there.
-    fn hear(&mut self, more: &str) -> Option<usize> {
+    fn push(&mut self, more: &str) -> Option<usize> {
         self.text.push_str(more);
         loop {
-            let rest = &self.text[self.line..];
+            let rest = &self.text[self.line_start..];
             let end = rest.find('\n');
             let line = &rest[..end.unwrap_or(rest.len())];
             if self.fence.is_none()
-                && fence(line).is_none()
-                && let Some(at) = unquoted(line)
+                && fence_marker(line).is_none()
+                && let Some(at) = find_unquoted_call(line)
             {
-                return Some(self.line + at);
+                return Some(self.line_start + at);
             }
             let end = end?;
-            self.fence = match (self.fence.take(), fence(line)) {
+            self.fence = match (self.fence.take(), fence_marker(line)) {
                 (None, opened) => opened.map(str::to_owned),
-                (Some(open), Some(mark)) if closes(&open, mark, line) => None,
+                (Some(open), Some(mark)) if closes_fence(&open, mark, line) => None,
                 (open, _) => open,
             };
-            self.line += end + 1;
+            self.line_start += end + 1;
         }
     }
 }
 
 /// The mark that opens or closes a block of code, if a line begins with one.
-fn fence(line: &str) -> Option<&str> {
+fn fence_marker(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|first| matches!(first, '`' | '~'))?;
     let length = line.len() - line.trim_start_matches(mark).len();
     (length >= 3).then(|| &line[..length])
 }
 
-fn closes(open: &str, mark: &str, line: &str) -> bool {
+fn closes_fence(open: &str, mark: &str, line: &str) -> bool {
     mark.starts_with(open) && line.trim() == mark
 }
 
 /// Where a call begins in a line, unless it stands in a span of code.
-fn unquoted(line: &str) -> Option<usize> {
-    line.match_indices(MARK).map(|(at, _)| at).find(|at| !line[..*at].ends_with('`'))
+fn find_unquoted_call(line: &str) -> Option<usize> {
+    line.match_indices(CALL_START_TAG).map(|(at, _)| at).find(|at| !line[..*at].ends_with('`'))
 }
 
 /// Where the first call of an answer begins.
-pub(crate) fn call_in(text: &str) -> Option<usize> {
-    Finder::default().hear(text)
+pub(crate) fn find_call(text: &str) -> Option<usize> {
+    CallFinder::default().push(text)
 }
 
 /// Whether an answer quotes a call and makes none.
-pub(crate) fn is_quoted(text: &str) -> bool {
-    text.contains(MARK) && call_in(text).is_none()
+pub(crate) fn only_quotes_call(text: &str) -> bool {
+    text.contains(CALL_START_TAG) && find_call(text).is_none()
 }
 
 /// What of an answer is said to the user, as it comes: not the calls in it.
 #[derive(Debug, Default)]
-pub(crate) struct Aloud {
-    finder: Finder,
+pub(crate) struct CallFilter {
+    finder: CallFinder,
     /// How much of it is said.
-    said: usize,
+    shown_bytes: usize,
     in_call: bool,
 }
 
-impl Aloud {
+impl CallFilter {
     /// More of the answer; what of it can be shown by now.
-    pub(crate) fn hear(&mut self, text: &str) -> String {
+    pub(crate) fn push(&mut self, text: &str) -> String {
         if self.in_call {
             return String::new();
         }
-        let found = self.finder.hear(text);
+        let found = self.finder.push(text);
         self.in_call = found.is_some();
         let heard = &self.finder.text;
         // What may be the beginning of a call is held back.
-        let may_begin = |at: &usize| MARK.starts_with(&heard[*at..]);
-        let from = heard.ceil_char_boundary(heard.len().saturating_sub(MARK.len() - 1));
+        let may_begin = |at: &usize| CALL_START_TAG.starts_with(&heard[*at..]);
+        let from = heard.ceil_char_boundary(heard.len().saturating_sub(CALL_START_TAG.len() - 1));
         let held = || {
             let mut places = (from..heard.len()).filter(|at| heard.is_char_boundary(*at));
             places.find(may_begin).unwrap_or(heard.len())
         };
-        let until = found.unwrap_or_else(held).max(self.said);
-        let said = heard[self.said..until].to_owned();
-        self.said = until;
+        let until = found.unwrap_or_else(held).max(self.shown_bytes);
+        let said = heard[self.shown_bytes..until].to_owned();
+        self.shown_bytes = until;
         said
     }
 
     /// The answer is complete; what was held back of it.
-    pub(crate) fn end(self) -> String {
+    pub(crate) fn finish(self) -> String {
         match self.in_call {
             true => String::new(),
-            false => self.finder.text[self.said..].to_owned(),
+            false => self.finder.text[self.shown_bytes..].to_owned(),
         }
     }
 }
 
 /// Whether a text ends with a call.
-pub(crate) fn is_call(text: &str) -> bool {
-    text.contains(MARK) && text.trim_end().ends_with(END)
+pub(crate) fn ends_with_call(text: &str) -> bool {
+    text.contains(CALL_START_TAG) && text.trim_end().ends_with(CALL_END_TAG)
 }
 
 /// Takes the calls out of the text of an answer.
 pub(crate) fn take_calls(reply: &mut ModelReply) {
-    let Some(start) = call_in(&reply.text) else { return };
-    let Ok(request) = parse(&mended(&reply.text[start..]), Some(CallDialect::HermesText)) else {
+    let Some(start) = find_call(&reply.text) else { return };
+    let Ok(request) = parse(&repair_blocks(&reply.text[start..]), Some(CallDialect::HermesText)) else {
         return;
     };
-    reply.calls = request.calls.iter().map(asked).collect();
+    reply.calls = request.calls.iter().map(to_requested_call).collect();
     // What comes before is said to the user; what comes after is made up.
     reply.text.truncate(start);
     reply.text.truncate(reply.text.trim_end().len());
@@ -158,22 +158,22 @@ pub(crate) fn take_calls(reply: &mut ModelReply) {
 
 /// The blocks with what is nearly JSON made JSON, as it is with arguments. What
 /// would have to be guessed stays as it is, and is answered with what is wrong.
-fn mended(text: &str) -> Cow<'_, str> {
+fn repair_blocks(text: &str) -> Cow<'_, str> {
     let mut mended = String::new();
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once(MARK) {
-        let Some((body, next)) = after.split_once(END) else { break };
+    while let Some((before, after)) = rest.split_once(CALL_START_TAG) {
+        let Some((body, next)) = after.split_once(CALL_END_TAG) else { break };
         mended.push_str(before);
-        mended.push_str(MARK);
+        mended.push_str(CALL_START_TAG);
         let parsed = match serde_json::from_str::<Value>(body) {
             Ok(_) => None,
-            Err(_) => parse_arguments(&named(body.trim())).ok(),
+            Err(_) => parse_arguments(&quote_bare_name(body.trim())).ok(),
         };
         match parsed.filter(|it| !it.is_guess && it.value["name"].is_string()) {
             Some(parsed) => mended.push_str(&parsed.value.to_string()),
             None => mended.push_str(body),
         }
-        mended.push_str(END);
+        mended.push_str(CALL_END_TAG);
         rest = next;
     }
     if mended.is_empty() {
@@ -184,7 +184,7 @@ fn mended(text: &str) -> Cow<'_, str> {
 }
 
 /// With quotes around a name that has none: what it is cannot be mistaken.
-fn named(body: &str) -> Cow<'_, str> {
+fn quote_bare_name(body: &str) -> Cow<'_, str> {
     let quoted = || {
         let (before, after) = body.split_once("name")?;
         let value = after.trim_start().strip_prefix(':')?.trim_start();
@@ -197,7 +197,7 @@ fn named(body: &str) -> Cow<'_, str> {
     quoted().map_or(body.into(), Cow::Owned)
 }
 
-fn asked(call: &hermes_core::ToolCall) -> RequestedCall {
+fn to_requested_call(call: &hermes_core::ToolCall) -> RequestedCall {
     let arguments = match &call.arguments {
         CallArguments::Json(value) => value.to_string(),
         CallArguments::Text(text) => text.clone(),
@@ -206,22 +206,22 @@ fn asked(call: &hermes_core::ToolCall) -> RequestedCall {
 }
 
 /// A word for ids that no other call of this program has.
-pub(crate) fn fresh() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
+pub(crate) fn unique_suffix() -> String {
+    static NEXT_SUFFIX: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{:x}{:x}", now.as_micros() & 0xffff_ffff, NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{:x}{:x}", now.as_micros() & 0xffff_ffff, NEXT_SUFFIX.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(test)]
 mod tests {
     use hermes_llm::ModelReply;
 
-    use super::{Aloud, take_calls};
+    use super::{CallFilter, take_calls};
 
     fn said(pieces: &[&str]) -> (Vec<String>, String) {
-        let mut aloud = Aloud::default();
-        let shown = pieces.iter().map(|piece| aloud.hear(piece)).collect();
-        (shown, aloud.end())
+        let mut aloud = CallFilter::default();
+        let shown = pieces.iter().map(|piece| aloud.push(piece)).collect();
+        (shown, aloud.finish())
     }
 
     #[test]

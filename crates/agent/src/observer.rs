@@ -8,9 +8,9 @@ use hermes_llm::{RetryEvent, TokenUsage};
 
 /// Something that happens in a turn.
 #[derive(Debug)]
-pub enum Notice<'a> {
+pub enum AgentEvent<'a> {
     /// The model is asked.
-    Asking {
+    RoundStarted {
         /// For the how-manieth time in this turn.
         round: u32,
     },
@@ -19,7 +19,7 @@ pub enum Notice<'a> {
     /// More of what it thinks.
     Thought(&'a str),
     /// What was shown of this answer does not count: it is asked again.
-    Again {
+    AnswerDiscarded {
         /// Why.
         why: &'a str,
     },
@@ -31,7 +31,7 @@ pub enum Notice<'a> {
         usage: &'a TokenUsage,
     },
     /// A call begins.
-    Began(&'a CallStarted<'a>),
+    CallStarted(&'a CallStarted<'a>),
     /// A call shows that it is alive.
     Progress {
         /// The id of the call.
@@ -42,7 +42,7 @@ pub enum Notice<'a> {
         progress: &'a ProgressUpdate,
     },
     /// A call has been answered.
-    Ended {
+    CallEnded {
         /// How.
         result: &'a ToolResult,
         /// The call inside which it was made.
@@ -56,44 +56,44 @@ pub enum Notice<'a> {
         after: u64,
     },
     /// A trouble with the model, and what is done about it.
-    Setback(&'a RetryEvent<'a>),
+    Retry(&'a RetryEvent<'a>),
     /// Something that the user should know.
     Warning(&'a str),
 }
 
 /// Whoever wants to see what an agent does.
-pub trait Watcher: Send + Sync {
+pub trait AgentObserver: Send + Sync {
     /// Called as it happens; it should not take long.
-    fn see(&self, notice: &Notice<'_>);
+    fn on_event(&self, notice: &AgentEvent<'_>);
 
     /// Whether what was shown of an answer can be taken back, so that one which
     /// breaks off may begin anew. People do not forget what they have read.
-    fn takes_back(&self) -> bool {
+    fn can_retract(&self) -> bool {
         true
     }
 }
 
 /// Nobody wants to see it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct NullObserver;
 
-impl Watcher for Nobody {
-    fn see(&self, _: &Notice<'_>) {}
+impl AgentObserver for NullObserver {
+    fn on_event(&self, _: &AgentEvent<'_>) {}
 }
 
 /// Shows a watcher the calls that the engine makes.
-pub(crate) struct Calls(pub(crate) Arc<dyn Watcher>);
+pub(crate) struct CallForwarder(pub(crate) Arc<dyn AgentObserver>);
 
-impl CallObserver for Calls {
+impl CallObserver for CallForwarder {
     fn call_started(&self, begun: &CallStarted<'_>) {
-        self.0.see(&Notice::Began(begun));
+        self.0.on_event(&AgentEvent::CallStarted(begun));
     }
 
     fn progress(&self, call: &str, tool: &str, progress: &ProgressUpdate) {
-        self.0.see(&Notice::Progress { call, tool, progress });
+        self.0.on_event(&AgentEvent::Progress { call, tool, progress });
     }
 
     fn call_ended(&self, result: &ToolResult, parent: Option<&str>) {
-        self.0.see(&Notice::Ended { result, parent });
+        self.0.on_event(&AgentEvent::CallEnded { result, parent });
     }
 }
