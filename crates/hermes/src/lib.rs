@@ -14,7 +14,7 @@
 //! # });
 //! ```
 
-mod recording;
+mod audit_recorder;
 
 pub use hermes_audit as audit;
 pub use hermes_core as core;
@@ -24,4 +24,4 @@ pub use hermes_protocol as protocol;
 pub use hermes_sandbox as sandbox;
 pub use hermes_schema as schema;
 pub use hermes_secrets as secrets;
-pub use recording::AuditRecorder;
+pub use audit_recorder::AuditRecorder;
