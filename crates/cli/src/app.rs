@@ -19,7 +19,7 @@ use hermes_exec::output::OutputMask;
 use hermes_exec::{JobRegistry, HostFacts};
 use hermes_files::JournalDir;
 use hermes_history::Summarizer;
-use hermes_mcp::client::{Servers, names};
+use hermes_mcp::client::{McpServers, names};
 use hermes_store::{FileSessionStore, regular_file};
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ pub(crate) struct Ready {
     pub(crate) crew: Arc<Crew>,
     _serving: Serving,
     /// The servers whose tools are offered, once they are.
-    pub(crate) servers: OnceLock<Arc<Servers>>,
+    pub(crate) servers: OnceLock<Arc<McpServers>>,
     /// Those that were not there when the session began.
     pub(crate) late: Mutex<Vec<String>>,
     /// Where commands run and files are.

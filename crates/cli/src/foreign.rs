@@ -6,7 +6,7 @@ use std::time::Duration;
 use hermes::core::BoxFuture;
 use hermes_config::{KeyPath, vars};
 use hermes_delegation::Supply as _;
-use hermes_mcp::client::{Chosen, Models, Servers, Status, names};
+use hermes_mcp::client::{ChosenModel, SamplingModels, McpServers, ServerStatus, names};
 
 use crate::app::{App, Ready};
 use crate::commands::runtime;
@@ -39,7 +39,7 @@ impl Wanted<'_> {
     fn concerns(self, server: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Tool(tool) => names::is_of(server, tool),
+            Self::Tool(tool) => names::is_server_tool(server, tool),
             Self::Nothing => false,
         }
     }
@@ -75,7 +75,7 @@ impl Ready {
                 Wanted::Tool(tool) => joined.start_for(tool).await,
                 Wanted::Nothing => joined.start_for("").await,
             }
-            joined.required().await
+            joined.wait_required().await
         })??;
         for status in joined.status().iter().filter(|status| wanted.concerns(&status.name)) {
             // Whoever calls one of its tools is told by the answer.
@@ -91,7 +91,7 @@ impl Ready {
     pub(crate) fn recall_servers(&self) {
         let entries = self.mcp_settings();
         if entries.as_object().is_some_and(|entries| !entries.is_empty()) {
-            self.servers.get_or_init(|| Arc::new(self.mcp_servers(&entries))).recall();
+            self.servers.get_or_init(|| Arc::new(self.mcp_servers(&entries))).publish_cached();
         }
     }
 
@@ -111,14 +111,14 @@ impl Ready {
 
     /// The servers of which nothing is known.
     pub(crate) fn unasked(&self) -> Vec<&str> {
-        self.servers.get().map(|servers| servers.awaited()).unwrap_or_default()
+        self.servers.get().map(|servers| servers.pending()).unwrap_or_default()
     }
 
     /// Waits a short while for the servers of which nothing is known.
-    async fn await_all(&self, app: &App, servers: &Servers) {
+    async fn await_all(&self, app: &App, servers: &McpServers) {
         let patience = self.patience();
-        servers.settle(patience.min(SILENCE)).await;
-        let awaited = servers.awaited();
+        servers.wait_settled(patience.min(SILENCE)).await;
+        let awaited = servers.pending();
         let rest = patience.saturating_sub(SILENCE);
         if !awaited.is_empty() && !rest.is_zero() {
             app.terminal.note(&format!(
@@ -126,9 +126,9 @@ impl Ready {
                 awaited.join(", "),
                 rest.as_secs_f64()
             ));
-            servers.settle(rest).await;
+            servers.wait_settled(rest).await;
         }
-        let late = servers.awaited();
+        let late = servers.pending();
         *self.late() = late.iter().map(|name| (*name).to_owned()).collect();
         for server in late {
             app.terminal.warn(&format!(
@@ -167,7 +167,7 @@ impl Ready {
     }
 }
 
-fn tell_problems(app: &App, status: &Status) {
+fn tell_problems(app: &App, status: &ServerStatus) {
     for problem in status.problems.iter().take(PROBLEMS) {
         app.terminal.warn(&format!("MCP server {}: {problem}", status.name));
     }
@@ -183,7 +183,7 @@ fn tell_problems(app: &App, status: &Status) {
 /// and the servers of others.
 pub(crate) struct Leaving {
     ground: Ground,
-    servers: Option<Arc<Servers>>,
+    servers: Option<Arc<McpServers>>,
 }
 
 impl Leaving {
@@ -195,11 +195,11 @@ impl Leaving {
     }
 }
 
-impl Models for Stock {
-    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<Chosen>> {
+impl SamplingModels for Stock {
+    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<ChosenModel>> {
         Box::pin(async move {
             let (model, manner) = self.model(name).await.ok()?;
-            Some(Chosen { model, name: manner.model })
+            Some(ChosenModel { model, name: manner.model })
         })
     }
 }

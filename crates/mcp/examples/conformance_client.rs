@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ToolCall, ToolError, ToolResult};
 use hermes_engine::{Caller, Engine};
-use hermes_mcp::client::{Answer, Asker, Deps, Question, Servers, Settings, Visitor};
+use hermes_mcp::client::{ElicitationAnswer, ElicitationPrompter, ClientDeps, ServerQuestion, McpServers, McpClientSettings, LoginPrompter};
 use serde_json::{Map, Value, json};
 
 /// What the server is called here.
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Whoever uses the suite's server.
 struct Guest {
     engine: Engine,
-    servers: Servers,
+    servers: McpServers,
     context: Value,
     logs_in: bool,
 }
@@ -59,18 +59,18 @@ impl Guest {
             entry.insert("auth".to_owned(), json!("oauth"));
             entry.insert("oauth".to_owned(), oauth(scenario, &context));
         }
-        let settings = Settings::read(&json!({ NAME: entry }), &|_| None);
-        let deps = Deps {
+        let settings = McpClientSettings::read(&json!({ NAME: entry }), &|_| None);
+        let deps = ClientDeps {
             engine: engine.clone(),
             cache: folder.join("cache"),
             state: folder.join("state"),
             roots: Vec::new(),
-            asker: Some(Arc::new(Agreeable)),
+            prompter: Some(Arc::new(Agreeable)),
             models: None,
-            surroundings: Vec::new(),
+            own_env: Vec::new(),
             osv: None,
         };
-        Ok(Self { engine, servers: Servers::new(settings, deps), context, logs_in })
+        Ok(Self { engine, servers: McpServers::new(settings, deps), context, logs_in })
     }
 
     async fn visit(&self) -> Result<(), ToolError> {
@@ -86,7 +86,7 @@ impl Guest {
             logins += 1;
         }
         self.servers.start();
-        while let Err(error) = self.servers.try_out(NAME).await {
+        while let Err(error) = self.servers.test_server(NAME).await {
             self.log_in_again(&error.to_json(), &mut logins).await?.ok_or(error)?;
         }
         for (tool, arguments) in self.calls() {
@@ -194,17 +194,17 @@ fn oauth(scenario: &str, context: &Value) -> Value {
 /// Says yes, and fills in what was proposed.
 struct Agreeable;
 
-impl Asker for Agreeable {
-    fn ask<'a>(&'a self, _server: &'a str, question: &'a Question) -> BoxFuture<'a, Answer> {
+impl ElicitationPrompter for Agreeable {
+    fn ask<'a>(&'a self, _server: &'a str, question: &'a ServerQuestion) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             match question {
-                Question::Form { fields, .. } => {
+                ServerQuestion::Form { fields, .. } => {
                     let filled = fields
                         .iter()
                         .filter_map(|field| Some((field.name.clone(), field.default.clone()?)));
-                    Answer::Filled(filled.collect())
+                    ElicitationAnswer::AcceptedForm(filled.collect())
                 }
-                _ => Answer::Agreed,
+                _ => ElicitationAnswer::Accepted,
             }
         })
     }
@@ -213,8 +213,8 @@ impl Asker for Agreeable {
 /// Goes where the server's login sends it, without a person.
 struct Browser;
 
-impl Visitor for Browser {
-    fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
+impl LoginPrompter for Browser {
+    fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let client = reqwest::Client::builder()
                 .redirect(reqwest::redirect::Policy::none())

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hermes_mcp::server::Handler;
+use hermes_mcp::server::McpServerHandler;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -37,12 +37,12 @@ impl State {
 }
 
 pub(crate) struct Around {
-    inner: Handler,
+    inner: McpServerHandler,
     state: Arc<State>,
 }
 
 impl Around {
-    pub(crate) fn new(inner: Handler, state: Arc<State>) -> Self {
+    pub(crate) fn new(inner: McpServerHandler, state: Arc<State>) -> Self {
         Self { inner, state }
     }
 

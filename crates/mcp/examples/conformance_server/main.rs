@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use hermes_core::CancellationToken;
 use hermes_engine::{Caller, Engine, ToolOwner};
-use hermes_mcp::server::{Access, Carrier, Door, Server, Settings, serve_http, serve_stdio};
+use hermes_mcp::server::{HttpAuth, TransportKind, HttpAccessPolicy, McpServer, ServeSettings, serve_http, serve_stdio};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -39,8 +39,8 @@ async fn serve(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error
     let engine = Engine::builder().tools_from(owner, plain::tools(folder)?).build()?;
     plain::may_change(&engine);
     let callers = Arc::new(|_: &str| Caller::new(std::env::temp_dir()));
-    let settings = Settings::new("hermes-conformance", env!("CARGO_PKG_VERSION"));
-    let server = Server::new(engine.clone(), settings, callers)?;
+    let settings = ServeSettings::new("hermes-conformance", env!("CARGO_PKG_VERSION"));
+    let server = McpServer::new(engine.clone(), settings, callers)?;
     let state = Arc::new(State::new()?);
     let stop = CancellationToken::new();
     let mut ended = signal(SignalKind::terminate())?;
@@ -52,7 +52,7 @@ async fn serve(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error
     let made = server.clone();
     match std::env::args().nth(1).as_deref() {
         Some("--stdio") => {
-            let handler = Around::new(made.handler(Carrier::Pipe), state);
+            let handler = Around::new(made.handler(TransportKind::Stdio), state);
             serve_stdio(&server, handler, stop).await?;
         }
         port => {
@@ -60,8 +60,8 @@ async fn serve(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
             let address = listener.local_addr()?;
             writeln!(std::io::stdout(), "http://{address}/mcp")?;
-            let door = Door::new(Access::Open);
-            let make = move || Around::new(made.handler(Carrier::Http), Arc::clone(&state));
+            let door = HttpAccessPolicy::new(HttpAuth::Open);
+            let make = move || Around::new(made.handler(TransportKind::Http), Arc::clone(&state));
             serve_http(&server, listener, door, make, stop).await?;
         }
     }

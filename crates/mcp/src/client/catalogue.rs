@@ -10,31 +10,31 @@ use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, Serve
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::connection::{Connection, Era, Patience};
-use super::describe::describe;
-use super::fault::{Fault, odd};
-use super::{deep, digest, names};
+use super::connection::{McpConnection, ProtocolEra, RequestTimeouts};
+use super::describe::describe_tool;
+use super::error::{McpRequestError, unexpected_response};
+use super::{nesting, digest, names};
 
 /// The form of the file. Another one is not read.
-const VERSION: u32 = 1;
+const CACHE_VERSION: u32 = 1;
 
 /// How many pages of tools are read, and how many tools are taken.
-const PAGES: usize = 200;
-const MOST: usize = 2_000;
+const MAX_PAGES: usize = 200;
+const MAX_TOOLS: usize = 2_000;
 
 /// The longest definition of a tool, and of all together, in bytes.
-const LONGEST: usize = 1024 * 1024;
-const LONGEST_TOGETHER: usize = 8 * 1024 * 1024;
+const MAX_DEFINITION_BYTES: usize = 1024 * 1024;
+const MAX_TOTAL_BYTES: usize = 8 * 1024 * 1024;
 
 /// The largest file that is read.
-const LARGEST: u64 = 32 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// What a server offers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Catalogue {
+pub struct ServerCatalogue {
     version: u32,
     /// How it is greeted.
-    pub era: Era,
+    pub era: ProtocolEra,
     /// The version of the protocol.
     pub protocol: String,
     /// What it calls itself, and its own version.
@@ -58,12 +58,12 @@ pub struct Catalogue {
     pub notes: Vec<String>,
 }
 
-impl Catalogue {
+impl ServerCatalogue {
     /// Asks a server what it offers.
-    pub(crate) async fn ask(connection: &Connection, patience: Duration) -> Result<Self, Fault> {
+    pub(crate) async fn fetch(connection: &McpConnection, patience: Duration) -> Result<Self, McpRequestError> {
         let info = &connection.info;
         let mut it = Self {
-            version: VERSION,
+            version: CACHE_VERSION,
             era: connection.next_era(),
             protocol: info.protocol_version.to_string(),
             program: info.server_info.as_ref().map(|it| (it.name.clone(), it.version.clone())),
@@ -75,22 +75,22 @@ impl Catalogue {
             notes: Vec::new(),
         };
         if info.capabilities.tools.is_some() {
-            it.ask_for_tools(connection, patience).await?;
+            it.fetch_tools(connection, patience).await?;
         }
         Ok(it)
     }
 
-    async fn ask_for_tools(
+    async fn fetch_tools(
         &mut self,
-        connection: &Connection,
+        connection: &McpConnection,
         patience: Duration,
-    ) -> Result<(), Fault> {
-        let patience = Patience { idle: patience, total: patience };
+    ) -> Result<(), McpRequestError> {
+        let patience = RequestTimeouts { idle: patience, total: patience };
         let mut cursor: Option<String> = None;
         let mut known = HashSet::new();
-        let mut room = LONGEST_TOGETHER;
+        let mut room = MAX_TOTAL_BYTES;
         let (mut left_out, mut next_page) = (0, None);
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let request = ListToolsRequest::with_param(params);
             let request = ClientRequest::ListToolsRequest(request);
@@ -104,8 +104,8 @@ impl Catalogue {
                     other => {
                         let page = serde_json::to_value(&other).unwrap_or_default();
                         let Some(tools) = page.get("tools").and_then(Value::as_array) else {
-                            let text = super::plain::excerpt(&page.to_string(), 200);
-                            return Err(Fault::Refused(odd(connection.name(), &text)));
+                            let text = super::sanitize::excerpt(&page.to_string(), 200);
+                            return Err(McpRequestError::Refused(unexpected_response(connection.name(), &text)));
                         };
                         let next =
                             page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
@@ -113,25 +113,25 @@ impl Catalogue {
                     }
                 };
             for tool in tools {
-                left_out += usize::from(!self.add(tool, &mut known, &mut room));
+                left_out += usize::from(!self.try_add_tool(tool, &mut known, &mut room));
             }
             if next.is_none() || next == cursor {
                 next_page = None;
                 break;
             }
             next_page = next.clone();
-            if self.tools.len() >= MOST {
+            if self.tools.len() >= MAX_TOOLS {
                 break;
             }
             cursor = next;
         }
-        self.tell_left_out(left_out, next_page.is_some());
+        self.report_omitted(left_out, next_page.is_some());
         Ok(())
     }
 
     /// Says that there are more tools than are taken. First, since of many
     /// problems only the first are told.
-    fn tell_left_out(&mut self, left_out: usize, has_more_pages: bool) {
+    fn report_omitted(&mut self, left_out: usize, has_more_pages: bool) {
         let which = match (left_out, has_more_pages) {
             (0, false) => return,
             (0, true) => "The tools after these".to_owned(),
@@ -139,36 +139,36 @@ impl Catalogue {
             (count, true) => format!("More than {count} more tools"),
         };
         let taken = self.tools.len();
-        let bound = match taken + self.problems.len() < MOST {
-            true => format!("no more than {PAGES} pages are read"),
-            false => format!("no more than {MOST} can be"),
+        let bound = match taken + self.problems.len() < MAX_TOOLS {
+            true => format!("no more than {MAX_PAGES} pages are read"),
+            false => format!("no more than {MAX_TOOLS} can be"),
         };
         let text = format!("{which} are left out: {taken} are taken, and {bound}");
         self.problems.insert(0, text);
     }
 
     /// Takes a tool, or tells why not. False if there is no room for more.
-    fn add(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) -> bool {
-        if self.tools.len() >= MOST || self.problems.len() >= MOST {
+    fn try_add_tool(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) -> bool {
+        if self.tools.len() >= MAX_TOOLS || self.problems.len() >= MAX_TOOLS {
             return false;
         }
-        self.take(definition, known, room);
+        self.add_tool(definition, known, room);
         true
     }
 
-    fn take(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) {
+    fn add_tool(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) {
         let text = definition.to_string();
         let length = text.len();
-        if text.contains(deep::MARK) {
+        if text.contains(nesting::TOO_DEEP_MARKER) {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
-            let name = super::plain::excerpt(name, 100);
+            let name = super::sanitize::excerpt(name, 100);
             self.problems
                 .push(format!("The tool '{name}' is left out: its definition is nested too deep"));
             return;
         }
-        if length > LONGEST.min(*room) {
+        if length > MAX_DEFINITION_BYTES.min(*room) {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
-            let name = super::plain::excerpt(name, 100);
+            let name = super::sanitize::excerpt(name, 100);
             self.problems
                 .push(format!("The tool '{name}' is left out: its definition is too long"));
             return;
@@ -178,15 +178,15 @@ impl Catalogue {
             Ok(tool) => tool,
             Err(error) => {
                 let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
-                let name = super::plain::excerpt(name, 100);
+                let name = super::sanitize::excerpt(name, 100);
                 self.problems.push(format!("The tool '{name}' is left out: {error}"));
                 return;
             }
         };
-        let takes = tool.input_schema.get("type").filter(|kind| !takes_objects(kind));
+        let takes = tool.input_schema.get("type").filter(|kind| !accepts_objects(kind));
         if let Some(kind) = takes {
-            let name = super::plain::excerpt(&tool.name, 100);
-            let kind = super::plain::excerpt(&kind.to_string(), 100);
+            let name = super::sanitize::excerpt(&tool.name, 100);
+            let kind = super::sanitize::excerpt(&kind.to_string(), 100);
             self.problems.push(format!(
                 "The tool '{name}' is left out: its arguments must be an object, and it takes {kind}"
             ));
@@ -195,7 +195,7 @@ impl Catalogue {
         if tool.name.is_empty() {
             self.problems.push("A tool without a name is left out".to_owned());
         } else if !known.insert(tool.name.to_string()) {
-            let name = super::plain::excerpt(&tool.name, 100);
+            let name = super::sanitize::excerpt(&tool.name, 100);
             self.problems.push(format!("A second tool named '{name}' is left out"));
         } else if let Ok(definition) = serde_json::to_value(&tool) {
             self.note_unusable(&tool.name, &definition);
@@ -205,7 +205,7 @@ impl Catalogue {
 
     /// Finds out whether all that a tool says of its parameters can be used.
     fn note_unusable(&mut self, name: &str, definition: &Value) {
-        let parameters = describe("", definition).parameters;
+        let parameters = describe_tool("", definition).parameters;
         let (usable, dropped) = hermes_schema::drop_unusable(parameters);
         let Some(first) = dropped.first() else { return };
         let more = match dropped.len() - 1 {
@@ -215,31 +215,31 @@ impl Catalogue {
         self.notes.push(format!(
             "The tool '{}' says something of its parameters that cannot be checked here, and is \
              left to the server: {}{more}",
-            super::plain::excerpt(name, 100),
-            super::plain::excerpt(&hermes_schema::to_dotted(first), 200)
+            super::sanitize::excerpt(name, 100),
+            super::sanitize::excerpt(&hermes_schema::to_dotted(first), 200)
         ));
         self.usable.insert(name.to_owned(), usable);
     }
 
     /// The file of a server with these settings.
-    fn file(folder: &Path, server: &str, written: &Value) -> PathBuf {
-        let hash = digest::of_json(written);
-        folder.join(format!("{}.{}.json", names::file(server), &hash[..16]))
+    fn cache_path(folder: &Path, server: &str, written: &Value) -> PathBuf {
+        let hash = digest::json_sha256(written);
+        folder.join(format!("{}.{}.json", names::file_stem(server), &hash[..16]))
     }
 
     /// What was kept of a server with these settings.
     pub(crate) fn load(folder: &Path, server: &str, written: &Value) -> Option<Self> {
-        let path = Self::file(folder, server, written);
-        if path.metadata().ok()?.len() > LARGEST {
+        let path = Self::cache_path(folder, server, written);
+        if path.metadata().ok()?.len() > MAX_FILE_BYTES {
             return None;
         }
         let it: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-        (it.version == VERSION).then_some(it)
+        (it.version == CACHE_VERSION).then_some(it)
     }
 
     /// Keeps it, unless it is kept already.
     pub(crate) fn save(&self, folder: &Path, server: &str, written: &Value) -> std::io::Result<()> {
-        let path = Self::file(folder, server, written);
+        let path = Self::cache_path(folder, server, written);
         let bytes = serde_json::to_vec(self)?;
         if std::fs::read(&path).is_ok_and(|kept| kept == bytes) {
             return Ok(());
@@ -250,7 +250,7 @@ impl Catalogue {
 
     /// Forgets what is kept of servers of that name, whatever their settings.
     pub(crate) fn forget(folder: &Path, server: &str) {
-        let prefix = format!("{}.", names::file(server));
+        let prefix = format!("{}.", names::file_stem(server));
         let Ok(files) = std::fs::read_dir(folder) else { return };
         for file in files.flatten() {
             if file.file_name().to_string_lossy().starts_with(&prefix) {
@@ -261,7 +261,7 @@ impl Catalogue {
 }
 
 /// Whether a schema of this type takes objects, which is what arguments are.
-fn takes_objects(kind: &Value) -> bool {
+fn accepts_objects(kind: &Value) -> bool {
     match kind {
         Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
         kind => kind == "object",

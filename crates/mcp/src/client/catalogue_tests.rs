@@ -6,10 +6,10 @@ fn tool(name: &str, length: usize) -> Value {
     json!({"name": name, "description": "x".repeat(length), "inputSchema": {"type": "object"}})
 }
 
-fn empty() -> Catalogue {
-    Catalogue {
-        version: VERSION,
-        era: Era::Legacy,
+fn empty() -> ServerCatalogue {
+    ServerCatalogue {
+        version: CACHE_VERSION,
+        era: ProtocolEra::Legacy,
         protocol: String::new(),
         program: None,
         resources: false,
@@ -24,30 +24,30 @@ fn empty() -> Catalogue {
 #[test]
 fn more_tools_than_can_be_taken_are_told_of() {
     let mut catalogue = empty();
-    let (mut known, mut room) = (HashSet::new(), LONGEST_TOGETHER);
-    let took = |number: &usize| catalogue.add(tool(&number.to_string(), 1), &mut known, &mut room);
-    assert_eq!((0..MOST + 3).filter(took).count(), MOST);
-    catalogue.tell_left_out(3, false);
+    let (mut known, mut room) = (HashSet::new(), MAX_TOTAL_BYTES);
+    let took = |number: &usize| catalogue.try_add_tool(tool(&number.to_string(), 1), &mut known, &mut room);
+    assert_eq!((0..MAX_TOOLS + 3).filter(took).count(), MAX_TOOLS);
+    catalogue.report_omitted(3, false);
     assert!(catalogue.problems[0].starts_with("3 more tools are left out"));
 }
 
 #[test]
 fn it_is_told_which_bound_leaves_tools_out() {
     let mut catalogue = empty();
-    let (mut known, mut room) = (HashSet::new(), LONGEST_TOGETHER);
-    catalogue.add(tool("only", 1), &mut known, &mut room);
-    catalogue.tell_left_out(0, true);
+    let (mut known, mut room) = (HashSet::new(), MAX_TOTAL_BYTES);
+    catalogue.try_add_tool(tool("only", 1), &mut known, &mut room);
+    catalogue.report_omitted(0, true);
     assert!(catalogue.problems[0].ends_with("no more than 200 pages are read"), "{catalogue:?}");
 }
 
 #[test]
 fn a_tool_whose_parameters_cannot_all_be_read_is_taken_and_noted() {
     let mut catalogue = empty();
-    let (mut known, mut room) = (HashSet::new(), LONGEST_TOGETHER);
+    let (mut known, mut room) = (HashSet::new(), MAX_TOTAL_BYTES);
     let torn = json!({"name": "torn", "inputSchema": {"type": "object", "properties": {
         "a": {"type": "string", "pattern": "["}, "b": {"type": "integer"}}}});
-    catalogue.add(torn.clone(), &mut known, &mut room);
-    catalogue.add(tool("good", 1), &mut known, &mut room);
+    catalogue.try_add_tool(torn.clone(), &mut known, &mut room);
+    catalogue.try_add_tool(tool("good", 1), &mut known, &mut room);
     // What it says of itself is kept as it is: that is what is pinned.
     assert_eq!(catalogue.tools[0]["inputSchema"], torn["inputSchema"]);
     let usable = json!({"a": {"type": "string"}, "b": {"type": "integer"}});
@@ -59,15 +59,15 @@ fn a_tool_whose_parameters_cannot_all_be_read_is_taken_and_noted() {
 #[test]
 fn what_is_taken_of_a_server_is_bounded() {
     let mut catalogue = empty();
-    let (mut known, mut room) = (HashSet::new(), LONGEST_TOGETHER);
-    catalogue.add(tool("endless", LONGEST), &mut known, &mut room);
-    assert_eq!((catalogue.tools.len(), room), (0, LONGEST_TOGETHER));
+    let (mut known, mut room) = (HashSet::new(), MAX_TOTAL_BYTES);
+    catalogue.try_add_tool(tool("endless", MAX_DEFINITION_BYTES), &mut known, &mut room);
+    assert_eq!((catalogue.tools.len(), room), (0, MAX_TOTAL_BYTES));
     room = 1_000;
     for name in ["first", "second", "third"] {
-        catalogue.add(tool(name, 300), &mut known, &mut room);
+        catalogue.try_add_tool(tool(name, 300), &mut known, &mut room);
     }
-    catalogue.add(tool("first", 1), &mut known, &mut room);
-    let names: Vec<&str> = catalogue.tools.iter().map(crate::client::pins::name_of).collect();
+    catalogue.try_add_tool(tool("first", 1), &mut known, &mut room);
+    let names: Vec<&str> = catalogue.tools.iter().map(crate::client::pins::tool_name).collect();
     assert_eq!(names, ["first", "second"]);
     let problems = catalogue.problems.join("\n");
     for left_out in ["'endless' is left out", "'third' is left out", "second tool named 'first'"] {
@@ -77,13 +77,13 @@ fn what_is_taken_of_a_server_is_bounded() {
 
 #[test]
 fn a_tool_of_the_server_takes_no_way_to_its_resources() {
-    use crate::client::extras::Extra;
+    use crate::client::protocol_tools::ProtocolTool;
     let settings =
         crate::client::settings::ServerSettings::read(&json!({"command": "x"}), &|_| None);
     let filter = settings.unwrap().tools;
-    let mut catalogue = Catalogue { resources: true, ..empty() };
-    let names = |it: &Catalogue| {
-        Extra::of(it, &filter).into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+    let mut catalogue = ServerCatalogue { resources: true, ..empty() };
+    let names = |it: &ServerCatalogue| {
+        ProtocolTool::for_server(it, &filter).into_iter().map(|(_, name)| name).collect::<Vec<_>>()
     };
     assert_eq!(names(&catalogue), ["list_resources", "read_resource"]);
     catalogue.tools.push(tool("list_resources", 1));

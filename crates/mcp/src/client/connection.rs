@@ -22,21 +22,21 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::content;
-use super::fault::{Fault, odd};
-use super::host::Host;
-use super::program::Program;
-use super::tail::Tail;
+use super::error::{McpRequestError, unexpected_response};
+use super::client_handler::McpClientHandler;
+use super::program::ServerProcess;
+use super::stderr_tail::StderrTail;
 
 /// How often a server may want something more before it answers.
-const ROUNDS: usize = 10;
+const MAX_INPUT_ROUNDS: usize = 10;
 
 /// How long a connection may take to close.
-const CLOSING: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Which way a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Era {
+pub enum ProtocolEra {
     /// With a greeting first, and a session.
     Legacy,
     /// Each request by itself.
@@ -44,59 +44,59 @@ pub enum Era {
 }
 
 /// A connection.
-pub(crate) struct Connection {
+pub(crate) struct McpConnection {
     server: Arc<str>,
     peer: Peer<RoleClient>,
-    host: Arc<Host>,
+    handler: Arc<McpClientHandler>,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     /// Set once nothing goes through it any more.
     pub(crate) closed: CancellationToken,
-    program: tokio::sync::Mutex<Option<Program>>,
-    tail: Option<Arc<Tail>>,
+    process: tokio::sync::Mutex<Option<ServerProcess>>,
+    stderr_tail: Option<Arc<StderrTail>>,
     /// Whether the server could have been greeted in the newer way.
-    late_yes: Arc<AtomicBool>,
+    late_discover: Arc<AtomicBool>,
     pub(crate) info: Arc<ServerPeerInfo>,
 }
 
 /// What a request may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct RequestTimeouts {
     /// How long it may be silent.
     pub(crate) idle: Duration,
     /// How long it may take.
     pub(crate) total: Duration,
 }
 
-impl Patience {
+impl RequestTimeouts {
     /// Tells who took too long from who was silent.
-    fn judge(self, fault: Fault) -> Fault {
+    fn classify(self, fault: McpRequestError) -> McpRequestError {
         match fault {
-            Fault::Late(after) if after == self.total && after > self.idle => Fault::Long(after),
+            McpRequestError::IdleTimeout(after) if after == self.total && after > self.idle => McpRequestError::TotalTimeout(after),
             other => other,
         }
     }
 }
 
-impl Connection {
+impl McpConnection {
     /// Greets the server that `transport` leads to.
-    pub(crate) async fn greet<T>(
+    pub(crate) async fn handshake<T>(
         server: Arc<str>,
-        host: &Arc<Host>,
+        host: &Arc<McpClientHandler>,
         transport: T,
-        era: Option<Era>,
+        era: Option<ProtocolEra>,
     ) -> Result<Self, ClientInitializeError>
     where
         T: Transport<RoleClient> + 'static,
     {
         let mode = match era {
-            Some(Era::Legacy) => ClientLifecycleMode::Initialize,
+            Some(ProtocolEra::Legacy) => ClientLifecycleMode::Initialize,
             _ => ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
         let service = serve_client_with_lifecycle(Arc::clone(host), transport, mode).await?;
-        let it = Self::over(server, host, service);
+        let it = Self::from_service(server, host, service);
         let spoken = &it.info.protocol_version;
         if ProtocolVersion::KNOWN_VERSIONS.contains(spoken) {
             return Ok(it);
@@ -109,10 +109,10 @@ impl Connection {
         Err(error)
     }
 
-    fn over(
+    fn from_service(
         server: Arc<str>,
-        host: &Arc<Host>,
-        service: RunningService<RoleClient, Arc<Host>>,
+        host: &Arc<McpClientHandler>,
+        service: RunningService<RoleClient, Arc<McpClientHandler>>,
     ) -> Self {
         let peer = service.peer().clone();
         let stop = Mutex::new(Some(service.cancellation_token()));
@@ -126,26 +126,26 @@ impl Connection {
         let info = peer.peer_info().unwrap_or_else(|| Arc::new(none()));
         let program = tokio::sync::Mutex::new(None);
         let (host, tail, late_yes) = (Arc::clone(host), None, Arc::default());
-        Self { server, peer, host, stop, closed, program, tail, late_yes, info }
+        Self { server, peer, handler: host, stop, closed, process: program, stderr_tail: tail, late_discover: late_yes, info }
     }
 
     /// The connection with the program at its other end, which ends with it.
     #[must_use]
-    pub(crate) fn to(mut self, program: Program, late_yes: Arc<AtomicBool>) -> Self {
-        self.late_yes = late_yes;
-        self.tail = Some(Arc::clone(&program.tail));
-        self.program = tokio::sync::Mutex::new(Some(program));
+    pub(crate) fn with_process(mut self, program: ServerProcess, late_yes: Arc<AtomicBool>) -> Self {
+        self.late_discover = late_yes;
+        self.stderr_tail = Some(Arc::clone(&program.stderr_tail));
+        self.process = tokio::sync::Mutex::new(Some(program));
         self
     }
 
-    pub(crate) fn era(&self) -> Era {
-        if self.info.protocol_version.has_initialize() { Era::Legacy } else { Era::Modern }
+    pub(crate) fn era(&self) -> ProtocolEra {
+        if self.info.protocol_version.has_initialize() { ProtocolEra::Legacy } else { ProtocolEra::Modern }
     }
 
     /// In which way it should be greeted the next time. Who was only slow to
     /// start is asked again.
-    pub(crate) fn next_era(&self) -> Era {
-        if self.late_yes.load(Ordering::Relaxed) { Era::Modern } else { self.era() }
+    pub(crate) fn next_era(&self) -> ProtocolEra {
+        if self.late_discover.load(Ordering::Relaxed) { ProtocolEra::Modern } else { self.era() }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
@@ -161,13 +161,13 @@ impl Connection {
     }
 
     /// What its program last said on its error stream.
-    pub(crate) fn last_words(&self) -> String {
-        self.tail.as_ref().map(|tail| tail.text()).unwrap_or_default()
+    pub(crate) fn stderr_tail(&self) -> String {
+        self.stderr_tail.as_ref().map(|tail| tail.text()).unwrap_or_default()
     }
 
     /// How its program has ended, if it has.
-    pub(crate) async fn exit(&self) -> Option<String> {
-        self.program.lock().await.as_mut().and_then(Program::ended)
+    pub(crate) async fn exit_status(&self) -> Option<String> {
+        self.process.lock().await.as_mut().and_then(ServerProcess::exit_status)
     }
 
     /// Ends the connection and its program.
@@ -176,10 +176,10 @@ impl Connection {
         if let Some(stop) = stop {
             stop.cancel();
         }
-        let _ = tokio::time::timeout(CLOSING, self.closed.cancelled()).await;
-        let program = self.program.lock().await.take();
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.closed.cancelled()).await;
+        let program = self.process.lock().await.take();
         if let Some(program) = program {
-            program.end().await;
+            program.terminate().await;
         }
         self.closed.cancel();
     }
@@ -189,27 +189,27 @@ impl Connection {
     pub(crate) async fn request(
         &self,
         request: ClientRequest,
-        patience: Patience,
+        patience: RequestTimeouts,
         cx: Option<&ToolContext>,
-    ) -> Result<ServerResult, Fault> {
-        let fault = |error| patience.judge(Fault::of(&self.server, error));
+    ) -> Result<ServerResult, McpRequestError> {
+        let fault = |error| patience.classify(McpRequestError::from_service_error(&self.server, error));
         let options = PeerRequestOptions::with_timeout(patience.idle)
             .reset_timeout_on_progress()
             .with_max_total_timeout(patience.total);
         let handle = self.peer.send_request_with_option(request, options).await;
         let handle = match handle {
             Err(ServiceError::TransportClosed) => {
-                return Err(Fault::NotSent("the connection is closed".to_owned()));
+                return Err(McpRequestError::NotSent("the connection is closed".to_owned()));
             }
             other => other.map_err(fault)?,
         };
-        let mut abandoned = Abandoned { peer: &self.peer, id: Some(handle.id.clone()) };
-        let _attending = cx.map(|cx| self.host.attend(handle.progress_token.clone(), cx));
+        let mut abandoned = CancelRequestOnDrop { peer: &self.peer, id: Some(handle.id.clone()) };
+        let _attending = cx.map(|cx| self.handler.register_progress(handle.progress_token.clone(), cx));
         let answered = match cx {
             None => handle.await_response().await.map_err(fault),
             Some(cx) => match cx.cancel.run_until_cancelled(handle.await_response()).await {
                 Some(answered) => answered.map_err(fault),
-                None => return Err(Fault::Cancelled),
+                None => return Err(McpRequestError::Cancelled),
             },
         };
         abandoned.id = None;
@@ -221,97 +221,97 @@ impl Connection {
         &self,
         tool: &str,
         arguments: JsonObject,
-        patience: Patience,
+        patience: RequestTimeouts,
         cx: &ToolContext,
-    ) -> Result<CallToolResult, Fault> {
+    ) -> Result<CallToolResult, McpRequestError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_INPUT_ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             let answered = self.request(request, patience, Some(cx)).await;
-            if self.wants_task(&answered) {
+            if self.requires_task(&answered) {
                 let arguments = params.arguments.unwrap_or_default();
                 return self.call_as_task(tool, &arguments, patience, cx).await;
             }
             let answered = match answered {
-                Err(Fault::Visit(places)) => {
-                    self.visit(&places, cx).await?;
+                Err(McpRequestError::UrlElicitation(places)) => {
+                    self.elicit_urls(&places, cx).await?;
                     continue;
                 }
-                Err(Fault::Unread(error)) => return Err(made(Fault::Refused(error))),
+                Err(McpRequestError::Unreadable(error)) => return Err(mark_effect_unknown(McpRequestError::Refused(error))),
                 answered => answered?,
             };
             match answered {
                 ServerResult::CallToolResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
                     (params.input_responses, params.request_state) =
-                        self.fulfil(wanted, cx).await?;
+                        self.answer_inputs(wanted, cx).await?;
                 }
                 ServerResult::CreateTaskResult(made) => {
-                    return self.follow(made.task, patience, cx).await;
+                    return self.poll_task(made.task, patience, cx).await;
                 }
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
                 other => {
-                    return content::salvage(&other).ok_or_else(|| made(self.odd(&other)));
+                    return content::recover_known_blocks(&other).ok_or_else(|| mark_effect_unknown(self.unexpected_result(&other)));
                 }
             }
         }
-        Err(self.endless())
+        Err(self.too_many_rounds())
     }
 
     pub(crate) async fn read_resource(
         &self,
         uri: &str,
-        patience: Patience,
+        patience: RequestTimeouts,
         cx: &ToolContext,
-    ) -> Result<ReadResourceResult, Fault> {
+    ) -> Result<ReadResourceResult, McpRequestError> {
         let mut params = ReadResourceRequestParams::new(uri);
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_INPUT_ROUNDS {
             let request =
                 ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
             match self.request(request, patience, Some(cx)).await? {
                 ServerResult::ReadResourceResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
                     (params.input_responses, params.request_state) =
-                        self.fulfil(wanted, cx).await?;
+                        self.answer_inputs(wanted, cx).await?;
                 }
-                other => return Err(self.odd(&other)),
+                other => return Err(self.unexpected_result(&other)),
             }
         }
-        Err(self.endless())
+        Err(self.too_many_rounds())
     }
 
     pub(crate) async fn get_prompt(
         &self,
         name: &str,
         arguments: JsonObject,
-        patience: Patience,
+        patience: RequestTimeouts,
         cx: &ToolContext,
-    ) -> Result<GetPromptResult, Fault> {
+    ) -> Result<GetPromptResult, McpRequestError> {
         let mut params = GetPromptRequestParams::new(name);
         params.arguments = Some(arguments);
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_INPUT_ROUNDS {
             let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone()));
             match self.request(request, patience, Some(cx)).await? {
                 ServerResult::GetPromptResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
                     (params.input_responses, params.request_state) =
-                        self.fulfil(wanted, cx).await?;
+                        self.answer_inputs(wanted, cx).await?;
                 }
-                other => return Err(self.odd(&other)),
+                other => return Err(self.unexpected_result(&other)),
             }
         }
-        Err(self.endless())
+        Err(self.too_many_rounds())
     }
 
     /// What a server wants to know before it answers.
-    async fn fulfil(
+    async fn answer_inputs(
         &self,
         wanted: InputRequiredResult,
         cx: &ToolContext,
-    ) -> Result<(Option<InputResponses>, Option<String>), Fault> {
+    ) -> Result<(Option<InputResponses>, Option<String>), McpRequestError> {
         let requests = wanted.input_requests.unwrap_or_default();
         if requests.is_empty() && wanted.request_state.is_none() {
-            return Err(Fault::Refused(odd(&self.server, "it wants to know more, and not what")));
+            return Err(McpRequestError::Refused(unexpected_response(&self.server, "it wants to know more, and not what")));
         }
         if requests.is_empty() {
             // It only wants to be asked again.
@@ -319,20 +319,20 @@ impl Connection {
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
-            responses.insert(key, self.answer(&request, cx).await?);
+            responses.insert(key, self.answer_input(&request, cx).await?);
         }
         Ok(((!responses.is_empty()).then_some(responses), wanted.request_state))
     }
 
     /// One thing that a server wants to know.
-    pub(super) async fn answer(
+    pub(super) async fn answer_input(
         &self,
         request: &InputRequest,
         cx: &ToolContext,
-    ) -> Result<Value, Fault> {
-        let answered = cx.cancel.run_until_cancelled(self.host.fulfil(request)).await;
-        answered.ok_or(Fault::Cancelled)?.map_err(|error| {
-            Fault::Refused(
+    ) -> Result<Value, McpRequestError> {
+        let answered = cx.cancel.run_until_cancelled(self.handler.answer_input(request)).await;
+        answered.ok_or(McpRequestError::Cancelled)?.map_err(|error| {
+            McpRequestError::Refused(
                 ToolError::denied(format!(
                     "The MCP server '{}' wants something that it may not have: {}",
                     self.server, error.message
@@ -343,9 +343,9 @@ impl Connection {
     }
 
     /// Has the user go where the server wants it first.
-    async fn visit(&self, places: &[Value], cx: &ToolContext) -> Result<(), Fault> {
+    async fn elicit_urls(&self, places: &[Value], cx: &ToolContext) -> Result<(), McpRequestError> {
         let unmade = |text: &str| {
-            Fault::Refused(
+            McpRequestError::Refused(
                 ToolError::denied(format!("The MCP server '{}' {text}", self.server))
                     .with_hint("Go on without this tool, or ask the user."),
             )
@@ -353,7 +353,7 @@ impl Connection {
         if places.is_empty() {
             return Err(unmade("wants the user to go somewhere, and does not say where"));
         }
-        for place in places.iter().take(ROUNDS) {
+        for place in places.iter().take(MAX_INPUT_ROUNDS) {
             let mut place = place.clone();
             if let Value::Object(fields) = &mut place {
                 fields.entry("mode").or_insert_with(|| "url".into());
@@ -361,35 +361,35 @@ impl Connection {
             let Ok(params) = serde_json::from_value::<ElicitRequestParams>(place) else {
                 return Err(unmade("wants the user to go somewhere, and does not say where"));
             };
-            let visited = cx.cancel.run_until_cancelled(self.host.elicit(&params)).await;
-            if visited.ok_or(Fault::Cancelled)?.action != ElicitationAction::Accept {
+            let visited = cx.cancel.run_until_cancelled(self.handler.elicit(&params)).await;
+            if visited.ok_or(McpRequestError::Cancelled)?.action != ElicitationAction::Accept {
                 return Err(unmade("wants the user to go somewhere first, which did not happen"));
             }
         }
         Ok(())
     }
 
-    pub(super) fn odd(&self, result: &ServerResult) -> Fault {
+    pub(super) fn unexpected_result(&self, result: &ServerResult) -> McpRequestError {
         let text = serde_json::to_string(result).unwrap_or_default();
-        Fault::Refused(odd(&self.server, &super::plain::excerpt(&text, 300)))
+        McpRequestError::Refused(unexpected_response(&self.server, &super::sanitize::excerpt(&text, 300)))
     }
 
-    fn endless(&self) -> Fault {
-        Fault::Refused(odd(&self.server, "it always wants to know more"))
+    fn too_many_rounds(&self) -> McpRequestError {
+        McpRequestError::Refused(unexpected_response(&self.server, "it always wants to know more"))
     }
 }
 
-impl std::fmt::Debug for Connection {
+impl std::fmt::Debug for McpConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connection").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
 /// An answer that cannot be used, to a call that was made.
-fn made(fault: Fault) -> Fault {
+fn mark_effect_unknown(fault: McpRequestError) -> McpRequestError {
     match fault {
-        Fault::Refused(error) => {
-            Fault::Refused(error.with("effect_disposition", "unknown").with_hint(
+        McpRequestError::Refused(error) => {
+            McpRequestError::Refused(error.with("effect_disposition", "unknown").with_hint(
                 "The call was made. Look at what has happened before you call it again.",
             ))
         }
@@ -398,12 +398,12 @@ fn made(fault: Fault) -> Fault {
 }
 
 /// A request that somebody waits for.
-struct Abandoned<'a> {
+struct CancelRequestOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for CancelRequestOnDrop<'_> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current())
         else {

@@ -14,24 +14,24 @@ use rmcp::model::{
 use serde_json::{Map, Value, json};
 
 use super::digest;
-use super::plain::{excerpt, strip_controls};
+use super::sanitize::{excerpt, strip_controls};
 
 /// How much of a server's complaint is shown.
-const COMPLAINT: usize = 8_000;
+const MAX_ERROR_CHARS: usize = 8_000;
 
 /// Where the files of answers go.
 #[derive(Debug, Clone)]
-pub(crate) struct Media {
-    folder: PathBuf,
+pub(crate) struct MediaStore {
+    dir: PathBuf,
 }
 
-impl Media {
+impl MediaStore {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { dir: folder }
     }
 
     /// Puts base64 into a file. The same bytes are the same file.
-    fn keep(&self, data: &str, media_type: &str) -> Result<Attachment, String> {
+    fn save(&self, data: &str, media_type: &str) -> Result<Attachment, String> {
         let compact: String;
         let data = if data.contains(char::is_whitespace) {
             compact = data.split_whitespace().collect();
@@ -40,19 +40,19 @@ impl Media {
             data
         };
         let bytes = STANDARD.decode(data).map_err(|error| error.to_string())?;
-        let name = format!("{}.{}", &digest::of_bytes(&bytes)[..20], extension(media_type));
-        let path = self.folder.join(name);
-        let written = std::fs::create_dir_all(&self.folder)
+        let name = format!("{}.{}", &digest::sha256_hex(&bytes)[..20], extension(media_type));
+        let path = self.dir.join(name);
+        let written = std::fs::create_dir_all(&self.dir)
             .and_then(|()| hermes_store::atomic::write_atomic(&path, &bytes, 0o600));
         written.map_err(|error| error.to_string())?;
         Ok(Attachment { media_type: excerpt(media_type, 100), path })
     }
 
     /// Puts what is structured and a file in truth into one, like any other.
-    fn lift_files(&self, value: &mut Value, attachments: &mut Vec<Attachment>) {
+    fn extract_files(&self, value: &mut Value, attachments: &mut Vec<Attachment>) {
         match value {
             Value::Array(items) => {
-                items.iter_mut().for_each(|item| self.lift_files(item, attachments));
+                items.iter_mut().for_each(|item| self.extract_files(item, attachments));
             }
             Value::Object(fields) => {
                 let text = |key: &str| fields.get(key).and_then(Value::as_str);
@@ -66,18 +66,18 @@ impl Media {
                     _ => None,
                 };
                 let Some((key, what, data, media_type)) = file else {
-                    fields.values_mut().for_each(|field| self.lift_files(field, attachments));
+                    fields.values_mut().for_each(|field| self.extract_files(field, attachments));
                     return;
                 };
-                let told = match self.keep(data, media_type) {
+                let told = match self.save(data, media_type) {
                     Ok(kept) => {
-                        let told = line(what, &kept);
+                        let told = attachment_line(what, &kept);
                         if !attachments.iter().any(|it| it.path == kept.path) {
                             attachments.push(kept);
                         }
                         told
                     }
-                    Err(why) => unreadable(what, &why),
+                    Err(why) => unreadable_line(what, &why),
                 };
                 fields.insert(key.to_owned(), told.into());
             }
@@ -86,23 +86,23 @@ impl Media {
     }
 
     /// Keeps it and says so in a line.
-    fn place(&self, what: &str, data: &str, media_type: &str, into: &mut Gathered) {
-        match self.keep(data, media_type) {
+    fn save_and_describe(&self, what: &str, data: &str, media_type: &str, into: &mut ContentCollector) {
+        match self.save(data, media_type) {
             Ok(kept) => {
-                into.texts.push(line(what, &kept));
+                into.texts.push(attachment_line(what, &kept));
                 into.attachments.push(kept);
             }
-            Err(why) => into.texts.push(unreadable(what, &why)),
+            Err(why) => into.texts.push(unreadable_line(what, &why)),
         }
     }
 }
 
 /// What stands for a file.
-fn line(what: &str, kept: &Attachment) -> String {
+fn attachment_line(what: &str, kept: &Attachment) -> String {
     format!("[{what} {}: {}]", kept.media_type, kept.path.display())
 }
 
-fn unreadable(what: &str, why: &str) -> String {
+fn unreadable_line(what: &str, why: &str) -> String {
     format!("[{what} that cannot be read: {why}]")
 }
 
@@ -127,17 +127,17 @@ fn extension(media_type: &str) -> String {
 }
 
 #[derive(Default)]
-struct Gathered {
+struct ContentCollector {
     texts: Vec<String>,
     attachments: Vec<Attachment>,
 }
 
-impl Gathered {
-    fn add(&mut self, block: &ContentBlock, reader: Option<&str>, media: &Media) {
+impl ContentCollector {
+    fn add(&mut self, block: &ContentBlock, reader: Option<&str>, media: &MediaStore) {
         match block {
             ContentBlock::Text(text) => self.texts.push(text.text.clone()),
-            ContentBlock::Image(image) => media.place("image", &image.data, &image.mime_type, self),
-            ContentBlock::Audio(audio) => media.place("audio", &audio.data, &audio.mime_type, self),
+            ContentBlock::Image(image) => media.save_and_describe("image", &image.data, &image.mime_type, self),
+            ContentBlock::Audio(audio) => media.save_and_describe("audio", &audio.data, &audio.mime_type, self),
             ContentBlock::Resource(embedded) => self.add_resource(&embedded.resource, media),
             ContentBlock::ResourceLink(link) => {
                 let how = reader.map(|reader| format!(": read it with {reader}"));
@@ -152,12 +152,12 @@ impl Gathered {
         }
     }
 
-    fn add_resource(&mut self, resource: &ResourceContents, media: &Media) {
+    fn add_resource(&mut self, resource: &ResourceContents, media: &MediaStore) {
         match resource {
             ResourceContents::TextResourceContents { text, .. } => self.texts.push(text.clone()),
             ResourceContents::BlobResourceContents { uri, blob, mime_type, .. } => {
                 let media_type = mime_type.as_deref().unwrap_or("application/octet-stream");
-                media.place(&format!("resource {}", excerpt(uri, 300)), blob, media_type, self);
+                media.save_and_describe(&format!("resource {}", excerpt(uri, 300)), blob, media_type, self);
             }
             _ => self.texts.push("[a resource of a kind that is not known]".to_owned()),
         }
@@ -165,18 +165,18 @@ impl Gathered {
 }
 
 /// Where an answer comes from, and what is known of it beforehand.
-pub(crate) struct Source<'a> {
+pub(crate) struct ResultSource<'a> {
     pub(crate) server: &'a str,
     pub(crate) tool: &'a str,
     /// The tool that reads what an answer refers to, if there is one.
     pub(crate) reader: Option<&'a str>,
     /// The form that structured answers have, by the server's own word.
-    pub(crate) form: Option<&'a Schema>,
+    pub(crate) output_schema: Option<&'a Schema>,
 }
 
 /// A result of which some blocks are of a kind that is not known: the others
 /// can be told, and of these that they are there.
-pub(crate) fn salvage(result: &ServerResult) -> Option<CallToolResult> {
+pub(crate) fn recover_known_blocks(result: &ServerResult) -> Option<CallToolResult> {
     let mut result = serde_json::to_value(result).ok()?;
     for block in result.get_mut("content")?.as_array_mut()? {
         if serde_json::from_value::<ContentBlock>(block.clone()).is_err() {
@@ -189,24 +189,24 @@ pub(crate) fn salvage(result: &ServerResult) -> Option<CallToolResult> {
 }
 
 /// The result of a tool.
-pub(crate) fn of_call(
-    from: &Source<'_>,
+pub(crate) fn tool_output(
+    from: &ResultSource<'_>,
     result: &CallToolResult,
-    media: &Media,
+    media: &MediaStore,
 ) -> Result<ToolOutput, ToolError> {
-    let Source { server, tool, .. } = from;
-    let mut gathered = Gathered::default();
+    let ResultSource { server, tool, .. } = from;
+    let mut gathered = ContentCollector::default();
     result.content.iter().for_each(|block| gathered.add(block, from.reader, media));
     let text = gathered.texts.join("\n");
     let structured = result.structured_content.as_ref().filter(|it| !it.is_null());
-    let structured = structured.filter(|it| !is_content(it, &result.content));
+    let structured = structured.filter(|it| !repeats_content(it, &result.content));
     if result.is_error == Some(true) {
         let said = match (text.trim().is_empty(), structured) {
             (true, Some(structured)) => structured.to_string(),
             (true, None) => "it does not say why".to_owned(),
             (false, _) => text,
         };
-        let said = excerpt(&strip_controls(&said), COMPLAINT);
+        let said = excerpt(&strip_controls(&said), MAX_ERROR_CHARS);
         let error = ToolError::conflict(format!("The tool {tool} of '{server}' failed: {said}"));
         return Err(error.with_hint(
             "These are the server's own words; correct the call, or go on in another way.",
@@ -215,12 +215,12 @@ pub(crate) fn of_call(
     let mut object = Map::new();
     let told = structured.map(|structured| {
         let mut told = structured.clone();
-        media.lift_files(&mut told, &mut gathered.attachments);
+        media.extract_files(&mut told, &mut gathered.attachments);
         told
     });
     match told {
         // It is the same in another form, or the only form.
-        Some(told) if text.is_empty() || says_the_same(&text, &told) => {
+        Some(told) if text.is_empty() || is_same_content(&text, &told) => {
             object.insert("result".to_owned(), told);
         }
         Some(told) => {
@@ -231,8 +231,8 @@ pub(crate) fn of_call(
             object.insert("result".to_owned(), text.into());
         }
     }
-    if let (Some(structured), Some(form)) = (structured, from.form)
-        && let Some(wrong) = misfit(form, structured)
+    if let (Some(structured), Some(form)) = (structured, from.output_schema)
+        && let Some(wrong) = schema_violation(form, structured)
     {
         object.insert("note".to_owned(), wrong.into());
     }
@@ -241,7 +241,7 @@ pub(crate) fn of_call(
 
 /// What is wrong with an answer, by the form that the server has promised. A
 /// form that cannot be read promises nothing.
-fn misfit(form: &Schema, structured: &Value) -> Option<String> {
+fn schema_violation(form: &Schema, structured: &Value) -> Option<String> {
     form.compile().ok()?;
     let violations = form.check(structured).err()?;
     let first = violations.first()?;
@@ -252,7 +252,7 @@ fn misfit(form: &Schema, structured: &Value) -> Option<String> {
 }
 
 /// Whether what is structured is the content itself, as some servers have it.
-fn is_content(structured: &Value, content: &[ContentBlock]) -> bool {
+fn repeats_content(structured: &Value, content: &[ContentBlock]) -> bool {
     let list = match structured {
         Value::Object(fields) if fields.len() == 1 => fields.values().next(),
         other => Some(other),
@@ -265,7 +265,7 @@ fn is_content(structured: &Value, content: &[ContentBlock]) -> bool {
         })
 }
 
-fn says_the_same(text: &str, structured: &Value) -> bool {
+fn is_same_content(text: &str, structured: &Value) -> bool {
     let only = structured.as_object().filter(|fields| fields.len() == 1);
     // Plain text that some servers wrap, for want of an object.
     if only.is_some_and(|fields| fields.values().all(|value| value.as_str() == Some(text))) {
@@ -276,8 +276,8 @@ fn says_the_same(text: &str, structured: &Value) -> bool {
 }
 
 /// What a resource holds.
-pub(crate) fn of_resource(result: &ReadResourceResult, media: &Media) -> ToolOutput {
-    let mut gathered = Gathered::default();
+pub(crate) fn resource_output(result: &ReadResourceResult, media: &MediaStore) -> ToolOutput {
+    let mut gathered = ContentCollector::default();
     result.contents.iter().for_each(|it| gathered.add_resource(it, media));
     let mut object = Map::new();
     object.insert("result".to_owned(), gathered.texts.join("\n").into());
@@ -285,15 +285,15 @@ pub(crate) fn of_resource(result: &ReadResourceResult, media: &Media) -> ToolOut
 }
 
 /// What a prompt says.
-pub(crate) fn of_prompt(
+pub(crate) fn prompt_output(
     result: &GetPromptResult,
-    media: &Media,
+    media: &MediaStore,
     reader: Option<&str>,
 ) -> Result<ToolOutput, ToolError> {
     let mut attachments = Vec::new();
     let mut messages = Vec::new();
     for message in &result.messages {
-        let mut gathered = Gathered::default();
+        let mut gathered = ContentCollector::default();
         gathered.add(&message.content, reader, media);
         messages.push(json!({"role": message.role, "content": gathered.texts.join("\n")}));
         attachments.append(&mut gathered.attachments);
@@ -307,7 +307,7 @@ pub(crate) fn of_prompt(
 }
 
 /// Removes files of answers that nobody has touched for so long. Blocks.
-pub(crate) fn sweep(folder: &Path, age: std::time::Duration) {
+pub(crate) fn remove_old_files(folder: &Path, age: std::time::Duration) {
     let Ok(files) = std::fs::read_dir(folder) else { return };
     for file in files.flatten() {
         let modified = file.metadata().ok().and_then(|it| it.modified().ok());

@@ -2,12 +2,12 @@ use super::*;
 
 fn answer(result: Value) -> (Result<ToolOutput, ToolError>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let media = Media::new(folder.path().join("media"));
+    let media = MediaStore::new(folder.path().join("media"));
     let result: CallToolResult = serde_json::from_value(result).unwrap();
     let form = Schema::new(json!({"properties": {"n": {"type": "integer"}}}));
     let from =
-        Source { server: "s", tool: "t", reader: Some("mcp__s__read_resource"), form: Some(&form) };
-    (of_call(&from, &result, &media), folder)
+        ResultSource { server: "s", tool: "t", reader: Some("mcp__s__read_resource"), output_schema: Some(&form) };
+    (tool_output(&from, &result, &media), folder)
 }
 
 fn content(result: Value) -> Value {
@@ -110,9 +110,9 @@ fn links_tell_how_to_follow_them() {
     let text = content(link)["result"].as_str().unwrap().to_owned();
     assert!(text.contains("x://y") && text.contains("mcp__s__read_resource"), "{text}");
     // But not where nothing follows them.
-    let mut gathered = Gathered::default();
+    let mut gathered = ContentCollector::default();
     let link = json!({"type": "resource_link", "uri": "x://y", "name": "n"});
-    let media = Media::new("/nowhere".into());
+    let media = MediaStore::new("/nowhere".into());
     gathered.add(&serde_json::from_value(link).unwrap(), None, &media);
     assert_eq!(gathered.texts, ["[resource x://y (n)]"]);
 }

@@ -4,21 +4,21 @@
 use hermes_threats::{ScanLevel, scan};
 use serde_json::{Map, Value, json};
 
-use super::plain::strip_hidden;
+use super::sanitize::strip_hidden;
 
 /// How long a description may be, and one of a parameter.
-const LONGEST: usize = 4_000;
-const LONGEST_INNER: usize = 1_000;
+const MAX_DESCRIPTION_CHARS: usize = 4_000;
+const MAX_PARAMETER_CHARS: usize = 1_000;
 
 /// How deep a schema may be nested.
-const DEEPEST: usize = 40;
+const MAX_SCHEMA_DEPTH: usize = 40;
 
 /// The largest schema, in bytes.
-const LARGEST: usize = 256 * 1024;
+const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 
 /// What a model is told.
 #[derive(Debug, Clone)]
-pub(crate) struct Described {
+pub(crate) struct ToolDescription {
     pub(crate) description: String,
     pub(crate) parameters: Value,
     /// What the scan has found, by name.
@@ -26,12 +26,12 @@ pub(crate) struct Described {
 }
 
 /// What a model is told of a tool with this definition.
-pub(crate) fn describe(server: &str, definition: &Value) -> Described {
+pub(crate) fn describe_tool(server: &str, definition: &Value) -> ToolDescription {
     let text = |key: &str| definition.get(key).and_then(Value::as_str).unwrap_or_default();
     let raw =
         if text("description").trim().is_empty() { text("title") } else { text("description") };
-    let mut findings: Vec<String> = found_in(raw);
-    let mut description = match strip_hidden(raw.trim(), LONGEST) {
+    let mut findings: Vec<String> = scan_findings(raw);
+    let mut description = match strip_hidden(raw.trim(), MAX_DESCRIPTION_CHARS) {
         empty if empty.is_empty() => {
             let name = strip_hidden(text("name"), 100);
             format!("The tool {name} of the MCP server {server}.")
@@ -45,37 +45,37 @@ pub(crate) fn describe(server: &str, definition: &Value) -> Described {
         );
     }
     let schema = definition.get("inputSchema").cloned().unwrap_or_else(|| json!({}));
-    let parameters = if schema.to_string().len() > LARGEST {
+    let parameters = if schema.to_string().len() > MAX_SCHEMA_BYTES {
         findings.push("schema-too-large".to_owned());
         json!({"type": "object"})
     } else {
-        tidy(schema, &mut findings)
+        sanitize_schema(schema, &mut findings)
     };
     findings.sort();
     findings.dedup();
-    Described { description, parameters, findings }
+    ToolDescription { description, parameters, findings }
 }
 
-fn found_in(text: &str) -> Vec<String> {
+fn scan_findings(text: &str) -> Vec<String> {
     let found = scan(text, ScanLevel::Context).into_iter();
     // What is hidden is taken out, which is enough.
     let told = found.filter(|finding| finding.category != hermes_threats::ThreatCategory::Concealment);
     told.map(|finding| finding.id.to_owned()).collect()
 }
 
-fn tidy(mut schema: Value, findings: &mut Vec<String>) -> Value {
-    clean(&mut schema, DEEPEST, findings);
+fn sanitize_schema(mut schema: Value, findings: &mut Vec<String>) -> Value {
+    sanitize_texts(&mut schema, MAX_SCHEMA_DEPTH, findings);
     let Value::Object(fields) = &mut schema else { return json!({"type": "object"}) };
     fields.entry("type").or_insert_with(|| "object".into());
     if !fields.get("properties").is_none_or(Value::is_object) {
         fields.insert("properties".to_owned(), json!({}));
     }
-    drop_unknown_names(fields);
+    drop_undefined_required(fields);
     schema
 }
 
 /// A name that is required and not described cannot be given.
-fn drop_unknown_names(fields: &mut Map<String, Value>) {
+fn drop_undefined_required(fields: &mut Map<String, Value>) {
     let Some(properties) = fields.get("properties").and_then(Value::as_object).cloned() else {
         return;
     };
@@ -87,10 +87,10 @@ fn drop_unknown_names(fields: &mut Map<String, Value>) {
 }
 
 /// Cleans the texts, and takes out what would have to be fetched.
-fn clean(value: &mut Value, levels: usize, findings: &mut Vec<String>) {
+fn sanitize_texts(value: &mut Value, levels: usize, findings: &mut Vec<String>) {
     match value {
         Value::Object(_) | Value::Array(_) if levels == 0 => *value = json!({}),
-        Value::Array(items) => items.iter_mut().for_each(|item| clean(item, levels - 1, findings)),
+        Value::Array(items) => items.iter_mut().for_each(|item| sanitize_texts(item, levels - 1, findings)),
         Value::Object(fields) => {
             let is_remote = |value: &Value| value.as_str().is_some_and(|it| !it.starts_with('#'));
             if fields.get("$ref").is_some_and(is_remote) {
@@ -99,14 +99,14 @@ fn clean(value: &mut Value, levels: usize, findings: &mut Vec<String>) {
             for (key, field) in fields.iter_mut() {
                 match field {
                     Value::String(text) if key == "description" || key == "title" => {
-                        let found = found_in(text);
-                        *text = strip_hidden(text, LONGEST_INNER);
+                        let found = scan_findings(text);
+                        *text = strip_hidden(text, MAX_PARAMETER_CHARS);
                         if !found.is_empty() {
                             "(withheld)".clone_into(text);
                             findings.extend(found);
                         }
                     }
-                    other => clean(other, levels - 1, findings),
+                    other => sanitize_texts(other, levels - 1, findings),
                 }
             }
         }

@@ -2,12 +2,12 @@
 
 /// What is wanted of a text of this format, if it is none. A format that is
 /// not known wants nothing.
-pub(crate) fn wanted(format: &str, text: &str) -> Option<&'static str> {
+pub(crate) fn format_violation(format: &str, text: &str) -> Option<&'static str> {
     let (fits, wanted) = match format {
         "email" => (is_email(text), "an e-mail address"),
         "uri" => (reqwest::Url::parse(text).is_ok(), "an address, with its scheme"),
         "date" => (is_date(text), "a date, as 2026-01-31"),
-        "date-time" => (is_moment(text), "a date and a time, as 2026-01-31T12:00:00Z"),
+        "date-time" => (is_date_time(text), "a date and a time, as 2026-01-31T12:00:00Z"),
         _ => return None,
     };
     (!fits).then_some(wanted)
@@ -20,7 +20,7 @@ fn is_email(text: &str) -> bool {
 }
 
 /// Numbers of two digits or more, between bounds.
-fn number(text: &str, digits: usize, bounds: std::ops::RangeInclusive<u32>) -> bool {
+fn is_number_in(text: &str, digits: usize, bounds: std::ops::RangeInclusive<u32>) -> bool {
     text.len() == digits
         && text.bytes().all(|byte| byte.is_ascii_digit())
         && text.parse().is_ok_and(|number| bounds.contains(&number))
@@ -37,15 +37,15 @@ fn is_date(text: &str) -> bool {
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     };
-    number(year, 4, 0..=9999) && number(month, 2, 1..=12) && number(day, 2, 1..=longest)
+    is_number_in(year, 4, 0..=9999) && is_number_in(month, 2, 1..=12) && is_number_in(day, 2, 1..=longest)
 }
 
-fn is_moment(text: &str) -> bool {
+fn is_date_time(text: &str) -> bool {
     let Some((date, time)) = text.split_once(['T', 't']) else { return false };
     let (time, is_zone) = match time.strip_suffix(['Z', 'z']) {
         Some(time) => (time, true),
         None => match time.rsplit_once(['+', '-']) {
-            Some((time, zone)) => (time, is_clock(zone, 2)),
+            Some((time, zone)) => (time, is_time(zone, 2)),
             None => (time, false),
         },
     };
@@ -55,14 +55,14 @@ fn is_moment(text: &str) -> bool {
         }
         None => (time, true),
     };
-    is_date(date) && is_clock(time, 3) && is_zone && is_part
+    is_date(date) && is_time(time, 3) && is_zone && is_part
 }
 
 /// Hours, minutes and perhaps seconds, of which one may be a leap second.
-fn is_clock(text: &str, parts: usize) -> bool {
+fn is_time(text: &str, parts: usize) -> bool {
     let bounds = [23, 59, 60];
     let mut fields = text.split(':').zip(bounds);
-    text.split(':').count() == parts && fields.all(|(field, most)| number(field, 2, 0..=most))
+    text.split(':').count() == parts && fields.all(|(field, most)| is_number_in(field, 2, 0..=most))
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ fn texts_are_held_to_their_format() {
             &["2026-01-31", "2026-01-31T12:00:00", "2026-01-31T25:00:00Z", "2026-01-31T12:00:00.Z"],
         ),
     ] {
-        good.iter().for_each(|text| assert_eq!(wanted(format, text), None, "{text}"));
-        bad.iter().for_each(|text| assert!(wanted(format, text).is_some(), "{text}"));
+        good.iter().for_each(|text| assert_eq!(format_violation(format, text), None, "{text}"));
+        bad.iter().for_each(|text| assert!(format_violation(format, text).is_some(), "{text}"));
     }
-    assert_eq!(wanted("hue", "blue"), None);
+    assert_eq!(format_violation("hue", "blue"), None);
 }

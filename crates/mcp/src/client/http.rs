@@ -10,26 +10,26 @@ use reqwest::redirect::{Attempt, Policy};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use super::connection::{Connection, Era};
-use super::dial::{Trouble, explain, late};
-use super::pipes::LONGEST;
-use super::server::Server;
-use super::settings::Link;
-use super::tls::{TlsSettings, Trust};
+use super::connection::{McpConnection, ProtocolEra};
+use super::connect::{ConnectError, initialize_error, connect_timeout_error};
+use super::stdio_transport::MAX_MESSAGE_BYTES;
+use super::server::SupervisedServer;
+use super::settings::ServerTransport;
+use super::tls::{TlsSettings, TrustRoots};
 
 /// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How many redirections are followed.
-const REDIRECTIONS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// The HTTP client for a server.
-pub(crate) fn client(tls: &TlsSettings) -> Result<reqwest::Client, ToolError> {
+pub(crate) fn build_client(tls: &TlsSettings) -> Result<reqwest::Client, ToolError> {
     // It fails if another part of the program has chosen already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder()
         .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(30))
         // What is sent is for the server that it was given for, and no other.
@@ -38,52 +38,52 @@ pub(crate) fn client(tls: &TlsSettings) -> Result<reqwest::Client, ToolError> {
                 .previous()
                 .first()
                 .is_some_and(|first| first.origin() == attempt.url().origin());
-            if is_same && attempt.previous().len() <= REDIRECTIONS {
+            if is_same && attempt.previous().len() <= MAX_REDIRECTS {
                 attempt.follow()
             } else {
                 attempt.stop()
             }
         }));
-    let secured = tls.secure(builder, Trust::Only)?;
+    let secured = tls.apply(builder, TrustRoots::FileOnly)?;
     secured.build().map_err(|error| ToolError::internal(format!("HTTP cannot be set up: {error}")))
 }
 
 /// Calls the server and greets it.
-pub(crate) async fn call(
-    server: &Server,
-    era: Option<Era>,
+pub(crate) async fn connect_http(
+    server: &SupervisedServer,
+    era: Option<ProtocolEra>,
     until: Instant,
-) -> Result<Connection, Trouble> {
+) -> Result<McpConnection, ConnectError> {
     let settings = server.settings();
-    let Link::Http { url, headers, sse } = &settings.link else {
-        return Err(Trouble::Final(ToolError::internal("This server has no address")));
+    let ServerTransport::Http { url, headers, sse } = &settings.transport else {
+        return Err(ConnectError::Fatal(ToolError::internal("This server has no address")));
     };
-    let headers = read_headers(headers).map_err(Trouble::Final)?;
-    let client = client(&settings.tls).map_err(Trouble::Final)?;
+    let headers = parse_headers(headers).map_err(ConnectError::Fatal)?;
+    let client = build_client(&settings.tls).map_err(ConnectError::Fatal)?;
     if *sse {
-        return super::sse::call(server, client, url, &headers, until).await;
+        return super::sse::connect_sse(server, client, url, &headers, until).await;
     }
     let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .custom_headers(headers.clone())
         .max_concurrent_requests(64)
-        .max_sse_event_size(LONGEST);
+        .max_sse_event_size(MAX_MESSAGE_BYTES);
     let left = until.saturating_duration_since(Instant::now());
     let name = server.name().into();
-    let web = super::web::Web(client.clone());
+    let web = super::streamable_http::BoundedHttpClient(client.clone());
     let greeted = if settings.oauth.is_some() {
-        let authorized = super::login::client(server, web).map_err(Trouble::Final)?;
+        let authorized = super::oauth::authorized_client(server, web).map_err(ConnectError::Fatal)?;
         let transport = StreamableHttpClientTransport::with_client(authorized, config);
-        tokio::time::timeout(left, Connection::greet(name, server.host(), transport, era)).await
+        tokio::time::timeout(left, McpConnection::handshake(name, server.client_handler(), transport, era)).await
     } else {
         let transport = StreamableHttpClientTransport::with_client(web, config);
-        tokio::time::timeout(left, Connection::greet(name, server.host(), transport, era)).await
+        tokio::time::timeout(left, McpConnection::handshake(name, server.client_handler(), transport, era)).await
     };
     match greeted {
         Ok(Ok(connection)) => Ok(connection),
-        Err(_) => Err(Trouble::Final(late(server))),
+        Err(_) => Err(ConnectError::Fatal(connect_timeout_error(server))),
         Ok(Err(error)) => {
-            let text = super::fault::greeting_causes(&error);
-            let failed = explain(server, &error);
+            let text = super::error::initialize_error_chain(&error);
+            let failed = initialize_error(server, &error);
             let knows_it_not = [
                 "HTTP 400",
                 "HTTP 404",
@@ -95,15 +95,15 @@ pub(crate) async fn call(
             .iter()
             .any(|sign| text.contains(sign));
             if knows_it_not {
-                let older = super::sse::call(server, client, url, &headers, until).await;
-                return older.map_err(|_| Trouble::Final(failed));
+                let older = super::sse::connect_sse(server, client, url, &headers, until).await;
+                return older.map_err(|_| ConnectError::Fatal(failed));
             }
-            Err(Trouble::Unclear(failed))
+            Err(ConnectError::Retryable(failed))
         }
     }
 }
 
-pub(crate) fn read_headers(
+pub(crate) fn parse_headers(
     headers: &std::collections::BTreeMap<String, String>,
 ) -> Result<HashMap<HeaderName, HeaderValue>, ToolError> {
     let mut read = HashMap::new();

@@ -1,43 +1,43 @@
 //! Servers of others: their tools in our registry.
 //!
-//! [`Servers`] are all that a program uses. Each is looked after on its own:
+//! [`McpServers`] are all that a program uses. Each is looked after on its own:
 //! what it offered last time is offered at once, and the server itself is
 //! started when it is first needed.
 
-mod asker;
+mod prompter;
 mod breaker;
 mod catalogue;
 mod connection;
 mod content;
-mod deep;
+mod nesting;
 mod describe;
-mod dial;
+mod connect;
 mod digest;
-mod extras;
-mod fault;
+mod protocol_tools;
+mod error;
 mod format;
-mod host;
+mod client_handler;
 mod http;
-mod listen;
-mod login;
+mod subscriptions;
+mod oauth;
 pub mod names;
 mod osv;
 mod pins;
-mod pipes;
-mod plain;
+mod stdio_transport;
+mod sanitize;
 mod probe;
 mod program;
-mod read;
+mod config_reader;
 mod sampling;
-mod screen;
+mod command_screen;
 mod server;
 mod settings;
 mod sse;
-mod tail;
+mod stderr_tail;
 mod task;
 mod tls;
 mod tool;
-mod web;
+mod streamable_http;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,28 +50,28 @@ use hermes_exec::job_records::JobRecords;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
-pub use asker::{Answer, Asker, ByClarify, Field, FieldKind, Question};
-pub use catalogue::Catalogue;
-pub use connection::Era;
-pub use login::{Visitor, logout};
-pub use sampling::{Chosen, Models, Sampled};
+pub use prompter::{ElicitationAnswer, ElicitationPrompter, UserPrompterAdapter, FormField, FieldKind, ServerQuestion};
+pub use catalogue::ServerCatalogue;
+pub use connection::ProtocolEra;
+pub use oauth::{LoginPrompter, logout};
+pub use sampling::{ChosenModel, SamplingModels, SamplingCounts};
 pub use settings::{
-    ElicitationSettings, Link, OAuthSettings, Roots, SamplingSettings, ServerSettings, Settings,
-    ToolFilter, Unusable,
+    ElicitationSettings, ServerTransport, OAuthSettings, RootsMode, SamplingSettings, ServerSettings, McpClientSettings,
+    ToolFilter, InvalidServerEntry,
 };
 pub use tls::TlsSettings;
 
-use catalogue::Catalogue as Kept;
-use connection::Patience;
-use content::Media;
-use pins::Pins;
-use server::{Phase, Server};
+use catalogue::ServerCatalogue as Kept;
+use connection::RequestTimeouts;
+use content::MediaStore;
+use pins::ToolPins;
+use server::{ServerPhase, SupervisedServer};
 
 /// What is kept of answers for so long.
-const MEDIA_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const MEDIA_MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// What servers need of the program around them.
-pub struct Deps {
+pub struct ClientDeps {
     /// Where their tools go.
     pub engine: Engine,
     /// A folder for what can be had again: catalogues, pictures.
@@ -82,60 +82,60 @@ pub struct Deps {
     /// The folders that servers are told of.
     pub roots: Vec<PathBuf>,
     /// Who can be asked; without anybody, no server may ask.
-    pub asker: Option<Arc<dyn Asker>>,
+    pub prompter: Option<Arc<dyn ElicitationPrompter>>,
     /// The models that servers may use.
-    pub models: Option<Arc<dyn Models>>,
+    pub models: Option<Arc<dyn SamplingModels>>,
     /// Our own variables, of which programs get the harmless ones.
-    pub surroundings: Vec<(String, String)>,
+    pub own_env: Vec<(String, String)>,
     /// Where is asked whether a package is known to be harmful; nowhere if
     /// there is none.
     pub osv: Option<String>,
 }
 
-impl std::fmt::Debug for Deps {
+impl std::fmt::Debug for ClientDeps {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Deps").field("cache", &self.cache).finish_non_exhaustive()
     }
 }
 
 /// The place where the world looks up harmful packages.
-pub const OSV: &str = "https://api.osv.dev/v1/query";
+pub const OSV_QUERY_URL: &str = "https://api.osv.dev/v1/query";
 
-pub(crate) struct Shared {
+pub(crate) struct ClientShared {
     pub(crate) engine: Engine,
     pub(crate) catalogues: PathBuf,
     pub(crate) verdicts: PathBuf,
     pub(crate) pins: PathBuf,
     pub(crate) logins: PathBuf,
-    pub(crate) media: Media,
-    media_folder: PathBuf,
-    pub(crate) leftovers: Option<JobRecords>,
-    pub(crate) surroundings: Vec<(String, String)>,
-    pub(crate) asker: Option<Arc<dyn Asker>>,
-    pub(crate) models: Option<Arc<dyn Models>>,
+    pub(crate) media: MediaStore,
+    media_dir: PathBuf,
+    pub(crate) job_records: Option<JobRecords>,
+    pub(crate) own_env: Vec<(String, String)>,
+    pub(crate) prompter: Option<Arc<dyn ElicitationPrompter>>,
+    pub(crate) models: Option<Arc<dyn SamplingModels>>,
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) osv: Option<String>,
     plain_names: BTreeMap<String, usize>,
 }
 
-impl Shared {
+impl ClientShared {
     /// Whether no other server is called the same in Hermes Agent.
     pub(crate) fn is_plain_name_unique(&self, server: &str) -> bool {
-        self.plain_names.get(&names::plain(server)).is_none_or(|count| *count == 1)
+        self.plain_names.get(&names::underscored(server)).is_none_or(|count| *count == 1)
     }
 }
 
 /// The servers of a program.
-pub struct Servers {
-    servers: BTreeMap<String, Arc<Server>>,
-    shared: Arc<Shared>,
+pub struct McpServers {
+    servers: BTreeMap<String, Arc<SupervisedServer>>,
+    shared: Arc<ClientShared>,
     problems: Vec<String>,
-    unusable: BTreeMap<String, Unusable>,
+    invalid_entries: BTreeMap<String, InvalidServerEntry>,
     /// What clears away after others, once it is begun.
-    clearing: Mutex<Option<JoinHandle<()>>>,
+    cleanup: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl std::fmt::Debug for Servers {
+impl std::fmt::Debug for McpServers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Servers").field("names", &self.servers.keys()).finish_non_exhaustive()
     }
@@ -143,7 +143,7 @@ impl std::fmt::Debug for Servers {
 
 /// How a server is doing.
 #[derive(Debug, Clone, Serialize)]
-pub struct Status {
+pub struct ServerStatus {
     /// Its name.
     pub name: String,
     /// `stdio`, `http` or `sse`.
@@ -179,7 +179,7 @@ pub struct Status {
     pub program: Option<String>,
     /// What it has asked of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sampling: Option<Sampled>,
+    pub sampling: Option<SamplingCounts>,
     /// What it has logged lately.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
@@ -187,9 +187,9 @@ pub struct Status {
 
 /// What a trial of a server has shown.
 #[derive(Debug, Clone, Serialize)]
-pub struct Trial {
+pub struct ServerTrial {
     /// How it is doing.
-    pub status: Status,
+    pub status: ServerStatus,
     /// How long it took until its tools were known, in milliseconds.
     pub ready_ms: f64,
     /// How long a harmless request takes, in milliseconds.
@@ -200,41 +200,41 @@ pub struct Trial {
     pub tools: Vec<String>,
 }
 
-impl Servers {
+impl McpServers {
     /// The servers that are set down. Nothing is started yet.
-    pub fn new(settings: Settings, deps: Deps) -> Self {
+    pub fn new(settings: McpClientSettings, deps: ClientDeps) -> Self {
         let mut plain_names = BTreeMap::new();
         for name in settings.servers.keys() {
-            *plain_names.entry(names::plain(name)).or_insert(0) += 1;
+            *plain_names.entry(names::underscored(name)).or_insert(0) += 1;
         }
         let cache = deps.cache.join("mcp");
         let state = deps.state.join("mcp");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ClientShared {
             engine: deps.engine,
             catalogues: cache.join("catalogues"),
             verdicts: cache.join("packages"),
-            media: Media::new(cache.join("media")),
-            media_folder: cache.join("media"),
+            media: MediaStore::new(cache.join("media")),
+            media_dir: cache.join("media"),
             pins: state.join("pins"),
             logins: deps.state.join("mcp-tokens"),
-            leftovers: JobRecords::open(state.join("running")).ok(),
-            surroundings: deps.surroundings,
-            asker: deps.asker,
+            job_records: JobRecords::open(state.join("running")).ok(),
+            own_env: deps.own_env,
+            prompter: deps.prompter,
             models: deps.models,
             roots: deps.roots,
             osv: deps.osv,
             plain_names,
         });
         let servers = settings.servers.into_iter().map(|(name, settings)| {
-            let server = Server::new(&name, settings, &shared);
+            let server = SupervisedServer::new(&name, settings, &shared);
             (name, server)
         });
         Self {
             servers: servers.collect(),
             shared,
             problems: settings.problems,
-            unusable: settings.unusable,
-            clearing: Mutex::default(),
+            invalid_entries: settings.invalid_entries,
+            cleanup: Mutex::default(),
         }
     }
 
@@ -248,56 +248,56 @@ impl Servers {
     /// required, is started in the background; the others when they are first
     /// needed. Must be called within a runtime.
     pub fn start(&self) {
-        self.start_those(|_| true);
+        self.start_where(|_| true);
     }
 
     /// The same for a call of this tool alone: of the servers of which nothing
     /// is known only that is started whose tool it is, and its tools are waited
     /// for. Why there are none, the call will tell.
     pub async fn start_for(&self, tool: &str) {
-        self.start_those(|server| names::is_of(server, tool));
-        let asked = self.enabled().filter(|server| names::is_of(server.name(), tool));
+        self.start_where(|server| names::is_server_tool(server, tool));
+        let asked = self.enabled().filter(|server| names::is_server_tool(server.name(), tool));
         let unknown = asked.filter(|server| server.catalogue().is_none());
-        futures_util::future::join_all(unknown.map(|server| server.settled())).await;
+        futures_util::future::join_all(unknown.map(|server| server.wait_settled())).await;
     }
 
-    fn start_those(&self, is_wanted: impl Fn(&str) -> bool) {
+    fn start_where(&self, is_wanted: impl Fn(&str) -> bool) {
         let shared = Arc::clone(&self.shared);
         // What a crash has left is none of this run's business, but somebody
         // must end it.
         let clearing = tokio::task::spawn_blocking(move || {
-            if let Some(leftovers) = &shared.leftovers {
-                program::reap(leftovers);
+            if let Some(leftovers) = &shared.job_records {
+                program::reap_orphans(leftovers);
             }
-            content::sweep(&shared.media_folder, MEDIA_AGE);
+            content::remove_old_files(&shared.media_dir, MEDIA_MAX_AGE);
         });
-        *self.clearing.lock().unwrap_or_else(PoisonError::into_inner) = Some(clearing);
-        self.recall();
+        *self.cleanup.lock().unwrap_or_else(PoisonError::into_inner) = Some(clearing);
+        self.publish_cached();
         for server in self.enabled() {
             let is_new = server.catalogue().is_none() && is_wanted(server.name());
-            server.begin(is_new || server.settings().required);
+            server.start(is_new || server.settings().required);
         }
     }
 
     /// Offers what is known of before, and starts nothing.
-    pub fn recall(&self) {
-        for (name, unusable) in &self.unusable {
-            server::absent(&self.shared.engine, name, &unusable.error());
+    pub fn publish_cached(&self) {
+        for (name, unusable) in &self.invalid_entries {
+            server::explain_tool_absence(&self.shared.engine, name, &unusable.to_error());
         }
         for server in self.servers.values() {
             if !server.settings().enabled {
                 server.explain_absence("is switched off", None);
-            } else if !server.recall() {
+            } else if !server.publish_cached() {
                 server.explain_absence("has not been asked yet for its tools", None);
             }
         }
     }
 
-    fn enabled(&self) -> impl Iterator<Item = &Arc<Server>> {
+    fn enabled(&self) -> impl Iterator<Item = &Arc<SupervisedServer>> {
         self.servers.values().filter(|server| server.settings().enabled)
     }
 
-    fn get(&self, name: &str) -> Result<&Arc<Server>, ToolError> {
+    fn get(&self, name: &str) -> Result<&Arc<SupervisedServer>, ToolError> {
         self.servers.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.servers.keys().map(String::as_str).collect();
             let error = ToolError::not_found(format!("There is no MCP server '{name}'"));
@@ -310,41 +310,41 @@ impl Servers {
 
     /// Waits for the servers without which nothing may begin. The error is
     /// that of the first one that is not there.
-    pub async fn required(&self) -> Result<(), ToolError> {
-        if let Some(unusable) = self.unusable.values().find(|it| it.required) {
-            return Err(missing(&unusable.error()));
+    pub async fn wait_required(&self) -> Result<(), ToolError> {
+        if let Some(unusable) = self.invalid_entries.values().find(|it| it.required) {
+            return Err(required_missing_error(&unusable.to_error()));
         }
         for server in self.enabled().filter(|server| server.settings().required) {
-            server.settled().await.map_err(|error| missing(&error))?;
+            server.wait_settled().await.map_err(|error| required_missing_error(&error))?;
         }
         Ok(())
     }
 
     /// Waits until every server of which nothing is known has answered or
     /// failed, but no longer than this. Whoever is later joins later.
-    pub async fn settle(&self, patience: Duration) {
+    pub async fn wait_settled(&self, patience: Duration) {
         let unknown = self.enabled().filter(|server| server.catalogue().is_none());
-        let all = futures_util::future::join_all(unknown.map(|server| server.settled()));
+        let all = futures_util::future::join_all(unknown.map(|server| server.wait_settled()));
         let _ = tokio::time::timeout(patience, all).await;
     }
 
     /// The servers of which nothing is known and that have neither answered nor
     /// failed.
-    pub fn awaited(&self) -> Vec<&str> {
+    pub fn pending(&self) -> Vec<&str> {
         let on_their_way = self.enabled().filter(|server| {
             server.catalogue().is_none()
-                && matches!(server.phase(), Phase::Idle | Phase::Connecting)
+                && matches!(server.phase(), ServerPhase::Idle | ServerPhase::Connecting)
         });
         on_their_way.map(|server| server.name()).collect()
     }
 
     /// How each server is doing, by name.
-    pub fn status(&self) -> Vec<Status> {
-        self.servers.values().map(|server| status_of(server)).collect()
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.servers.values().map(|server| server_status(server)).collect()
     }
 
     /// Starts a server if need be, and looks how it does.
-    pub async fn try_out(&self, name: &str) -> Result<Trial, ToolError> {
+    pub async fn test_server(&self, name: &str) -> Result<ServerTrial, ToolError> {
         let server = self.get(name)?;
         if !server.settings().enabled {
             return Err(ToolError::unavailable(format!("The MCP server '{name}' is switched off"))
@@ -355,11 +355,11 @@ impl Servers {
         let connection = server.connection(&cx).await?;
         let ready = began.elapsed();
         let patience = Duration::from_secs(10).min(server.settings().timeout);
-        let patience = Patience { idle: patience, total: patience };
+        let patience = RequestTimeouts { idle: patience, total: patience };
         let asked = Instant::now();
-        let request = listen::sign_of_life(connection.era());
+        let request = subscriptions::liveness_request(connection.era());
         match connection.request(request, patience, None).await {
-            Err(fault) if fault.is_breakdown() => {
+            Err(fault) if fault.is_connection_failure() => {
                 let text = format!("The MCP server '{name}' does not answer: {fault}");
                 return Err(ToolError::new(ErrorKind::Network, text));
             }
@@ -374,8 +374,8 @@ impl Servers {
             .map(|it| it.definition().len())
             .sum();
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
-        Ok(Trial {
-            status: status_of(server),
+        Ok(ServerTrial {
+            status: server_status(server),
             ready_ms: millis(ready),
             answer_ms: millis(answered),
             schema_tokens: length.div_ceil(4),
@@ -386,11 +386,11 @@ impl Servers {
     /// Takes the tools of a server as they are now: one by its name at the
     /// server or the one for models, or all. How many of them were held back or
     /// new.
-    pub fn accept(&self, name: &str, tool: Option<&str>) -> Result<usize, ToolError> {
+    pub fn accept_tools(&self, name: &str, tool: Option<&str>) -> Result<usize, ToolError> {
         let server = self.get(name)?;
         let kept = server.catalogue();
         let kept = kept.or_else(|| {
-            let written = &server.settings().written;
+            let written = &server.settings().raw_entry;
             Kept::load(&self.shared.catalogues, name, written).map(Arc::new)
         });
         let Some(catalogue) = kept else {
@@ -400,16 +400,16 @@ impl Servers {
         let tool = match tool {
             None => None,
             Some(tool) => {
-                let mut theirs = catalogue.tools.iter().map(pins::name_of);
+                let mut theirs = catalogue.tools.iter().map(pins::tool_name);
                 let known = theirs.clone().find(|it| *it == tool);
-                let known = known.or_else(|| theirs.find(|it| names::wire(name, it) == tool));
-                Some(known.ok_or_else(|| unknown_tool(name, tool, &catalogue))?)
+                let known = known.or_else(|| theirs.find(|it| names::model_name(name, it) == tool));
+                Some(known.ok_or_else(|| unknown_tool_error(name, tool, &catalogue))?)
             }
         };
         let folder = &self.shared.pins;
         // One that cannot be read is written anew: this is the one place where
         // a person has said so.
-        let mut pins = Pins::load(folder, name).ok().flatten().unwrap_or_default();
+        let mut pins = ToolPins::load(folder, name).ok().flatten().unwrap_or_default();
         let accepted = pins.accept(&server.identity(), &catalogue.tools, tool);
         pins.save(folder, name)
             .map_err(|error| ToolError::io("What was accepted cannot be kept", &error))?;
@@ -418,46 +418,46 @@ impl Servers {
     }
 
     /// Logs in to a server, with the help of whoever is there.
-    pub async fn login(&self, name: &str, visitor: &dyn Visitor) -> Result<(), ToolError> {
+    pub async fn login(&self, name: &str, visitor: &dyn LoginPrompter) -> Result<(), ToolError> {
         let server = self.get(name)?;
-        login::login(server, visitor).await?;
-        server.encourage();
+        oauth::login(server, visitor).await?;
+        server.retry_now();
         Ok(())
     }
 
     /// Ends a server and takes its tools away. What is known of it is kept.
-    pub async fn retire(&self, name: &str) {
+    pub async fn stop_server(&self, name: &str) {
         let Some(server) = self.servers.get(name) else { return };
-        server.end().await;
+        server.shut_down().await;
         server.withdraw();
     }
 
     /// Forgets a server: its tools, what they were like, its login.
-    pub async fn forget(&self, name: &str) -> Result<(), ToolError> {
+    pub async fn forget_server(&self, name: &str) -> Result<(), ToolError> {
         let server = self.get(name)?;
-        if !matches!(server.phase(), Phase::Idle | Phase::Stopped) {
-            server.end().await;
+        if !matches!(server.phase(), ServerPhase::Idle | ServerPhase::Stopped) {
+            server.shut_down().await;
         }
         server.withdraw();
         Kept::forget(&self.shared.catalogues, name);
-        let _ = std::fs::remove_file(Pins::file(&self.shared.pins, name));
+        let _ = std::fs::remove_file(ToolPins::pins_path(&self.shared.pins, name));
         logout(&self.shared.logins, name);
         Ok(())
     }
 
     /// Ends every server and waits until nothing of them is left.
     pub async fn stop(&self) {
-        futures_util::future::join_all(self.enabled().map(|server| server.end())).await;
+        futures_util::future::join_all(self.enabled().map(|server| server.shut_down())).await;
         // However short the run was, what a crash has left is gone after it.
-        let clearing = self.clearing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let clearing = self.cleanup.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(clearing) = clearing {
             let _ = clearing.await;
         }
     }
 }
 
-fn unknown_tool(server: &str, tool: &str, catalogue: &Kept) -> ToolError {
-    let tools = catalogue.tools.iter().map(|tool| names::safe(server, pins::name_of(tool)));
+fn unknown_tool_error(server: &str, tool: &str, catalogue: &Kept) -> ToolError {
+    let tools = catalogue.tools.iter().map(|tool| names::printable_name(server, pins::tool_name(tool)));
     let tools = tools.take(20).collect::<Vec<_>>().join(", ");
     ToolError::not_found(format!("'{server}' has no tool '{tool}'")).with_hint(match &*tools {
         "" => "It has no tools.".to_owned(),
@@ -466,55 +466,55 @@ fn unknown_tool(server: &str, tool: &str, catalogue: &Kept) -> ToolError {
 }
 
 /// A server is not there without which nothing begins.
-fn missing(error: &ToolError) -> ToolError {
+fn required_missing_error(error: &ToolError) -> ToolError {
     let message = format!("A required MCP server is not there. {}", error.message());
     let told = ToolError::unavailable(message).with_hint(error.hint());
     error.details().iter().fold(told, |it, (key, value)| it.with(key, value.clone()))
 }
 
 /// Why a tool is held back, for a person who is to decide on it.
-fn reason(why: &ToolError) -> String {
+fn held_back_reason(why: &ToolError) -> String {
     match why.details().get("difference").and_then(|it| it.as_str()) {
         Some(difference) => format!("{}:\n{difference}", why.message()),
         None => why.message().to_owned(),
     }
 }
 
-fn status_of(server: &Server) -> Status {
+fn server_status(server: &SupervisedServer) -> ServerStatus {
     let phase = server.phase();
     let catalogue = server.catalogue();
     let published = server.published();
-    let sampled = server.host().sampling.counts();
-    Status {
+    let sampled = server.client_handler().sampling.counts();
+    ServerStatus {
         name: server.name().to_owned(),
-        transport: server.settings().transport(),
+        transport: server.settings().transport_name(),
         status: match &phase {
             _ if !server.settings().enabled => "disabled",
-            Phase::Idle => "idle",
-            Phase::Connecting => "connecting",
-            Phase::Ready(_) => "connected",
-            Phase::Down(..) => "failed",
-            Phase::Stopped => "stopped",
+            ServerPhase::Idle => "idle",
+            ServerPhase::Connecting => "connecting",
+            ServerPhase::Ready(_) => "connected",
+            ServerPhase::Failed(..) => "failed",
+            ServerPhase::Stopped => "stopped",
         },
         tools: published.tools.len(),
         reasons: published
             .held_back
             .iter()
-            .map(|(tool, why)| (tool.clone(), reason(why)))
+            .map(|(tool, why)| (tool.clone(), held_back_reason(why)))
             .collect(),
         held_back: published.held_back.into_keys().collect(),
-        news: published.news,
+        news: published.new_tools,
         problems: server.notes().into_iter().chain(published.problems).collect(),
         notes: catalogue.as_ref().map(|it| it.notes.clone()).unwrap_or_default(),
         error: match phase {
-            Phase::Down(_, error) => Some(error.message().to_owned()),
+            ServerPhase::Failed(_, error) => Some(error.message().to_owned()),
             _ => None,
         },
         protocol: catalogue.as_ref().map(|it| it.protocol.clone()),
         program: catalogue
             .and_then(|it| it.program.clone())
-            .map(|(name, version)| plain::excerpt(&format!("{name} {version}"), 100)),
-        sampling: (sampled != Sampled::default()).then_some(sampled),
-        log: server.host().log(),
+            .map(|(name, version)| sanitize::excerpt(&format!("{name} {version}"), 100)),
+        sampling: (sampled != SamplingCounts::default()).then_some(sampled),
+        log: server.client_handler().log(),
     }
 }

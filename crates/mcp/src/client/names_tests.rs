@@ -10,31 +10,31 @@ fn is_callable(name: &str) -> bool {
 
 #[test]
 fn a_plain_name_stays_as_it_is() {
-    assert_eq!(wire("github", "create_issue"), "mcp__github__create_issue");
-    assert_eq!(wire("my-server", "get-sum"), "mcp__my-server__get-sum");
-    assert_eq!(other("my-server", "get-sum").as_deref(), Some("mcp__my_server__get_sum"));
-    assert_eq!(other("github", "create_issue"), None);
+    assert_eq!(model_name("github", "create_issue"), "mcp__github__create_issue");
+    assert_eq!(model_name("my-server", "get-sum"), "mcp__my-server__get-sum");
+    assert_eq!(hermes_agent_name("my-server", "get-sum").as_deref(), Some("mcp__my_server__get_sum"));
+    assert_eq!(hermes_agent_name("github", "create_issue"), None);
     assert_eq!(canonical("github", "a.b"), "mcp-github:a.b");
 }
 
 #[test]
 fn what_would_look_alike_does_not() {
-    assert_ne!(wire("a__b", "c"), wire("a", "b__c"));
-    assert_ne!(wire("a_", "b"), wire("a", "_b"));
-    assert_ne!(wire("ä", "t"), wire("ö", "t"));
-    assert_ne!(wire("a", "x.y"), wire("a", "x/y"));
+    assert_ne!(model_name("a__b", "c"), model_name("a", "b__c"));
+    assert_ne!(model_name("a_", "b"), model_name("a", "_b"));
+    assert_ne!(model_name("ä", "t"), model_name("ö", "t"));
+    assert_ne!(model_name("a", "x.y"), model_name("a", "x/y"));
     let long = "t".repeat(80);
-    assert_ne!(wire("a", &format!("{long}1")), wire("a", &format!("{long}2")));
-    assert!(is_callable(&wire("", "")));
-    assert!(is_callable(&wire("a", "")));
+    assert_ne!(model_name("a", &format!("{long}1")), model_name("a", &format!("{long}2")));
+    assert!(is_callable(&model_name("", "")));
+    assert!(is_callable(&model_name("a", "")));
 }
 
 #[test]
 fn files_of_names_that_differ_differ() {
-    assert_eq!(file("github"), "github");
-    assert_ne!(file("GitHub"), file("github"));
-    assert_ne!(file("../x"), file("__/x"));
-    assert!(!file("../../etc").contains('/'));
+    assert_eq!(file_stem("github"), "github");
+    assert_ne!(file_stem("GitHub"), file_stem("github"));
+    assert_ne!(file_stem("../x"), file_stem("__/x"));
+    assert!(!file_stem("../../etc").contains('/'));
 }
 
 proptest! {
@@ -46,7 +46,7 @@ proptest! {
     ) {
         let mut owners: HashMap<String, (String, String)> = HashMap::new();
         for (server, tool) in pairs {
-            let name = wire(&server, &tool);
+            let name = model_name(&server, &tool);
             prop_assert!(is_callable(&name), "{name}");
             prop_assert!(name.starts_with("mcp__"));
             if let Some(owner) = owners.insert(name.clone(), (server.clone(), tool.clone())) {
@@ -59,10 +59,10 @@ proptest! {
 #[test]
 fn a_name_in_a_command_is_only_a_name() {
     for plain in ["echo", "get-sum", "a.b_C9"] {
-        assert_eq!(safe("s", plain), plain);
+        assert_eq!(printable_name("s", plain), plain);
     }
     for odd in ["", "-rf", "x; rm -rf ~", "x\ny", "$(id)", "é", &"x".repeat(200)] {
-        let name = safe("s", odd);
+        let name = printable_name("s", odd);
         assert!(name.starts_with("mcp__s__"), "{name}");
         assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'), "{name}");
     }

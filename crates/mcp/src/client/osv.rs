@@ -7,30 +7,30 @@ use std::time::Duration;
 use hermes_core::ToolError;
 use serde_json::{Value, json};
 
-use super::plain::excerpt;
-use super::server::Server;
-use super::settings::Link;
+use super::sanitize::excerpt;
+use super::server::SupervisedServer;
+use super::settings::ServerTransport;
 use super::tls::TlsSettings;
 use super::{digest, http};
 
 /// How long the question may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long an answer holds.
-const AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const CACHE_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The longest answer.
-const LONGEST: usize = 4 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
 /// How many packages of a command are looked up.
-const MOST: usize = 20;
+const MAX_PACKAGES: usize = 20;
 
 /// How deep commands in commands are looked for.
-const NESTED: usize = 3;
+const MAX_COMMAND_DEPTH: usize = 3;
 
 /// A package that a command would fetch and run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Package {
+pub(crate) struct FetchedPackage {
     pub(crate) name: String,
     pub(crate) ecosystem: &'static str,
     pub(crate) version: Option<String>,
@@ -38,22 +38,22 @@ pub(crate) struct Package {
 
 /// An error if the server is a package that is known to be harmful, or brings
 /// one along.
-pub(crate) async fn check(server: &Server) -> Result<(), ToolError> {
-    let Link::Program { command, args, .. } = &server.settings().link else { return Ok(()) };
+pub(crate) async fn check_packages(server: &SupervisedServer) -> Result<(), ToolError> {
+    let ServerTransport::Stdio { command, args, .. } = &server.settings().transport else { return Ok(()) };
     let Some(url) = &server.shared().osv else { return Ok(()) };
-    let packages = Package::of(command, args);
-    futures_util::future::try_join_all(packages.iter().map(|it| check_one(server, url, it)))
+    let packages = FetchedPackage::from_command(command, args);
+    futures_util::future::try_join_all(packages.iter().map(|it| check_package(server, url, it)))
         .await?;
     Ok(())
 }
 
-async fn check_one(server: &Server, url: &str, package: &Package) -> Result<(), ToolError> {
-    let question = package.question();
-    let file = server.shared().verdicts.join(format!("{}.json", digest::of_json(&question)));
-    let harm = match remembered(&file) {
+async fn check_package(server: &SupervisedServer, url: &str, package: &FetchedPackage) -> Result<(), ToolError> {
+    let question = package.osv_query();
+    let file = server.shared().verdicts.join(format!("{}.json", digest::json_sha256(&question)));
+    let harm = match cached_verdict(&file) {
         Some(harm) => harm,
         None => {
-            let asked = tokio::time::timeout(PATIENCE, ask(url, &question)).await;
+            let asked = tokio::time::timeout(QUERY_TIMEOUT, query_osv(url, &question)).await;
             // Offline is no reason to do without a server.
             let Ok(Some(harm)) = asked else {
                 server.note(format!(
@@ -63,7 +63,7 @@ async fn check_one(server: &Server, url: &str, package: &Package) -> Result<(), 
                 ));
                 return Ok(());
             };
-            remember(&file, &harm);
+            cache_verdict(&file, &harm);
             harm
         }
     };
@@ -79,15 +79,15 @@ async fn check_one(server: &Server, url: &str, package: &Package) -> Result<(), 
     .with_hint("Remove the server; do not try to get around this."))
 }
 
-fn remembered(file: &Path) -> Option<Vec<String>> {
+fn cached_verdict(file: &Path) -> Option<Vec<String>> {
     let age = file.metadata().ok()?.modified().ok()?.elapsed().ok()?;
-    if age > AGE {
+    if age > CACHE_MAX_AGE {
         return None;
     }
     serde_json::from_slice(&std::fs::read(file).ok()?).ok()
 }
 
-fn remember(file: &Path, harm: &[String]) {
+fn cache_verdict(file: &Path, harm: &[String]) {
     let Some(folder) = file.parent() else { return };
     let Ok(bytes) = serde_json::to_vec(harm) else { return };
     let _ = std::fs::create_dir_all(folder)
@@ -95,15 +95,15 @@ fn remember(file: &Path, harm: &[String]) {
 }
 
 /// What is known against it; none if nobody answers.
-async fn ask(url: &str, question: &Value) -> Option<Vec<String>> {
-    let client = http::client(&TlsSettings::default()).ok()?;
+async fn query_osv(url: &str, question: &Value) -> Option<Vec<String>> {
+    let client = http::build_client(&TlsSettings::default()).ok()?;
     let mut answer = client.post(url).json(question).send().await.ok()?;
     if !answer.status().is_success() {
         return None;
     }
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await.ok()? {
-        if body.len() + piece.len() > LONGEST {
+        if body.len() + piece.len() > MAX_RESPONSE_BYTES {
             return None;
         }
         body.extend_from_slice(&piece);
@@ -119,18 +119,18 @@ async fn ask(url: &str, question: &Value) -> Option<Vec<String>> {
     Some(told.take(3).collect())
 }
 
-impl Package {
+impl FetchedPackage {
     /// The packages that a command fetches and runs.
-    pub(crate) fn of(command: &str, args: &[String]) -> Vec<Self> {
+    pub(crate) fn from_command(command: &str, args: &[String]) -> Vec<Self> {
         let words = std::iter::once(command).chain(args.iter().map(String::as_str)).collect();
         let mut found = Vec::new();
-        look(words, NESTED, &mut found);
+        find_packages(words, MAX_COMMAND_DEPTH, &mut found);
         found.dedup();
-        found.truncate(MOST);
+        found.truncate(MAX_PACKAGES);
         found
     }
 
-    fn question(&self) -> Value {
+    fn osv_query(&self) -> Value {
         let package = json!({"name": self.name, "ecosystem": self.ecosystem});
         match &self.version {
             Some(version) => json!({"package": package, "version": version}),
@@ -140,28 +140,28 @@ impl Package {
 }
 
 /// Looks for packages in the words of a command.
-fn look(words: Vec<&str>, levels: usize, into: &mut Vec<Package>) {
+fn find_packages(words: Vec<&str>, levels: usize, into: &mut Vec<FetchedPackage>) {
     let Some((first, args)) = words.split_first() else { return };
     let program = first.rsplit(['/', '\\']).next().unwrap_or(first);
     let program = program.strip_suffix(".cmd").or(program.strip_suffix(".exe")).unwrap_or(program);
     // Those that have commands may have options before them.
     let args = match program {
-        "npm" | "pnpm" | "yarn" | "bun" => past_options(args, &NPM),
-        "uv" => past_options(args, &UV),
-        "pipx" => past_options(args, &PIPX),
+        "npm" | "pnpm" | "yarn" | "bun" => skip_options(args, &NPM_OPTIONS),
+        "uv" => skip_options(args, &UV_OPTIONS),
+        "pipx" => skip_options(args, &PIPX_OPTIONS),
         _ => args,
     };
     match (program, args) {
         ("npx" | "bunx", rest)
         | ("npm", ["exec" | "x", rest @ ..])
         | ("pnpm" | "yarn", ["dlx", rest @ ..])
-        | ("bun", ["x", rest @ ..]) => into.extend(named(rest, &NPM).filter_map(npm)),
+        | ("bun", ["x", rest @ ..]) => into.extend(fetched_specs(rest, &NPM_OPTIONS).filter_map(parse_npm_spec)),
         ("uvx", rest) | ("uv", ["tool", "run", rest @ ..] | ["x", rest @ ..]) => {
-            into.extend(named(rest, &UV).filter_map(pypi));
+            into.extend(fetched_specs(rest, &UV_OPTIONS).filter_map(parse_pypi_spec));
         }
         // What is run is here already; what it is run with may not be.
-        ("uv", ["run", rest @ ..]) => into.extend(brought(rest, &UV).filter_map(pypi)),
-        ("pipx", ["run", rest @ ..]) => into.extend(named(rest, &PIPX).filter_map(pypi)),
+        ("uv", ["run", rest @ ..]) => into.extend(extra_specs(rest, &UV_OPTIONS).filter_map(parse_pypi_spec)),
+        ("pipx", ["run", rest @ ..]) => into.extend(fetched_specs(rest, &PIPX_OPTIONS).filter_map(parse_pypi_spec)),
         // These run what comes after them.
         ("env" | "nohup" | "nice" | "setsid" | "stdbuf" | "timeout" | "time" | "exec", rest)
             if levels > 0 =>
@@ -169,7 +169,7 @@ fn look(words: Vec<&str>, levels: usize, into: &mut Vec<Package>) {
             let rest = if program == "env" { split_strings(rest) } else { rest.to_vec() };
             let fetcher = rest.iter().position(|word| is_fetcher(word) || is_shell(word));
             let rest = fetcher.and_then(|at| rest.get(at..)).unwrap_or_default();
-            look(rest.to_vec(), levels - 1, into);
+            find_packages(rest.to_vec(), levels - 1, into);
         }
         (_, rest) if levels > 0 && is_shell(program) => {
             let script = rest.iter().position(|word| is_script_option(word));
@@ -178,7 +178,7 @@ fn look(words: Vec<&str>, levels: usize, into: &mut Vec<Package>) {
                 let words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
                 // What is set for it comes before it.
                 let words = words.skip_while(|word| word.contains('=') && !word.starts_with('-'));
-                look(words.collect(), levels - 1, into);
+                find_packages(words.collect(), levels - 1, into);
             }
         }
         _ => {}
@@ -211,19 +211,19 @@ fn split_strings<'a>(args: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-fn base(word: &str) -> &str {
+fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
 fn is_fetcher(word: &str) -> bool {
     matches!(
-        base(word),
+        base_name(word),
         "npx" | "bunx" | "npm" | "pnpm" | "yarn" | "bun" | "uvx" | "uv" | "pipx" | "env"
     )
 }
 
 fn is_shell(word: &str) -> bool {
-    matches!(base(word), "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish")
+    matches!(base_name(word), "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish")
 }
 
 /// `-c`, also together with other options.
@@ -232,19 +232,19 @@ fn is_script_option(word: &str) -> bool {
 }
 
 /// How the options of a program are read.
-struct Options {
+struct FetcherOptions {
     /// Those that name the package, in place of the first argument.
-    naming: &'static [&'static str],
+    package_options: &'static [&'static str],
     /// Those that name packages which are there besides.
-    besides: &'static [&'static str],
+    extra_options: &'static [&'static str],
     /// Others that are followed by a value.
-    valued: &'static [&'static str],
+    valued_options: &'static [&'static str],
 }
 
-const NPM: Options = Options {
-    naming: &["--package", "-p"],
-    besides: &[],
-    valued: &[
+const NPM_OPTIONS: FetcherOptions = FetcherOptions {
+    package_options: &["--package", "-p"],
+    extra_options: &[],
+    valued_options: &[
         "-c",
         "--call",
         "-w",
@@ -293,10 +293,10 @@ const NPM: Options = Options {
         "--allow-build",
     ],
 };
-const UV: Options = Options {
-    naming: &["--from"],
-    besides: &["--with", "-w"],
-    valued: &[
+const UV_OPTIONS: FetcherOptions = FetcherOptions {
+    package_options: &["--from"],
+    extra_options: &["--with", "-w"],
+    valued_options: &[
         "--python",
         "-p",
         "--python-platform",
@@ -340,25 +340,25 @@ const UV: Options = Options {
         "--torch-backend",
     ],
 };
-const PIPX: Options = Options {
-    naming: &["--spec"],
-    besides: &["--with"],
-    valued: &["--python", "--pip-args", "--index-url", "-i", "--fetch-missing-python", "--backend"],
+const PIPX_OPTIONS: FetcherOptions = FetcherOptions {
+    package_options: &["--spec"],
+    extra_options: &["--with"],
+    valued_options: &["--python", "--pip-args", "--index-url", "-i", "--fetch-missing-python", "--backend"],
 };
 
-impl Options {
+impl FetcherOptions {
     /// Whether an option is followed by a value. Settings for one registry or
     /// scope always are.
     fn takes_value(&self, option: &str) -> bool {
-        self.naming.contains(&option)
-            || self.besides.contains(&option)
-            || self.valued.contains(&option)
+        self.package_options.contains(&option)
+            || self.extra_options.contains(&option)
+            || self.valued_options.contains(&option)
             || option.contains(':')
     }
 }
 
 /// What comes after the options at the beginning.
-fn past_options<'a, 'b>(args: &'b [&'a str], options: &Options) -> &'b [&'a str] {
+fn skip_options<'a, 'b>(args: &'b [&'a str], options: &FetcherOptions) -> &'b [&'a str] {
     let mut rest = args;
     while let [option, after @ ..] = rest
         && option.starts_with('-')
@@ -374,14 +374,14 @@ fn past_options<'a, 'b>(args: &'b [&'a str], options: &Options) -> &'b [&'a str]
 
 /// What the options and arguments of a fetching program mean.
 #[derive(Default)]
-struct Wanted<'a> {
+struct FetcherArgs<'a> {
     named: Vec<&'a str>,
-    besides: Vec<&'a str>,
+    extra: Vec<&'a str>,
     first: Option<&'a str>,
 }
 
-fn wanted<'a>(args: &[&'a str], options: &Options) -> Wanted<'a> {
-    let mut it = Wanted::default();
+fn parse_fetcher_args<'a>(args: &[&'a str], options: &FetcherOptions) -> FetcherArgs<'a> {
+    let mut it = FetcherArgs::default();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         if *arg == "--" {
@@ -395,14 +395,14 @@ fn wanted<'a>(args: &[&'a str], options: &Options) -> Wanted<'a> {
         }
         let (option, value) = arg.split_once('=').map_or((*arg, None), |(o, v)| (o, Some(v)));
         let (naming, besides) =
-            (options.naming.contains(&option), options.besides.contains(&option));
+            (options.package_options.contains(&option), options.extra_options.contains(&option));
         if !options.takes_value(option) {
             continue;
         }
         let Some(value) = value.or_else(|| args.next().copied()) else { break };
         match (naming, besides) {
             (true, _) => it.named.push(value),
-            (_, true) => it.besides.extend(value.split(',').map(str::trim)),
+            (_, true) => it.extra.extend(value.split(',').map(str::trim)),
             _ => {}
         }
     }
@@ -410,18 +410,18 @@ fn wanted<'a>(args: &[&'a str], options: &Options) -> Wanted<'a> {
 }
 
 /// All packages that are fetched.
-fn named<'a>(args: &[&'a str], options: &Options) -> impl Iterator<Item = &'a str> {
-    let it = wanted(args, options);
+fn fetched_specs<'a>(args: &[&'a str], options: &FetcherOptions) -> impl Iterator<Item = &'a str> {
+    let it = parse_fetcher_args(args, options);
     let first = it.first.filter(|_| it.named.is_empty());
-    it.named.into_iter().chain(first).chain(it.besides)
+    it.named.into_iter().chain(first).chain(it.extra)
 }
 
 /// Those that are fetched for something that is here.
-fn brought<'a>(args: &[&'a str], options: &Options) -> impl Iterator<Item = &'a str> {
-    wanted(args, options).besides.into_iter()
+fn extra_specs<'a>(args: &[&'a str], options: &FetcherOptions) -> impl Iterator<Item = &'a str> {
+    parse_fetcher_args(args, options).extra.into_iter()
 }
 
-fn npm(spec: &str) -> Option<Package> {
+fn parse_npm_spec(spec: &str) -> Option<FetchedPackage> {
     if spec.contains("://")
         || spec.starts_with(['.', '/'])
         || spec.starts_with("git") && spec.contains(':')
@@ -436,14 +436,14 @@ fn npm(spec: &str) -> Option<Package> {
     };
     // A name of the user's own for a package; which one comes after it.
     if let Some(meant) = version.and_then(|version| version.strip_prefix("npm:")) {
-        return npm(meant);
+        return parse_npm_spec(meant);
     }
     let is_exact = |it: &&str| it.starts_with(|c: char| c.is_ascii_digit());
     let version = version.filter(is_exact).map(str::to_owned);
-    Some(Package { name: name.to_owned(), ecosystem: "npm", version })
+    Some(FetchedPackage { name: name.to_owned(), ecosystem: "npm", version })
 }
 
-fn pypi(spec: &str) -> Option<Package> {
+fn parse_pypi_spec(spec: &str) -> Option<FetchedPackage> {
     if spec.contains("://") || spec.starts_with(['.', '/']) {
         return None;
     }
@@ -457,7 +457,7 @@ fn pypi(spec: &str) -> Option<Package> {
     // The form in which the index knows it: `A__b.c` is `a-b-c`.
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     let name = parts.collect::<Vec<_>>().join("-").to_lowercase();
-    (!name.is_empty()).then_some(Package { name, ecosystem: "PyPI", version })
+    (!name.is_empty()).then_some(FetchedPackage { name, ecosystem: "PyPI", version })
 }
 
 #[cfg(test)]

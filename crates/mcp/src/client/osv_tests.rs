@@ -4,7 +4,7 @@ fn package(line: &str) -> Option<(String, &'static str, Option<String>)> {
     let mut words = line.split(' ').map(str::to_owned);
     let command = words.next()?;
     let args: Vec<String> = words.collect();
-    Package::of(&command, &args).into_iter().next().map(|it| (it.name, it.ecosystem, it.version))
+    FetchedPackage::from_command(&command, &args).into_iter().next().map(|it| (it.name, it.ecosystem, it.version))
 }
 
 fn is(line: &str, name: &str, ecosystem: &'static str, version: Option<&str>) {
@@ -53,7 +53,7 @@ fn other_commands_are_no_packages() {
 fn what_a_package_brings_along_and_what_others_start_is_looked_at() {
     let names = |command: &str, args: &[&str]| {
         let args: Vec<String> = args.iter().map(|it| (*it).to_owned()).collect();
-        let found = Package::of(command, &args).into_iter().map(|it| it.name);
+        let found = FetchedPackage::from_command(command, &args).into_iter().map(|it| it.name);
         found.collect::<Vec<_>>().join(" ")
     };
     assert_eq!(

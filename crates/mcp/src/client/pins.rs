@@ -9,28 +9,28 @@ use hermes_store::atomic::write_atomic;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::plain::excerpt;
+use super::sanitize::excerpt;
 use super::{digest, names};
 
 /// How much of a difference is shown.
-const LINES: usize = 40;
-const LINE: usize = 400;
+const MAX_DIFF_LINES: usize = 40;
+const MAX_LINE_CHARS: usize = 400;
 
 /// The largest file that is read.
-const LARGEST: u64 = 32 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The tools of a server as they were taken.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Pins {
+pub(crate) struct ToolPins {
     /// Which server that was: its program and arguments, or its address.
     #[serde(default)]
     identity: String,
     #[serde(default)]
-    tools: BTreeMap<String, Pin>,
+    tools: BTreeMap<String, ToolPin>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Pin {
+struct ToolPin {
     sha256: String,
     definition: Value,
     /// Which server it was taken from, if another than the first.
@@ -43,9 +43,9 @@ struct Pin {
 
 /// What became of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Standing {
+pub(crate) enum PinStatus {
     /// It is as it was, or new and nothing speaks against it.
-    Good,
+    Trusted,
     /// It has changed.
     Changed {
         /// What it was.
@@ -59,7 +59,7 @@ pub(crate) enum Standing {
         gone: Vec<String>,
     },
     /// It is another server by now.
-    Moved {
+    ServerChanged {
         /// What the server was.
         was: String,
         /// What it is.
@@ -67,23 +67,23 @@ pub(crate) enum Standing {
     },
     /// It is new, came after the others, and its texts give orders to their
     /// reader.
-    Suspect,
+    Suspicious,
 }
 
-impl Pins {
-    pub(crate) fn file(folder: &Path, server: &str) -> PathBuf {
-        folder.join(format!("{}.json", names::file(server)))
+impl ToolPins {
+    pub(crate) fn pins_path(folder: &Path, server: &str) -> PathBuf {
+        folder.join(format!("{}.json", names::file_stem(server)))
     }
 
     /// Those of a server. A file that cannot be read is an error: to take it
     /// for none would be to accept everything.
     pub(crate) fn load(folder: &Path, server: &str) -> Result<Option<Self>, String> {
-        let path = Self::file(folder, server);
+        let path = Self::pins_path(folder, server);
         let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(told(&error)),
-            Ok(found) if found.len() > LARGEST => return Err(told(&"the file is too large")),
+            Ok(found) if found.len() > MAX_FILE_BYTES => return Err(told(&"the file is too large")),
             Ok(_) => {}
         }
         let bytes = std::fs::read(&path).map_err(|error| told(&error))?;
@@ -92,49 +92,49 @@ impl Pins {
 
     pub(crate) fn save(&self, folder: &Path, server: &str) -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
-        write_atomic(&Self::file(folder, server), &serde_json::to_vec_pretty(self)?, 0o600)
+        write_atomic(&Self::pins_path(folder, server), &serde_json::to_vec_pretty(self)?, 0o600)
     }
 
     /// What became of each tool. Those that are new and good are taken as they
     /// are now; whether there were any is told, too. One that comes later than
     /// the others is not taken if it is `suspicious`: who adds a server looks
     /// at what it offers that day.
-    pub(crate) fn judge(
+    pub(crate) fn check_tools(
         &mut self,
         identity: &str,
         tools: &[Value],
         suspicious: impl Fn(&Value) -> bool,
-    ) -> (Vec<Standing>, bool) {
+    ) -> (Vec<PinStatus>, bool) {
         let is_first = self.tools.is_empty();
         let mut has_news = is_first && self.identity != identity;
         if is_first {
             identity.clone_into(&mut self.identity);
         }
-        let moved = |was: &str| Standing::Moved { was: was.to_owned(), is: identity.to_owned() };
-        let today: Vec<&str> = tools.iter().map(name_of).collect();
+        let moved = |was: &str| PinStatus::ServerChanged { was: was.to_owned(), is: identity.to_owned() };
+        let today: Vec<&str> = tools.iter().map(tool_name).collect();
         let gone: Vec<String> =
             self.tools.keys().filter(|name| !today.contains(&name.as_str())).cloned().collect();
         let mut standings = Vec::new();
         for (tool, name) in tools.iter().zip(today) {
-            let sha256 = digest::of_json(tool);
+            let sha256 = digest::json_sha256(tool);
             let standing = match self.tools.get(name) {
-                Some(pin) if pin.sha256 != sha256 => Standing::Changed {
+                Some(pin) if pin.sha256 != sha256 => PinStatus::Changed {
                     was: Box::new(pin.definition.clone()),
-                    difference: difference(&pin.definition, tool),
+                    difference: diff_definitions(&pin.definition, tool),
                 },
                 Some(pin) => match pin.identity.as_deref().unwrap_or(&self.identity) {
-                    was if was == identity => Standing::Good,
+                    was if was == identity => PinStatus::Trusted,
                     was => moved(was),
                 },
                 None if self.identity != identity => moved(&self.identity),
-                None if !is_first && !gone.is_empty() => Standing::Renamed { gone: gone.clone() },
-                None if !is_first && suspicious(tool) => Standing::Suspect,
+                None if !is_first && !gone.is_empty() => PinStatus::Renamed { gone: gone.clone() },
+                None if !is_first && suspicious(tool) => PinStatus::Suspicious,
                 None => {
                     has_news = true;
                     let definition = tool.clone();
-                    let pin = Pin { sha256, definition, identity: None, is_news: !is_first };
+                    let pin = ToolPin { sha256, definition, identity: None, is_news: !is_first };
                     self.tools.insert(name.to_owned(), pin);
-                    Standing::Good
+                    PinStatus::Trusted
                 }
             };
             standings.push(standing);
@@ -143,7 +143,7 @@ impl Pins {
     }
 
     /// Whether a tool came later than the others, and nobody has looked at it.
-    pub(crate) fn is_news(&self, name: &str) -> bool {
+    pub(crate) fn is_new_tool(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|pin| pin.is_news)
     }
 
@@ -155,21 +155,21 @@ impl Pins {
         let own = Some(identity.to_owned()).filter(|it| only.is_some() && *it != before);
         self.identity = if only.is_none() { identity.to_owned() } else { before.clone() };
         for tool in tools {
-            let name = name_of(tool);
+            let name = tool_name(tool);
             if only.is_some_and(|only| only != name) {
                 continue;
             }
-            let sha256 = digest::of_json(tool);
+            let sha256 = digest::json_sha256(tool);
             let definition = tool.clone();
-            let pin = Pin { sha256, definition, identity: own.clone(), is_news: false };
+            let pin = ToolPin { sha256, definition, identity: own.clone(), is_news: false };
             let old = self.tools.insert(name.to_owned(), pin);
-            let is_new = |old: Pin| {
+            let is_new = |old: ToolPin| {
                 let place = old.identity.as_deref().unwrap_or(&before);
                 old.is_news || old.definition != *tool || place != identity
             };
             accepted += usize::from(old.is_none_or(is_new));
         }
-        let today: Vec<&str> = tools.iter().map(name_of).collect();
+        let today: Vec<&str> = tools.iter().map(tool_name).collect();
         // With one accepted by name, the others that are new stay in doubt as
         // long as what has gone is remembered.
         let is_settled = today.iter().all(|name| self.tools.contains_key(*name));
@@ -180,12 +180,12 @@ impl Pins {
     }
 }
 
-pub(crate) fn name_of(tool: &Value) -> &str {
+pub(crate) fn tool_name(tool: &Value) -> &str {
     tool.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// What is different, one line for each value: `-` as it was, `+` as it is.
-fn difference(was: &Value, is: &Value) -> String {
+fn diff_definitions(was: &Value, is: &Value) -> String {
     let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
     flatten(was, String::new(), 12, &mut before);
     flatten(is, String::new(), 12, &mut after);
@@ -198,13 +198,13 @@ fn difference(was: &Value, is: &Value) -> String {
         if old == new {
             continue;
         }
-        let line = |sign: char, text: &String| format!("{sign} {key}: {}", excerpt(text, LINE));
+        let line = |sign: char, text: &String| format!("{sign} {key}: {}", excerpt(text, MAX_LINE_CHARS));
         lines.extend(old.map(|text| line('-', text)));
         lines.extend(new.map(|text| line('+', text)));
     }
-    if lines.len() > LINES {
-        let more = lines.len() - LINES;
-        lines.truncate(LINES);
+    if lines.len() > MAX_DIFF_LINES {
+        let more = lines.len() - MAX_DIFF_LINES;
+        lines.truncate(MAX_DIFF_LINES);
         lines.push(format!("… and {more} more lines"));
     }
     lines.join("\n")

@@ -17,7 +17,7 @@ pub(crate) fn is_probe(message: &ClientJsonRpcMessage) -> bool {
 
 /// An answer to it. There are older servers that say yes to whatever they do
 /// not know; theirs is turned into the refusal that it should have been.
-pub(crate) fn answer(answer: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+pub(crate) fn normalize_response(answer: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     match answer {
         JsonRpcMessage::Response(response)
             if !matches!(response.result, ServerResult::DiscoverResult(_)) =>

@@ -16,75 +16,75 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::tail::Tail;
+use super::stderr_tail::StderrTail;
 
 /// How long a program may take to go once its input has ended.
-const LEAVING: Duration = Duration::from_millis(400);
+const EXIT_GRACE: Duration = Duration::from_millis(400);
 
 /// How long it may take once it was asked to.
-const GRACE: Duration = Duration::from_millis(1500);
+const KILL_GRACE: Duration = Duration::from_millis(1500);
 
 /// A program that runs.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct ServerProcess {
     child: Child,
     id: String,
     root: Option<JobRoot>,
-    leftovers: Option<JobRecords>,
+    job_records: Option<JobRecords>,
     /// What it has said on its error stream.
-    pub(crate) tail: Arc<Tail>,
+    pub(crate) stderr_tail: Arc<StderrTail>,
 }
 
 /// What is needed to start one.
-pub(crate) struct Plan<'a> {
+pub(crate) struct ProcessSpec<'a> {
     pub(crate) server: &'a str,
     pub(crate) command: &'a str,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a BTreeMap<String, String>,
     pub(crate) cwd: Option<&'a Path>,
     /// Our own variables, of which the harmless ones are handed on.
-    pub(crate) surroundings: &'a [(String, String)],
-    pub(crate) leftovers: Option<&'a JobRecords>,
+    pub(crate) own_env: &'a [(String, String)],
+    pub(crate) job_records: Option<&'a JobRecords>,
 }
 
-impl Program {
+impl ServerProcess {
     /// Starts a program in a process group of its own.
     pub(crate) async fn start(
-        plan: &Plan<'_>,
+        plan: &ProcessSpec<'_>,
     ) -> Result<(Self, ChildStdin, ChildStdout), ToolError> {
         let mut env: BTreeMap<String, String> =
-            hermes_secrets::child_env(plan.surroundings.iter().cloned(), &[]).into_iter().collect();
+            hermes_secrets::child_env(plan.own_env.iter().cloned(), &[]).into_iter().collect();
         env.extend(plan.env.iter().map(|(name, value)| (name.clone(), value.clone())));
         let home = env.get("HOME").map(PathBuf::from);
         let path = env.get("PATH").cloned().unwrap_or_default();
-        let program = find(plan.command, &path, home.as_deref()).ok_or_else(|| missing(plan))?;
+        let program = find_program(plan.command, &path, home.as_deref()).ok_or_else(|| not_found_error(plan))?;
         let id = new_id(plan.server);
-        let outer = plan.surroundings.iter().find(|(name, _)| name == tree::JOB_VARIABLE);
+        let outer = plan.own_env.iter().find(|(name, _)| name == tree::JOB_VARIABLE);
         env.insert(tree::JOB_VARIABLE.to_owned(), tree::nested_mark(outer.map(|it| it.1.as_str()), &id));
 
-        let mut command = with_us(&program);
+        let mut command = pdeathsig_command(&program);
         command.args(plan.args).env_clear().envs(&env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
         if let Some(cwd) = plan.cwd {
             command.current_dir(cwd);
         }
-        let mut child = spawn(command).await.map_err(|error| {
+        let mut child = spawn_on_starter_thread(command).await.map_err(|error| {
             ToolError::unavailable(format!(
                 "The MCP server '{}' cannot be started: {}: {error}",
                 plan.server,
                 program.display()
             ))
         })?;
-        let tail = Arc::new(Tail::default());
+        let tail = Arc::new(StderrTail::default());
         if let Some(stderr) = child.stderr.take() {
-            tokio::spawn(Arc::clone(&tail).follow(stderr));
+            tokio::spawn(Arc::clone(&tail).read_to_end(stderr));
         }
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let root = child.id().and_then(|pid| JobRoot::for_pid(pid, &id));
-        let leftovers = plan.leftovers.cloned();
-        let it = Self { child, id, root, job_records, tail };
-        it.note(plan);
+        let leftovers = plan.job_records.cloned();
+        let it = Self { child, id, root, job_records: job_records, stderr_tail: tail };
+        it.persist(plan);
         match (stdin, stdout) {
             (Some(stdin), Some(stdout)) => Ok((it, stdin, stdout)),
             _ => Err(ToolError::internal("The program has no standard streams")),
@@ -93,8 +93,8 @@ impl Program {
 
     /// Writes it down, so that the next start can end what a crash of ours
     /// leaves behind.
-    fn note(&self, plan: &Plan<'_>) {
-        let (Some(leftovers), Some(root)) = (&self.leftovers, &self.root) else { return };
+    fn persist(&self, plan: &ProcessSpec<'_>) {
+        let (Some(leftovers), Some(root)) = (&self.job_records, &self.root) else { return };
         let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         // The arguments may hold a secret.
@@ -116,16 +116,16 @@ impl Program {
     }
 
     /// How it has ended, once it has.
-    pub(crate) fn ended(&mut self) -> Option<String> {
+    pub(crate) fn exit_status(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten().map(|status| status.to_string())
     }
 
     /// Ends it and all that it has started. Its input has ended before, so it
     /// may be gone by itself.
-    pub(crate) async fn end(mut self) {
-        let _ = tokio::time::timeout(LEAVING, self.child.wait()).await;
+    pub(crate) async fn terminate(mut self) {
+        let _ = tokio::time::timeout(EXIT_GRACE, self.child.wait()).await;
         if let Some(root) = self.root.clone() {
-            let mut ending = JobTermination::new(root, GRACE);
+            let mut ending = JobTermination::new(root, KILL_GRACE);
             loop {
                 // Looking at all processes takes some milliseconds.
                 let step = tokio::task::spawn_blocking(move || {
@@ -143,32 +143,32 @@ impl Program {
             }
         }
         let _ = self.child.start_kill();
-        let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
-        if let Some(leftovers) = &self.leftovers {
+        let _ = tokio::time::timeout(KILL_GRACE, self.child.wait()).await;
+        if let Some(leftovers) = &self.job_records {
             let _ = job_records.remove(&self.id);
         }
     }
 }
 
 /// Ends what programs of ours that have crashed have left running. Blocks.
-pub(crate) fn reap(leftovers: &JobRecords) -> usize {
+pub(crate) fn reap_orphans(leftovers: &JobRecords) -> usize {
     let orphans = job_records.orphans();
     // Side by side: somebody waits for all of them.
     std::thread::scope(|scope| {
         for orphan in &orphans {
-            scope.spawn(|| job_records.terminate(orphan, GRACE));
+            scope.spawn(|| job_records.terminate(orphan, KILL_GRACE));
         }
     });
     orphans.len()
 }
 
 fn new_id(server: &str) -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("mcp-{}-{}-{number}", super::names::file(server), std::process::id())
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    format!("mcp-{}-{}-{number}", super::names::file_stem(server), std::process::id())
 }
 
-fn missing(plan: &Plan<'_>) -> ToolError {
+fn not_found_error(plan: &ProcessSpec<'_>) -> ToolError {
     let name = plan.command;
     let hint = match name.rsplit('/').next().unwrap_or(name) {
         "npx" | "npm" | "node" => "Install Node.js, or give the whole path as `command`.",
@@ -183,7 +183,7 @@ fn missing(plan: &Plan<'_>) -> ToolError {
 }
 
 /// The program that a name means, as a shell would find it.
-fn find(name: &str, path: &str, home: Option<&Path>) -> Option<PathBuf> {
+fn find_program(name: &str, path: &str, home: Option<&Path>) -> Option<PathBuf> {
     if let (Some(rest), Some(home)) = (name.strip_prefix("~/"), home) {
         return Some(home.join(rest)).filter(|it| it.is_file());
     }
@@ -206,9 +206,9 @@ fn is_program(path: &Path) -> bool {
 
 /// The program, told by the system when we die, where there is a way to say
 /// so from outside.
-fn with_us(program: &Path) -> Command {
-    static SETPRIV: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let setpriv = SETPRIV.get_or_init(|| {
+fn pdeathsig_command(program: &Path) -> Command {
+    static SETPRIV_PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let setpriv = SETPRIV_PATH.get_or_init(|| {
         let places = ["/usr/bin/setpriv", "/bin/setpriv"].map(PathBuf::from);
         places.into_iter().find(|it| cfg!(target_os = "linux") && is_program(it))
     });
@@ -218,14 +218,14 @@ fn with_us(program: &Path) -> Command {
     command
 }
 
-type Wanted = (Command, Handle, oneshot::Sender<io::Result<Child>>);
+type SpawnJob = (Command, Handle, oneshot::Sender<io::Result<Child>>);
 
 /// Starts it from a thread that lives as long as we do: the system takes the
 /// end of the thread that started a program for the end of its parent.
-async fn spawn(command: Command) -> io::Result<Child> {
-    static STARTER: OnceLock<mpsc::Sender<Wanted>> = OnceLock::new();
-    let starter = STARTER.get_or_init(|| {
-        let (sender, wanted) = mpsc::channel::<Wanted>();
+async fn spawn_on_starter_thread(command: Command) -> io::Result<Child> {
+    static STARTER_THREAD: OnceLock<mpsc::Sender<SpawnJob>> = OnceLock::new();
+    let starter = STARTER_THREAD.get_or_init(|| {
+        let (sender, wanted) = mpsc::channel::<SpawnJob>();
         let work = move || {
             for (mut command, runtime, answer) in wanted {
                 let _inside = runtime.enter();

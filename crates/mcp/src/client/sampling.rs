@@ -11,16 +11,16 @@ use hermes_llm::{
 };
 use serde_json::{Value, json};
 
-use super::asker::{Answer, Asker, Question};
-use super::plain::excerpt;
+use super::prompter::{ElicitationAnswer, ElicitationPrompter, ServerQuestion};
+use super::sanitize::excerpt;
 use super::settings::SamplingSettings;
 
 /// How much of a request is shown to the user.
-const SHOWN: usize = 1_500;
+const MAX_PROMPT_CHARS: usize = 1_500;
 
 /// A model that answers servers.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub struct ChosenModel {
     /// It.
     pub model: Arc<dyn LanguageModel>,
     /// How its server calls it.
@@ -28,14 +28,14 @@ pub struct Chosen {
 }
 
 /// Which models there are.
-pub trait Models: Send + Sync {
+pub trait SamplingModels: Send + Sync {
     /// The model of that name or, without one, the usual.
-    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<Chosen>>;
+    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<ChosenModel>>;
 }
 
 /// What a server has asked of the model so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Sampled {
+pub struct SamplingCounts {
     /// Requests that were answered.
     pub requests: u64,
     /// Requests that were not.
@@ -47,15 +47,15 @@ pub struct Sampled {
 }
 
 /// The rules of one server, and what it has used up of them.
-pub(crate) struct Sampling {
+pub(crate) struct SamplingHandler {
     settings: SamplingSettings,
-    models: Option<Arc<dyn Models>>,
+    models: Option<Arc<dyn SamplingModels>>,
     recent: Mutex<VecDeque<Instant>>,
-    counts: Mutex<Sampled>,
+    counts: Mutex<SamplingCounts>,
 }
 
-impl Sampling {
-    pub(crate) fn new(settings: SamplingSettings, models: Option<Arc<dyn Models>>) -> Self {
+impl SamplingHandler {
+    pub(crate) fn new(settings: SamplingSettings, models: Option<Arc<dyn SamplingModels>>) -> Self {
         Self { settings, models, recent: Mutex::default(), counts: Mutex::default() }
     }
 
@@ -64,18 +64,18 @@ impl Sampling {
         self.settings.enabled && self.models.is_some()
     }
 
-    pub(crate) fn counts(&self) -> Sampled {
+    pub(crate) fn counts(&self) -> SamplingCounts {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers a request, as it is on the wire. The error is a sentence.
-    pub(crate) async fn answer(
+    pub(crate) async fn handle_request(
         &self,
         server: &str,
         params: &Value,
-        asker: Option<Arc<dyn Asker>>,
+        asker: Option<Arc<dyn ElicitationPrompter>>,
     ) -> Result<Value, String> {
-        let answered = self.try_answer(server, params, asker).await;
+        let answered = self.try_request(server, params, asker).await;
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         match &answered {
             Ok((_, reply)) => {
@@ -88,32 +88,32 @@ impl Sampling {
         answered.map(|it| it.0)
     }
 
-    async fn try_answer(
+    async fn try_request(
         &self,
         server: &str,
         params: &Value,
-        asker: Option<Arc<dyn Asker>>,
+        asker: Option<Arc<dyn ElicitationPrompter>>,
     ) -> Result<(Value, ModelReply), String> {
         let limits = &self.settings;
         if !limits.enabled {
             return Err("sampling is switched off for this server".to_owned());
         }
-        self.admit()?;
-        let chosen = self.choose(params).await?;
-        let request = self.request(&chosen.name, params)?;
+        self.check_rate()?;
+        let chosen = self.choose_model(params).await?;
+        let request = self.build_request(&chosen.name, params)?;
         if limits.ask {
-            let question = Question::Sample {
+            let question = ServerQuestion::Sample {
                 model: chosen.name.clone(),
-                prompt: shown(&request.messages),
+                prompt: prompt_excerpt(&request.messages),
                 max_tokens: request.max_tokens.and_then(|it| u32::try_from(it).ok()).unwrap_or(0),
             };
             let Some(asker) = asker else {
                 return Err("nobody can be asked whether the model may be used".to_owned());
             };
             match asker.ask(server, &question).await {
-                Answer::Agreed | Answer::Filled(_) => {}
-                Answer::Refused => return Err("the user refused".to_owned()),
-                Answer::Nobody => return Err("the user did not answer".to_owned()),
+                ElicitationAnswer::Accepted | ElicitationAnswer::AcceptedForm(_) => {}
+                ElicitationAnswer::Declined => return Err("the user refused".to_owned()),
+                ElicitationAnswer::Cancelled => return Err("the user did not answer".to_owned()),
             }
         }
         let reply = tokio::time::timeout(limits.timeout, chosen.model.reply(&request)).await;
@@ -121,11 +121,11 @@ impl Sampling {
             .map_err(|_| format!("the model took longer than {:?}", limits.timeout))?
             .map_err(|fault| format!("the model cannot be asked: {fault}"))?;
         let model = if reply.model.is_empty() { chosen.name } else { reply.model.clone() };
-        Ok((answer_of(&reply, &model), reply))
+        Ok((create_message_result(&reply, &model), reply))
     }
 
     /// Whether another request may be made in this minute.
-    fn admit(&self) -> Result<(), String> {
+    fn check_rate(&self) -> Result<(), String> {
         let now = Instant::now();
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         while recent.front().is_some_and(|at| now.duration_since(*at) >= Duration::from_secs(60)) {
@@ -140,7 +140,7 @@ impl Sampling {
 
     /// The model: the one that is set, else the first of those that the server
     /// would like, else the usual. It must be one that is allowed.
-    async fn choose(&self, params: &Value) -> Result<Chosen, String> {
+    async fn choose_model(&self, params: &Value) -> Result<ChosenModel, String> {
         let models = self.models.as_ref().ok_or("there is no model")?;
         let allowed = &self.settings.allowed_models;
         let may = |name: &str| allowed.is_empty() || allowed.iter().any(|it| it == name);
@@ -170,7 +170,7 @@ impl Sampling {
         Ok(chosen)
     }
 
-    fn request(&self, model: &str, params: &Value) -> Result<ModelRequest, String> {
+    fn build_request(&self, model: &str, params: &Value) -> Result<ModelRequest, String> {
         let limits = &self.settings;
         let messages = params.get("messages").and_then(Value::as_array).ok_or("no messages")?;
         let rounds = messages.iter().filter(|message| has_tool_use(message)).count();
@@ -183,7 +183,7 @@ impl Sampling {
         if let Some(system) = params.get("systemPrompt").and_then(Value::as_str) {
             conversation.push(ChatMessage::system(system));
         }
-        messages.iter().for_each(|message| convert(message, &mut conversation));
+        messages.iter().for_each(|message| convert_message(message, &mut conversation));
         let mut request = ModelRequest::new(model, conversation);
         let wanted = params.get("maxTokens").and_then(Value::as_u64).unwrap_or(u64::MAX);
         request.max_tokens = Some(wanted.clamp(1, u64::from(limits.max_tokens)));
@@ -192,7 +192,7 @@ impl Sampling {
         request.temperature = temperature.map(|it| (it * 1e6).round() / 1e6);
         request.idle_timeout = Some(limits.timeout);
         if let Some(tools) = tools {
-            request.tools = tools.iter().map(definition).collect();
+            request.tools = tools.iter().map(tool_definition).collect();
             request.choice = match params.pointer("/toolChoice/mode").and_then(Value::as_str) {
                 Some("required") => ToolChoice::Required,
                 Some("none") => ToolChoice::None,
@@ -203,7 +203,7 @@ impl Sampling {
     }
 }
 
-fn definition(tool: &Value) -> Value {
+fn tool_definition(tool: &Value) -> Value {
     json!({"type": "function", "function": {
         "name": tool.get("name").cloned().unwrap_or_default(),
         "description": tool.get("description").cloned().unwrap_or_else(|| "".into()),
@@ -212,7 +212,7 @@ fn definition(tool: &Value) -> Value {
 }
 
 /// The pieces of a message, whether it has one or a list of them.
-fn pieces(message: &Value) -> Vec<&Value> {
+fn content_blocks(message: &Value) -> Vec<&Value> {
     match message.get("content") {
         Some(Value::Array(items)) => items.iter().collect(),
         Some(one) => vec![one],
@@ -221,16 +221,16 @@ fn pieces(message: &Value) -> Vec<&Value> {
 }
 
 fn has_tool_use(message: &Value) -> bool {
-    pieces(message).iter().any(|it| it.get("type").and_then(Value::as_str) == Some("tool_use"))
+    content_blocks(message).iter().any(|it| it.get("type").and_then(Value::as_str) == Some("tool_use"))
 }
 
-fn convert(message: &Value, conversation: &mut Vec<ChatMessage>) {
+fn convert_message(message: &Value, conversation: &mut Vec<ChatMessage>) {
     let text = |value: &Value, key: &str| {
         value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let mut parts = Vec::new();
     let mut reply = ModelReply::default();
-    for piece in pieces(message) {
+    for piece in content_blocks(message) {
         match piece.get("type").and_then(Value::as_str).unwrap_or_default() {
             "text" => {
                 let said = text(piece, "text");
@@ -247,7 +247,7 @@ fn convert(message: &Value, conversation: &mut Vec<ChatMessage>) {
                 arguments: piece.get("input").cloned().unwrap_or_else(|| json!({})).to_string(),
             }),
             "tool_result" => {
-                let said = pieces(piece).iter().map(|it| text(it, "text")).collect::<Vec<_>>();
+                let said = content_blocks(piece).iter().map(|it| text(it, "text")).collect::<Vec<_>>();
                 conversation.push(ChatMessage::Tool(ToolAnswer {
                     call_id: text(piece, "toolUseId"),
                     name: String::new(),
@@ -268,7 +268,7 @@ fn convert(message: &Value, conversation: &mut Vec<ChatMessage>) {
     }
 }
 
-fn answer_of(reply: &ModelReply, model: &str) -> Value {
+fn create_message_result(reply: &ModelReply, model: &str) -> Value {
     let mut content = Vec::new();
     if !reply.text.is_empty() || reply.calls.is_empty() {
         content.push(json!({"type": "text", "text": reply.text}));
@@ -292,14 +292,14 @@ fn answer_of(reply: &ModelReply, model: &str) -> Value {
     json!({"role": "assistant", "content": content, "model": model, "stopReason": reason})
 }
 
-fn shown(messages: &[ChatMessage]) -> String {
+fn prompt_excerpt(messages: &[ChatMessage]) -> String {
     let last = messages.last().map(ChatMessage::text).unwrap_or_default();
     let system = messages.iter().find(|it| matches!(it, ChatMessage::System { .. }));
     match system {
         Some(system) if messages.len() > 1 => {
-            format!("[{}]\n{}", excerpt(&system.text(), SHOWN / 3), excerpt(&last, SHOWN))
+            format!("[{}]\n{}", excerpt(&system.text(), MAX_PROMPT_CHARS / 3), excerpt(&last, MAX_PROMPT_CHARS))
         }
-        _ => excerpt(&last, SHOWN),
+        _ => excerpt(&last, MAX_PROMPT_CHARS),
     }
 }
 

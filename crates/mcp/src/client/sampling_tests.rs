@@ -29,25 +29,25 @@ impl LanguageModel for Echo {
 
 struct Two;
 
-impl Models for Two {
-    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<Chosen>> {
+impl SamplingModels for Two {
+    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<ChosenModel>> {
         let name = name.unwrap_or("usual");
         let known = ["usual", "small"].contains(&name);
-        let chosen = known.then(|| Chosen { model: Arc::new(Echo), name: name.to_owned() });
+        let chosen = known.then(|| ChosenModel { model: Arc::new(Echo), name: name.to_owned() });
         Box::pin(async move { chosen })
     }
 }
 
-struct Says(Answer, AtomicUsize);
+struct Says(ElicitationAnswer, AtomicUsize);
 
-impl Asker for Says {
-    fn ask<'a>(&'a self, _: &'a str, _: &'a Question) -> BoxFuture<'a, Answer> {
+impl ElicitationPrompter for Says {
+    fn ask<'a>(&'a self, _: &'a str, _: &'a ServerQuestion) -> BoxFuture<'a, ElicitationAnswer> {
         self.1.fetch_add(1, Ordering::Relaxed);
         Box::pin(async { self.0.clone() })
     }
 }
 
-fn sampling(change: impl FnOnce(&mut SamplingSettings)) -> Sampling {
+fn sampling(change: impl FnOnce(&mut SamplingSettings)) -> SamplingHandler {
     let mut settings = SamplingSettings {
         enabled: true,
         max_rpm: 10,
@@ -59,7 +59,7 @@ fn sampling(change: impl FnOnce(&mut SamplingSettings)) -> Sampling {
         ask: false,
     };
     change(&mut settings);
-    Sampling::new(settings, Some(Arc::new(Two)))
+    SamplingHandler::new(settings, Some(Arc::new(Two)))
 }
 
 fn hello() -> Value {
@@ -69,7 +69,7 @@ fn hello() -> Value {
 #[tokio::test]
 async fn the_answer_is_within_the_limits() {
     let it = sampling(|_| {});
-    let answer = it.answer("s", &hello(), None).await.unwrap();
+    let answer = it.handle_request("s", &hello(), None).await.unwrap();
     assert_eq!(answer["content"]["text"], "hi Some(100) 0");
     assert_eq!(
         (answer["model"].as_str(), answer["stopReason"].as_str()),
@@ -81,10 +81,10 @@ async fn the_answer_is_within_the_limits() {
 #[tokio::test]
 async fn the_default_model_must_be_allowed_too() {
     let it = sampling(|it| it.allowed_models = vec!["small".into()]);
-    assert!(it.answer("s", &hello(), None).await.unwrap_err().contains("not allowed"));
+    assert!(it.handle_request("s", &hello(), None).await.unwrap_err().contains("not allowed"));
     let mut liked = hello();
     liked["modelPreferences"] = json!({"hints": [{"name": "huge"}, {"name": "small"}]});
-    assert_eq!(it.answer("s", &liked, None).await.unwrap()["model"], "small");
+    assert_eq!(it.handle_request("s", &liked, None).await.unwrap()["model"], "small");
     assert_eq!(it.counts().errors, 1);
 }
 
@@ -92,9 +92,9 @@ async fn the_default_model_must_be_allowed_too() {
 async fn too_many_requests_are_refused() {
     let it = sampling(|it| it.max_rpm = 2);
     for _ in 0..2 {
-        it.answer("s", &hello(), None).await.unwrap();
+        it.handle_request("s", &hello(), None).await.unwrap();
     }
-    assert!(it.answer("s", &hello(), None).await.unwrap_err().contains("in a minute"));
+    assert!(it.handle_request("s", &hello(), None).await.unwrap_err().contains("in a minute"));
 }
 
 #[tokio::test]
@@ -102,22 +102,22 @@ async fn rounds_with_tools_are_counted_for_each_conversation() {
     let it = sampling(|_| {});
     let mut params = hello();
     params["tools"] = json!([{"name": "t", "inputSchema": {"type": "object"}}]);
-    assert_eq!(it.answer("s", &params, None).await.unwrap()["content"]["text"], "hi Some(100) 1");
+    assert_eq!(it.handle_request("s", &params, None).await.unwrap()["content"]["text"], "hi Some(100) 1");
     params["messages"].as_array_mut().unwrap().extend([
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "t", "input": {}}]}),
         json!({"role": "user", "content": [{"type": "tool_result", "toolUseId": "1", "content": [{"type": "text", "text": "r"}]}]}),
     ]);
-    assert!(it.answer("s", &params, None).await.unwrap_err().contains("rounds"));
+    assert!(it.handle_request("s", &params, None).await.unwrap_err().contains("rounds"));
     params.as_object_mut().unwrap().remove("tools");
-    assert_eq!(it.answer("s", &params, None).await.unwrap()["content"]["text"], "r Some(100) 0");
+    assert_eq!(it.handle_request("s", &params, None).await.unwrap()["content"]["text"], "r Some(100) 0");
 }
 
 #[tokio::test]
 async fn the_user_is_asked_and_can_refuse() {
     let it = sampling(|it| it.ask = true);
-    assert!(it.answer("s", &hello(), None).await.unwrap_err().contains("nobody"));
+    assert!(it.handle_request("s", &hello(), None).await.unwrap_err().contains("nobody"));
     let says =
-        |answer| -> Option<Arc<dyn Asker>> { Some(Arc::new(Says(answer, AtomicUsize::new(0)))) };
-    assert!(it.answer("s", &hello(), says(Answer::Refused)).await.unwrap_err().contains("refused"));
-    it.answer("s", &hello(), says(Answer::Agreed)).await.unwrap();
+        |answer| -> Option<Arc<dyn ElicitationPrompter>> { Some(Arc::new(Says(answer, AtomicUsize::new(0)))) };
+    assert!(it.handle_request("s", &hello(), says(ElicitationAnswer::Declined)).await.unwrap_err().contains("refused"));
+    it.handle_request("s", &hello(), says(ElicitationAnswer::Accepted)).await.unwrap();
 }

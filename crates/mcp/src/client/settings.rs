@@ -8,14 +8,14 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use hermes_core::ToolError;
 use serde_json::{Map, Value};
 
-use super::read::Reading;
+use super::config_reader::ConfigReader;
 use super::tls::TlsSettings;
 
 /// How long a server may take to say which protocol it speaks.
-const PROBE: Duration = Duration::from_secs(10);
+const DEFAULT_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The settings that are times.
-const SECONDS: [&str; 7] = [
+const DURATION_KEYS: [&str; 7] = [
     "timeout",
     "max_total_timeout",
     "connect_timeout",
@@ -27,19 +27,19 @@ const SECONDS: [&str; 7] = [
 
 /// All servers, by name.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct McpClientSettings {
     /// The servers that can be used as they are set down.
     pub servers: BTreeMap<String, ServerSettings>,
     /// What is wrong with the others, and with what is not heeded of these, one
     /// sentence each.
     pub problems: Vec<String>,
     /// The entries that cannot be used, by name.
-    pub unusable: BTreeMap<String, Unusable>,
+    pub invalid_entries: BTreeMap<String, InvalidServerEntry>,
 }
 
 /// An entry that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unusable {
+pub struct InvalidServerEntry {
     /// What is wrong with it, in a sentence.
     pub problem: String,
     /// Whether nothing begins without it.
@@ -48,9 +48,9 @@ pub struct Unusable {
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Link {
+pub enum ServerTransport {
     /// A program that is started and spoken to through its standard streams.
-    Program {
+    Stdio {
         /// The program.
         command: String,
         /// Its arguments.
@@ -75,7 +75,7 @@ pub enum Link {
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// How it is reached.
-    pub link: Link,
+    pub transport: ServerTransport,
     /// Whether it is used at all.
     pub enabled: bool,
     /// Whether nothing begins without it.
@@ -107,24 +107,24 @@ pub struct ServerSettings {
     /// How connections to it are secured.
     pub tls: TlsSettings,
     /// Which folders it is told of.
-    pub roots: Roots,
+    pub roots: RootsMode,
     /// Whether its calls run side by side; by what each tool says of itself if
     /// nothing is set down.
     pub parallel: Option<bool>,
     /// The entry as it was written, with no variable filled in: what was
     /// learnt of the server holds for as long as this is the same.
-    pub written: Value,
+    pub raw_entry: Value,
 }
 
 /// Which folders a server is told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Roots {
+pub enum RootsMode {
     /// Those that we work in.
-    Ours,
+    Workspace,
     /// None.
-    Nothing,
+    Disabled,
     /// These.
-    Named(Vec<PathBuf>),
+    Explicit(Vec<PathBuf>),
 }
 
 /// Which of a server's tools are taken.
@@ -141,7 +141,7 @@ pub struct ToolFilter {
 impl ToolFilter {
     /// Whether the tool of that name, as the server calls it, is taken. With
     /// names to include, those to exclude do not count.
-    pub fn takes(&self, tool: &str) -> bool {
+    pub fn accepts(&self, tool: &str) -> bool {
         match (&self.include, &self.exclude) {
             (Some(include), _) => include.is_match(tool),
             (None, Some(exclude)) => !exclude.is_match(tool),
@@ -189,7 +189,7 @@ pub struct OAuthSettings {
     /// The password that goes with it.
     pub client_secret: Option<String>,
     /// Whether we log in by that password alone, without a person.
-    pub is_machine: bool,
+    pub uses_client_credentials: bool,
     /// What is asked for.
     pub scopes: Vec<String>,
     /// The port of the answer; any if there is none.
@@ -204,15 +204,15 @@ pub struct OAuthSettings {
     pub timeout: Option<Duration>,
 }
 
-impl Unusable {
-    pub(crate) fn error(&self) -> ToolError {
+impl InvalidServerEntry {
+    pub(crate) fn to_error(&self) -> ToolError {
         ToolError::unavailable(self.problem.clone())
             .with_hint("Set right its entry of `mcp_servers` in config.yaml.")
     }
 }
 
-impl Settings {
-    /// Reads `mcp_servers`. `lookup` gives the values of `${NAME}`.
+impl McpClientSettings {
+    /// Reads `mcp_servers`. `lookup` gives the values of `${DEFAULT_CLIENT_NAME}`.
     pub fn read(servers: &Value, lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut settings = Self::default();
         let entries = match servers {
@@ -226,7 +226,7 @@ impl Settings {
         for (name, entry) in entries {
             match ServerSettings::read(entry, lookup) {
                 Ok(server) => {
-                    let unread = unread(&server.written).into_iter();
+                    let unread = ignored_keys(&server.raw_entry).into_iter();
                     let told = unread.map(|problem| format!("MCP server '{name}': {problem}"));
                     settings.problems.extend(told);
                     settings.servers.insert(name.clone(), server);
@@ -235,8 +235,8 @@ impl Settings {
                     let problem = format!("MCP server '{name}': {problem}");
                     settings.problems.push(problem.clone());
                     let fields = entry.as_object();
-                    let required = fields.is_some_and(|it| Reading(it).flag("required", false));
-                    settings.unusable.insert(name.clone(), Unusable { problem, required });
+                    let required = fields.is_some_and(|it| ConfigReader(it).flag("required", false));
+                    settings.invalid_entries.insert(name.clone(), InvalidServerEntry { problem, required });
                 }
             }
         }
@@ -250,19 +250,19 @@ impl ServerSettings {
         let Value::Object(written) = entry else {
             return Err("it is not a map of settings".to_owned());
         };
-        let (filled, unknown) = Reading::fill(written, lookup);
-        let it = Reading(&filled);
+        let (filled, unknown) = ConfigReader::expand_variables(written, lookup);
+        let it = ConfigReader(&filled);
         if let (Some(name), true) = (unknown.first(), it.flag("enabled", true)) {
             return Err(format!(
                 "${{{name}}} is not set; set it in the environment or in .env, or by `hermes \
                  secrets set {name}`"
             ));
         }
-        let link = read_link(&it)?;
+        let link = read_transport(&it)?;
         let roots = read_roots(&it, &link)?;
         let lifecycle = it.map("lifecycle");
         let longest = |name: &str| {
-            let set = it.seconds(name).or_else(|| Reading(&lifecycle).seconds(name));
+            let set = it.seconds(name).or_else(|| ConfigReader(&lifecycle).seconds(name));
             set.filter(|it| !it.is_zero())
         };
         let connect_timeout = it.seconds("connect_timeout").unwrap_or(Duration::from_secs(60));
@@ -270,7 +270,7 @@ impl ServerSettings {
         let total = it.seconds("max_total_timeout").unwrap_or(Duration::from_secs(3600));
         let keepalive = it.seconds("keepalive_interval").unwrap_or(Duration::from_secs(180));
         Ok(Self {
-            link,
+            transport: link,
             enabled: it.flag("enabled", true),
             required: it.flag("required", false),
             timeout,
@@ -278,7 +278,7 @@ impl ServerSettings {
             connect_timeout,
             // A program that is slow to start must not be taken for one that
             // does not know the question.
-            probe_timeout: it.seconds("probe_timeout").unwrap_or(PROBE).min(connect_timeout / 2),
+            probe_timeout: it.seconds("probe_timeout").unwrap_or(DEFAULT_PROBE_TIMEOUT).min(connect_timeout / 2),
             keepalive: keepalive.max(Duration::from_secs(5)),
             idle_timeout: longest("idle_timeout_seconds"),
             max_lifetime: longest("max_lifetime_seconds"),
@@ -293,28 +293,28 @@ impl ServerSettings {
                 .0
                 .contains_key("supports_parallel_tool_calls")
                 .then(|| it.flag("supports_parallel_tool_calls", true)),
-            written: entry.clone(),
+            raw_entry: entry.clone(),
         })
     }
 
     /// `stdio`, `http` or `sse`.
-    pub fn transport(&self) -> &'static str {
-        match &self.link {
-            Link::Program { .. } => "stdio",
-            Link::Http { sse: true, .. } => "sse",
-            Link::Http { .. } => "http",
+    pub fn transport_name(&self) -> &'static str {
+        match &self.transport {
+            ServerTransport::Stdio { .. } => "stdio",
+            ServerTransport::Http { sse: true, .. } => "sse",
+            ServerTransport::Http { .. } => "http",
         }
     }
 }
 
 /// What is set down in a way that cannot be read, and counts as if it were not.
-fn unread(entry: &Value) -> Vec<String> {
+fn ignored_keys(entry: &Value) -> Vec<String> {
     let Value::Object(written) = entry else { return Vec::new() };
-    let it = Reading(written);
+    let it = ConfigReader(written);
     let is_set = |name: &&&str| written.get(**name).is_some_and(|value| !value.is_null());
-    let is_filled_in = |name: &str| it.text(name).is_some_and(|text| text.contains("${"));
+    let is_filled_in = |name: &str| it.string(name).is_some_and(|text| text.contains("${"));
     let mut problems = Vec::new();
-    for name in SECONDS.iter().filter(is_set) {
+    for name in DURATION_KEYS.iter().filter(is_set) {
         if it.seconds(name).is_none() && !is_filled_in(name) {
             problems.push(format!("`{name}` is no number of seconds and is not heeded"));
         }
@@ -332,46 +332,46 @@ fn unread(entry: &Value) -> Vec<String> {
     problems
 }
 
-fn read_link(it: &Reading<'_>) -> Result<Link, String> {
-    if let Some(url) = it.text("url") {
+fn read_transport(it: &ConfigReader<'_>) -> Result<ServerTransport, String> {
+    if let Some(url) = it.string("url") {
         if !url.starts_with("http://") && !url.starts_with("https://") {
             return Err(format!("`url` is not an http address: {url}"));
         }
-        let sse = it.text("transport").is_some_and(|it| it == "sse");
-        return Ok(Link::Http { url, headers: it.texts_by_name("headers"), sse });
+        let sse = it.string("transport").is_some_and(|it| it == "sse");
+        return Ok(ServerTransport::Http { url, headers: it.string_map("headers"), sse });
     }
-    let Some(command) = it.text("command").filter(|it| !it.trim().is_empty()) else {
+    let Some(command) = it.string("command").filter(|it| !it.trim().is_empty()) else {
         return Err("it has neither `command` nor `url`".to_owned());
     };
-    let args = it.texts("args");
-    if let Some(why) = super::screen::screen(&command, &args) {
+    let args = it.string_list("args");
+    if let Some(why) = super::command_screen::screen_command(&command, &args) {
         return Err(why);
     }
-    Ok(Link::Program {
+    Ok(ServerTransport::Stdio {
         command,
         args,
-        env: it.texts_by_name("env"),
-        cwd: it.text("cwd").map(PathBuf::from),
+        env: it.string_map("env"),
+        cwd: it.string("cwd").map(PathBuf::from),
     })
 }
 
-fn read_roots(it: &Reading<'_>, link: &Link) -> Result<Roots, String> {
+fn read_roots(it: &ConfigReader<'_>, link: &ServerTransport) -> Result<RootsMode, String> {
     match it.0.get("roots") {
         Some(Value::Array(_)) => {
-            let folders: Vec<PathBuf> = it.texts("roots").iter().map(|it| at_home(it)).collect();
+            let folders: Vec<PathBuf> = it.string_list("roots").iter().map(|it| expand_home(it)).collect();
             match folders.iter().find(|folder| !folder.is_absolute()) {
                 Some(folder) => Err(format!("`roots`: {} is no whole path", folder.display())),
-                None if folders.is_empty() => Ok(Roots::Nothing),
-                None => Ok(Roots::Named(folders)),
+                None if folders.is_empty() => Ok(RootsMode::Disabled),
+                None => Ok(RootsMode::Explicit(folders)),
             }
         }
-        None | Some(Value::Null) if !names_folder(link) => Ok(Roots::Ours),
-        _ if it.flag("roots", false) => Ok(Roots::Ours),
-        _ => Ok(Roots::Nothing),
+        None | Some(Value::Null) if !names_directory(link) => Ok(RootsMode::Workspace),
+        _ if it.flag("roots", false) => Ok(RootsMode::Workspace),
+        _ => Ok(RootsMode::Disabled),
     }
 }
 
-fn at_home(path: &str) -> PathBuf {
+fn expand_home(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),
@@ -381,8 +381,8 @@ fn at_home(path: &str) -> PathBuf {
 /// Whether a program is told by its arguments where it is to work. There are
 /// servers that take what we tell them of for all that they may use, and
 /// forget what they were given.
-fn names_folder(link: &Link) -> bool {
-    let Link::Program { args, cwd, .. } = link else { return false };
+fn names_directory(link: &ServerTransport) -> bool {
+    let ServerTransport::Stdio { args, cwd, .. } = link else { return false };
     let is_folder = |text: &str| {
         let path = PathBuf::from(text);
         !text.is_empty() && cwd.as_ref().map_or(path.clone(), |cwd| cwd.join(&path)).is_dir()
@@ -391,9 +391,9 @@ fn names_folder(link: &Link) -> bool {
 }
 
 fn read_filter(tools: &Map<String, Value>) -> Result<ToolFilter, String> {
-    let it = Reading(tools);
+    let it = ConfigReader(tools);
     let globs = |name: &str| -> Result<Option<GlobSet>, String> {
-        let written = it.texts(name);
+        let written = it.string_list(name);
         if written.is_empty() {
             return Ok(None);
         }
@@ -412,7 +412,7 @@ fn read_filter(tools: &Map<String, Value>) -> Result<ToolFilter, String> {
 }
 
 fn read_sampling(sampling: &Map<String, Value>) -> SamplingSettings {
-    let it = Reading(sampling);
+    let it = ConfigReader(sampling);
     let count = |name: &str, default: u32| {
         it.number(name).map_or(default, |set| set.clamp(1.0, f64::from(u32::MAX)) as u32)
     };
@@ -426,39 +426,39 @@ fn read_sampling(sampling: &Map<String, Value>) -> SamplingSettings {
             Some(set) if set < 1.0 => 0,
             _ => count("max_tool_rounds", 5),
         },
-        model: it.text("model"),
-        allowed_models: it.texts("allowed_models"),
+        model: it.string("model"),
+        allowed_models: it.string_list("allowed_models"),
         ask: it.flag("ask", true),
     }
 }
 
 fn read_elicitation(elicitation: &Map<String, Value>) -> ElicitationSettings {
-    let it = Reading(elicitation);
+    let it = ConfigReader(elicitation);
     ElicitationSettings {
         enabled: it.flag("enabled", true),
         timeout: it.seconds("timeout").unwrap_or(Duration::from_secs(300)),
     }
 }
 
-fn read_oauth(it: &Reading<'_>) -> Result<Option<OAuthSettings>, String> {
-    match it.text("auth").as_deref() {
+fn read_oauth(it: &ConfigReader<'_>) -> Result<Option<OAuthSettings>, String> {
+    match it.string("auth").as_deref() {
         None | Some("header" | "none" | "") => return Ok(None),
         Some("oauth") => {}
         Some(other) => return Err(format!("`auth` is 'oauth' or 'header', not '{other}'")),
     }
     let map = it.map("oauth");
-    let it = Reading(&map);
+    let it = ConfigReader(&map);
     let signs = ["private_key", "private_key_file", "private_key_path", "private_key_passphrase"];
-    if let Some(key) = signs.iter().find(|name| it.text(name).is_some()) {
+    if let Some(key) = signs.iter().find(|name| it.string(name).is_some()) {
         return Err(format!(
             "`oauth.{key}`: a client that shows who it is with a key of its own cannot be used \
              here; give `client_secret`"
         ));
     }
     let scopes =
-        it.text("scope").map(|scope| scope.split_whitespace().map(str::to_owned).collect());
-    let (client_id, client_secret) = (it.text("client_id"), it.text("client_secret"));
-    let is_machine = match it.text("grant_type").as_deref() {
+        it.string("scope").map(|scope| scope.split_whitespace().map(str::to_owned).collect());
+    let (client_id, client_secret) = (it.string("client_id"), it.string("client_secret"));
+    let is_machine = match it.string("grant_type").as_deref() {
         None | Some("" | "authorization_code") => false,
         Some("client_credentials") if client_id.is_some() && client_secret.is_some() => true,
         Some("client_credentials") => {
@@ -475,12 +475,12 @@ fn read_oauth(it: &Reading<'_>) -> Result<Option<OAuthSettings>, String> {
     Ok(Some(OAuthSettings {
         client_id,
         client_secret,
-        is_machine,
+        uses_client_credentials: is_machine,
         scopes: scopes.unwrap_or_default(),
         redirect_port: it.number("redirect_port").map(|port| port as u16).filter(|port| *port != 0),
-        redirect_host: it.text("redirect_host").filter(|it| !it.trim().is_empty()),
-        redirect_uri: it.text("redirect_uri"),
-        client_name: it.text("client_name"),
+        redirect_host: it.string("redirect_host").filter(|it| !it.trim().is_empty()),
+        redirect_uri: it.string("redirect_uri"),
+        client_name: it.string("client_name"),
         timeout: it.seconds("timeout"),
     }))
 }

@@ -18,14 +18,14 @@ fn an_entry_of_hermes_agent_is_read() {
         "tools": {"include": ["read_*", "x"], "exclude": "read_file", "prompts": "no"},
         "sampling": {"max_rpm": 0, "max_tool_rounds": 0, "allowed_models": ["m"]},
     }));
-    let Link::Program { command, args, env, .. } = &server.link else { panic!("a program") };
+    let ServerTransport::Stdio { command, args, env, .. } = &server.transport else { panic!("a program") };
     assert_eq!((command.as_str(), args.len(), args[2].as_str()), ("npx", 3, "3"));
     assert_eq!((env["A"].as_str(), env["N"].as_str()), ("s3cret", "1"));
     assert_eq!(server.timeout, Duration::from_millis(2500));
     assert_eq!(server.connect_timeout, Duration::from_secs(7));
     assert!(!server.enabled && server.required);
-    assert!(server.tools.takes("read_file") && server.tools.takes("x"));
-    assert!(!server.tools.takes("write_file"));
+    assert!(server.tools.accepts("read_file") && server.tools.accepts("x"));
+    assert!(!server.tools.accepts("write_file"));
     assert!(server.tools.resources && !server.tools.prompts);
     assert_eq!((server.sampling.max_rpm, server.sampling.max_tool_rounds), (1, 0));
 }
@@ -42,12 +42,12 @@ fn a_url_wins_and_variables_are_filled_in() {
         "url": "https://h/mcp", "command": "x",
         "headers": {"Authorization": "Bearer ${env:TOKEN}", "X": "a${1}b${"}
     }));
-    let Link::Http { headers, sse, .. } = &server.link else { panic!("an address") };
+    let ServerTransport::Http { headers, sse, .. } = &server.transport else { panic!("an address") };
     assert_eq!(headers["Authorization"], "Bearer s3cret");
     assert_eq!(headers["X"], "a${1}b${");
     assert!(!sse);
     // What the server is known by holds no secret.
-    assert!(!server.written.to_string().contains("s3cret"));
+    assert!(!server.raw_entry.to_string().contains("s3cret"));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn one_bad_entry_does_not_cost_the_others() {
         "good": {"command": "x"}, "empty": {}, "odd": 3, "ftp": {"url": "ftp://x"},
         "glob": {"command": "x", "tools": {"include": "["}},
     });
-    let settings = Settings::read(&all, &lookup);
+    let settings = McpClientSettings::read(&all, &lookup);
     assert_eq!(settings.servers.keys().collect::<Vec<_>>(), ["good"]);
     assert_eq!(settings.problems.len(), 4);
     assert!(settings.problems.iter().any(|it| it.contains("'glob'")), "{:?}", settings.problems);
@@ -83,7 +83,7 @@ fn one_bad_entry_does_not_cost_the_others() {
 #[test]
 fn only_excluded_tools_are_left_out() {
     let server = read(json!({"command": "x", "tools": {"exclude": ["*delete*"]}}));
-    assert!(server.tools.takes("read") && !server.tools.takes("file_delete"));
+    assert!(server.tools.accepts("read") && !server.tools.accepts("file_delete"));
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn a_login_without_a_person_needs_a_password() {
     let entry = |oauth: Value| json!({"url": "https://h", "auth": "oauth", "oauth": oauth});
     let machine =
         json!({"grant_type": "client_credentials", "client_id": "a", "client_secret": "b"});
-    assert!(read(entry(machine)).oauth.unwrap().is_machine);
-    assert!(!read(entry(json!({}))).oauth.unwrap().is_machine);
+    assert!(read(entry(machine)).oauth.unwrap().uses_client_credentials);
+    assert!(!read(entry(json!({}))).oauth.unwrap().uses_client_credentials);
     for wrong in
         [json!({"grant_type": "client_credentials", "client_id": "a"}), json!({"grant_type": "x"})]
     {
@@ -119,12 +119,12 @@ fn a_server_that_is_given_a_folder_is_told_of_no_other() {
         entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         read(entry).roots
     };
-    assert_eq!(roots(json!({"args": ["a"]})), Roots::Ours);
-    assert_eq!(roots(json!({"args": [&path]})), Roots::Nothing);
-    assert_eq!(roots(json!({"args": [format!("--root={path}")]})), Roots::Nothing);
-    assert_eq!(roots(json!({"args": [&path], "roots": true})), Roots::Ours);
-    assert_eq!(roots(json!({"roots": false})), Roots::Nothing);
-    assert_eq!(roots(json!({"roots": [&path]})), Roots::Named(vec![folder.path().to_owned()]));
+    assert_eq!(roots(json!({"args": ["a"]})), RootsMode::Workspace);
+    assert_eq!(roots(json!({"args": [&path]})), RootsMode::Disabled);
+    assert_eq!(roots(json!({"args": [format!("--root={path}")]})), RootsMode::Disabled);
+    assert_eq!(roots(json!({"args": [&path], "roots": true})), RootsMode::Workspace);
+    assert_eq!(roots(json!({"roots": false})), RootsMode::Disabled);
+    assert_eq!(roots(json!({"roots": [&path]})), RootsMode::Explicit(vec![folder.path().to_owned()]));
     assert!(ServerSettings::read(&json!({"command": "x", "roots": ["a"]}), &lookup).is_err());
 }
 
@@ -134,7 +134,7 @@ fn what_cannot_be_read_is_told_and_the_server_is_used() {
         "a": {"command": "x", "timeout": "abc", "env": ["X=1"], "args": {"x": 1}},
         "b": {"command": "x", "timeout": "30", "connect_timeout": "${WAIT}", "env": null, "args": "one"},
     });
-    let read = Settings::read(&entries, &|_| Some("5".to_owned()));
+    let read = McpClientSettings::read(&entries, &|_| Some("5".to_owned()));
     assert_eq!(read.servers.len(), 2);
     assert_eq!(read.problems.len(), 3, "{:?}", read.problems);
     assert!(read.problems.iter().all(|it| it.contains("'a'")), "{:?}", read.problems);

@@ -14,52 +14,52 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_client::AuthRequiredError;
 
-use super::connection::{Connection, Era};
-use super::dial::{Trouble, explain, late};
-use super::fault::{causes, odd, want_of};
-use super::login::{Account, wanted};
-use super::pipes::LONGEST;
-use super::server::Server;
+use super::connection::{McpConnection, ProtocolEra};
+use super::connect::{ConnectError, initialize_error, connect_timeout_error};
+use super::error::{error_chain, unexpected_response, auth_requirement};
+use super::oauth::{OAuthAccount, auth_required_error};
+use super::stdio_transport::MAX_MESSAGE_BYTES;
+use super::server::SupervisedServer;
 
-type Headers = HashMap<HeaderName, HeaderValue>;
+type SseHeaders = HashMap<HeaderName, HeaderValue>;
 
 /// Calls the server and greets it.
-pub(crate) async fn call(
-    server: &Server,
+pub(crate) async fn connect_sse(
+    server: &SupervisedServer,
     client: Client,
     url: &str,
-    headers: &Headers,
+    headers: &SseHeaders,
     until: Instant,
-) -> Result<Connection, Trouble> {
+) -> Result<McpConnection, ConnectError> {
     let left = until.saturating_duration_since(Instant::now());
     let opened = async {
         let account = match server.settings().oauth {
-            Some(_) => Some(Arc::new(Account::of(server).map_err(Trouble::Final)?)),
+            Some(_) => Some(Arc::new(OAuthAccount::for_server(server).map_err(ConnectError::Fatal)?)),
             None => None,
         };
-        let sender = Sender { client, headers: headers.clone(), account };
-        let transport = Events::open(sender, url).await.map_err(|why| {
-            Trouble::Final(match want_of(&why) {
-                Some(want) => wanted(server, &want),
-                None => odd(server.name(), &causes(&why)),
+        let sender = SseSender { client, headers: headers.clone(), account };
+        let transport = LegacySseTransport::open(sender, url).await.map_err(|why| {
+            ConnectError::Fatal(match auth_requirement(&why) {
+                Some(want) => auth_required_error(server, &want),
+                None => unexpected_response(server.name(), &error_chain(&why)),
             })
         })?;
         let name = server.name().into();
-        let greeted = Connection::greet(name, server.host(), transport, Some(Era::Legacy)).await;
-        greeted.map_err(|error| Trouble::Final(explain(server, &error)))
+        let greeted = McpConnection::handshake(name, server.client_handler(), transport, Some(ProtocolEra::Legacy)).await;
+        greeted.map_err(|error| ConnectError::Fatal(initialize_error(server, &error)))
     };
-    tokio::time::timeout(left, opened).await.unwrap_or_else(|_| Err(Trouble::Final(late(server))))
+    tokio::time::timeout(left, opened).await.unwrap_or_else(|_| Err(ConnectError::Fatal(connect_timeout_error(server))))
 }
 
 /// Whoever makes the requests, with a token where there is a login.
 #[derive(Clone)]
-struct Sender {
+struct SseSender {
     client: Client,
-    headers: Headers,
-    account: Option<Arc<Account>>,
+    headers: SseHeaders,
+    account: Option<Arc<OAuthAccount>>,
 }
 
-impl Sender {
+impl SseSender {
     async fn send(&self, mut request: RequestBuilder) -> io::Result<Response> {
         for (name, value) in &self.headers {
             request = request.header(name, value);
@@ -67,7 +67,7 @@ impl Sender {
         let Some(account) = &self.account else {
             return request.send().await.map_err(io::Error::other);
         };
-        let token = account.token().await.map_err(io::Error::other)?;
+        let token = account.current_token().await.map_err(io::Error::other)?;
         let again = request.try_clone();
         if let Some(token) = &token {
             request = request.bearer_auth(token);
@@ -76,9 +76,9 @@ impl Sender {
         if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok(answer);
         }
-        let challenge = super::web::challenge(&answer).unwrap_or_default();
+        let challenge = super::streamable_http::bearer_challenge(&answer).unwrap_or_default();
         if let (Some(again), Some(token)) = (again, token) {
-            let fresh = account.renew(Some(&token), Some(&challenge)).await;
+            let fresh = account.refresh_token(Some(&token), Some(&challenge)).await;
             if let Some(fresh) = fresh.map_err(io::Error::other)?.filter(|it| *it != token) {
                 let answer = again.bearer_auth(fresh).send().await.map_err(io::Error::other)?;
                 if answer.status() != StatusCode::UNAUTHORIZED {
@@ -91,26 +91,26 @@ impl Sender {
 }
 
 /// The connection.
-struct Events {
-    sender: Sender,
+struct LegacySseTransport {
+    sender: SseSender,
     /// Where to speak.
-    speak: Url,
-    answer: Response,
-    unread: Vec<u8>,
+    endpoint: Url,
+    response: Response,
+    buffer: Vec<u8>,
     /// How much of it is known to hold no end of a line.
-    looked_at: usize,
-    event: Event,
+    scanned: usize,
+    event: LegacySseEvent,
     is_open: bool,
 }
 
 #[derive(Default)]
-struct Event {
+struct LegacySseEvent {
     kind: String,
     data: String,
 }
 
-impl Events {
-    async fn open(sender: Sender, url: &str) -> io::Result<Self> {
+impl LegacySseTransport {
+    async fn open(sender: SseSender, url: &str) -> io::Result<Self> {
         let url = Url::parse(url).map_err(io::Error::other)?;
         let request = sender.client.get(url.clone()).header(ACCEPT, "text/event-stream");
         let answer = sender.send(request).await?;
@@ -123,21 +123,21 @@ impl Events {
         }
         let mut it = Self {
             sender,
-            speak: url.clone(),
-            answer,
-            unread: Vec::new(),
-            looked_at: 0,
-            event: Event::default(),
+            endpoint: url.clone(),
+            response: answer,
+            buffer: Vec::new(),
+            scanned: 0,
+            event: LegacySseEvent::default(),
             is_open: true,
         };
-        while let Some(event) = it.next().await {
+        while let Some(event) = it.next_event().await {
             if event.kind == "endpoint" {
                 let speak = url.join(event.data.trim()).map_err(io::Error::other)?;
                 // Nobody else gets what is meant for this server.
                 if speak.origin() != url.origin() {
                     return Err(io::Error::other("it sends us to another server"));
                 }
-                it.speak = speak;
+                it.endpoint = speak;
                 return Ok(it);
             }
         }
@@ -145,7 +145,7 @@ impl Events {
     }
 
     /// The next event. Nothing is lost if this is dropped while it waits.
-    async fn next(&mut self) -> Option<Event> {
+    async fn next_event(&mut self) -> Option<LegacySseEvent> {
         loop {
             while let Some(line) = self.take_line() {
                 if line.is_empty() {
@@ -167,35 +167,35 @@ impl Events {
                     _ => {}
                 }
             }
-            if self.unread.len() + self.event.data.len() > LONGEST {
+            if self.buffer.len() + self.event.data.len() > MAX_MESSAGE_BYTES {
                 return None;
             }
-            let piece = self.answer.chunk().await.ok().flatten()?;
-            self.unread.extend_from_slice(&piece);
+            let piece = self.response.chunk().await.ok().flatten()?;
+            self.buffer.extend_from_slice(&piece);
         }
     }
 
     fn take_line(&mut self) -> Option<String> {
-        let found = self.unread[self.looked_at..].iter().position(|byte| *byte == b'\n');
-        let Some(at) = found.map(|at| at + self.looked_at) else {
-            self.looked_at = self.unread.len();
+        let found = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n');
+        let Some(at) = found.map(|at| at + self.scanned) else {
+            self.scanned = self.buffer.len();
             return None;
         };
-        self.looked_at = 0;
-        let line: Vec<u8> = self.unread.drain(..=at).collect();
+        self.scanned = 0;
+        let line: Vec<u8> = self.buffer.drain(..=at).collect();
         let line = line.trim_ascii_end();
         Some(String::from_utf8_lossy(line).into_owned())
     }
 }
 
-impl Transport<RoleClient> for Events {
+impl Transport<RoleClient> for LegacySseTransport {
     type Error = io::Error;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let request = self.sender.client.post(self.speak.clone()).json(&item);
+        let request = self.sender.client.post(self.endpoint.clone()).json(&item);
         let (sender, is_open) = (self.sender.clone(), self.is_open);
         async move {
             if !is_open {
@@ -211,7 +211,7 @@ impl Transport<RoleClient> for Events {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while self.is_open {
-            let event = self.next().await?;
+            let event = self.next_event().await?;
             if !matches!(event.kind.as_str(), "" | "message") {
                 continue;
             }

@@ -14,29 +14,29 @@ use rmcp::model::{
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Value, json};
 
-use super::connection::{Connection, Patience};
-use super::fault::{Fault, odd};
-use super::plain::excerpt;
+use super::connection::{McpConnection, RequestTimeouts};
+use super::error::{McpRequestError, unexpected_response};
+use super::sanitize::excerpt;
 
 /// How often is asked where the server does not say.
-const PAUSE: Duration = Duration::from_secs(1);
+const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Nobody is asked more often, and nobody waits longer.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(60));
+const POLL_INTERVAL_RANGE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(60));
 
 /// How often in a row asking may fail.
-const FAILURES: usize = 3;
+const MAX_POLL_FAILURES: usize = 3;
 
-impl Connection {
+impl McpConnection {
     /// Sees a task through. Whoever stops waiting tells the server so.
-    pub(super) async fn follow(
+    pub(super) async fn poll_task(
         &self,
         task: Task,
-        patience: Patience,
+        patience: RequestTimeouts,
         cx: &ToolContext,
-    ) -> Result<CallToolResult, Fault> {
+    ) -> Result<CallToolResult, McpRequestError> {
         let began = Instant::now();
-        let mut left = Left { peer: self.peer(), task: Some(task.task_id.clone()) };
+        let mut left = CancelTaskOnDrop { peer: self.peer(), task: Some(task.task_id.clone()) };
         let mut now = task;
         let mut told = None;
         let mut answered = HashSet::new();
@@ -46,20 +46,20 @@ impl Connection {
                 told = now.status_message.clone();
                 cx.report_progress(None, excerpt(told.as_deref().unwrap_or_default(), 300));
             }
-            let pause = now.poll_interval_ms.map_or(PAUSE, Duration::from_millis);
-            let pause = pause.clamp(PAUSES.0, PAUSES.1);
+            let pause = now.poll_interval_ms.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis);
+            let pause = pause.clamp(POLL_INTERVAL_RANGE.0, POLL_INTERVAL_RANGE.1);
             let waited = cx.cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
-            waited.ok_or(Fault::Cancelled)?;
+            waited.ok_or(McpRequestError::Cancelled)?;
             if began.elapsed() >= patience.total {
-                return Err(Fault::Late(patience.total));
+                return Err(McpRequestError::IdleTimeout(patience.total));
             }
-            let state = match self.ask_after(&now.task_id, patience, cx).await {
+            let state = match self.get_task(&now.task_id, patience, cx).await {
                 Ok(state) => state,
                 // It was asked before, so it is under way, whatever came of this.
-                Err(Fault::NotSent(why) | Fault::Lost(why)) => {
+                Err(McpRequestError::NotSent(why) | McpRequestError::Lost(why)) => {
                     failures += 1;
-                    if failures >= FAILURES || self.is_closed() {
-                        return Err(Fault::Lost(why));
+                    if failures >= MAX_POLL_FAILURES || self.is_closed() {
+                        return Err(McpRequestError::Lost(why));
                     }
                     continue;
                 }
@@ -72,19 +72,19 @@ impl Connection {
             let ended = match payload {
                 TaskPayload::Working => continue,
                 TaskPayload::InputRequired { input_requests } => {
-                    self.supply(&now.task_id, input_requests, &mut answered, patience, cx).await?;
+                    self.update_task(&now.task_id, input_requests, &mut answered, patience, cx).await?;
                     continue;
                 }
                 TaskPayload::Completed { result } => serde_json::from_value(Value::Object(result))
                     .map_err(|error| {
-                        Fault::Refused(odd(self.name(), &format!("its result is none: {error}")))
+                        McpRequestError::Refused(unexpected_response(self.name(), &format!("its result is none: {error}")))
                     }),
-                TaskPayload::Failed { error } => Err(self.failed(Value::Object(error))),
-                TaskPayload::Cancelled => Err(Fault::Refused(ToolError::conflict(format!(
+                TaskPayload::Failed { error } => Err(self.task_error(Value::Object(error))),
+                TaskPayload::Cancelled => Err(McpRequestError::Refused(ToolError::conflict(format!(
                     "The MCP server '{}' has given the task up",
                     self.name()
                 )))),
-                _ => Err(Fault::Refused(odd(self.name(), "its task is in a state of its own"))),
+                _ => Err(McpRequestError::Refused(unexpected_response(self.name(), "its task is in a state of its own"))),
             };
             left.task = None;
             return ended;
@@ -94,12 +94,12 @@ impl Connection {
     /// Whether a tool was refused because it can only be called as a task. The
     /// protocol of that time says so with a code that a tool which is there has
     /// no other reason to give; some servers have it in the text of an answer.
-    pub(super) fn wants_task(&self, answered: &Result<ServerResult, Fault>) -> bool {
+    pub(super) fn requires_task(&self, answered: &Result<ServerResult, McpRequestError>) -> bool {
         if self.info.protocol_version != ProtocolVersion::V_2025_11_25 {
             return false;
         }
         match answered {
-            Err(Fault::Refused(why)) => {
+            Err(McpRequestError::Refused(why)) => {
                 why.details().get("code") == Some(&ErrorCode::METHOD_NOT_FOUND.0.into())
             }
             Ok(ServerResult::CallToolResult(result)) if result.is_error == Some(true) => {
@@ -116,55 +116,55 @@ impl Connection {
         &self,
         tool: &str,
         arguments: &JsonObject,
-        patience: Patience,
+        patience: RequestTimeouts,
         cx: &ToolContext,
-    ) -> Result<CallToolResult, Fault> {
+    ) -> Result<CallToolResult, McpRequestError> {
         let params = json!({ "name": tool, "arguments": arguments, "task": {} });
-        let made = self.request(custom("tools/call", params), patience, Some(cx)).await?;
+        let made = self.request(custom_request("tools/call", params), patience, Some(cx)).await?;
         let written = serde_json::to_value(&made).unwrap_or_default();
         let id = written.pointer("/task/taskId").and_then(Value::as_str);
-        let id = id.ok_or_else(|| self.odd(&made))?;
-        let mut left = Left { peer: self.peer(), task: Some(id.to_owned()) };
+        let id = id.ok_or_else(|| self.unexpected_result(&made))?;
+        let mut left = CancelTaskOnDrop { peer: self.peer(), task: Some(id.to_owned()) };
         // It is answered when the task is through, and silent until then.
-        let patience = Patience { idle: patience.total, ..patience };
-        let request = custom("tasks/result", json!({ "taskId": id }));
+        let patience = RequestTimeouts { idle: patience.total, ..patience };
+        let request = custom_request("tasks/result", json!({ "taskId": id }));
         let result = match self.request(request, patience, Some(cx)).await {
             Ok(ServerResult::CallToolResult(result)) => Ok(result),
-            Ok(other) => Err(self.odd(&other)),
-            Err(Fault::NotSent(why)) => Err(Fault::Lost(why)),
-            Err(fault @ Fault::Cancelled) => return Err(fault),
+            Ok(other) => Err(self.unexpected_result(&other)),
+            Err(McpRequestError::NotSent(why)) => Err(McpRequestError::Lost(why)),
+            Err(fault @ McpRequestError::Cancelled) => return Err(fault),
             Err(fault) => Err(fault),
         };
         left.task = None;
         result
     }
 
-    async fn ask_after(
+    async fn get_task(
         &self,
         task: &str,
-        patience: Patience,
+        patience: RequestTimeouts,
         cx: &ToolContext,
-    ) -> Result<GetTaskResult, Fault> {
+    ) -> Result<GetTaskResult, McpRequestError> {
         let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(task)));
         match self.request(request, patience, Some(cx)).await? {
             ServerResult::GetTaskResult(state) => Ok(state),
-            other => Err(self.odd(&other)),
+            other => Err(self.unexpected_result(&other)),
         }
     }
 
     /// Gives a task what it wants to know, each thing once.
-    async fn supply(
+    async fn update_task(
         &self,
         task: &str,
         wanted: InputRequests,
         answered: &mut HashSet<String>,
-        patience: Patience,
+        patience: RequestTimeouts,
         cx: &ToolContext,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), McpRequestError> {
         let mut responses = InputResponses::new();
         for (key, request) in wanted {
             if answered.insert(key.clone()) {
-                responses.insert(key, self.answer(&request, cx).await?);
+                responses.insert(key, self.answer_input(&request, cx).await?);
             }
         }
         if responses.is_empty() {
@@ -175,26 +175,26 @@ impl Connection {
         self.request(request, patience, Some(cx)).await.map(drop)
     }
 
-    fn failed(&self, error: Value) -> Fault {
+    fn task_error(&self, error: Value) -> McpRequestError {
         match serde_json::from_value::<ErrorData>(error) {
-            Ok(error) => Fault::of(self.name(), ServiceError::McpError(error)),
-            Err(_) => Fault::Refused(odd(self.name(), "its task has failed, and not why")),
+            Ok(error) => McpRequestError::from_service_error(self.name(), ServiceError::McpError(error)),
+            Err(_) => McpRequestError::Refused(unexpected_response(self.name(), "its task has failed, and not why")),
         }
     }
 }
 
 /// A request that the protocol no longer has.
-fn custom(method: &str, params: Value) -> ClientRequest {
+fn custom_request(method: &str, params: Value) -> ClientRequest {
     ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
 }
 
 /// A task that somebody waits for.
-struct Left<'a> {
+struct CancelTaskOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     task: Option<String>,
 }
 
-impl Drop for Left<'_> {
+impl Drop for CancelTaskOnDrop<'_> {
     fn drop(&mut self) {
         let (Some(task), Ok(runtime)) = (self.task.take(), tokio::runtime::Handle::try_current())
         else {

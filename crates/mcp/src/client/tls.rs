@@ -12,10 +12,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use serde_json::{Map, Value};
 
-use super::read::Reading;
+use super::config_reader::ConfigReader;
 
 /// The longest file of certificates or keys.
-const LONGEST: u64 = 4 * 1024 * 1024;
+const MAX_PEM_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How connections to a server are secured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,18 +39,18 @@ impl Default for TlsSettings {
 
 /// Whether certificates besides those of the given file are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum TrustRoots {
     /// No.
-    Only,
+    FileOnly,
     /// Those of the system, too.
-    Also,
+    FileAndSystem,
 }
 
 impl TlsSettings {
     /// Reads `ssl_verify`, `client_cert` and `client_key`. The error is a
     /// sentence.
     pub(crate) fn read(entry: &Map<String, Value>) -> Result<Self, String> {
-        let it = Reading(entry);
+        let it = ConfigReader(entry);
         let mut settings = Self { verify: it.flag("ssl_verify", true), ..Self::default() };
         if let Some(Value::String(text)) = entry.get("ssl_verify")
             && !matches!(
@@ -58,18 +58,18 @@ impl TlsSettings {
                 "" | "true" | "1" | "yes" | "on" | "false" | "0" | "no" | "off"
             )
         {
-            settings.ca = Some(path(text));
+            settings.ca = Some(expand_path(text));
         }
-        let key = it.text("client_key").filter(|text| !text.trim().is_empty());
+        let key = it.string("client_key").filter(|text| !text.trim().is_empty());
         let passphrase = ["client_key_password", "client_key_passphrase"];
-        if passphrase.iter().any(|name| it.text(name).is_some_and(|text| !text.is_empty())) {
-            return Err(LOCKED.to_owned());
+        if passphrase.iter().any(|name| it.string(name).is_some_and(|text| !text.is_empty())) {
+            return Err(ENCRYPTED_KEY_ERROR.to_owned());
         }
         match entry.get("client_cert") {
             None | Some(Value::Null) => {}
             Some(Value::String(cert)) if !cert.trim().is_empty() => {
-                settings.cert = Some(path(cert));
-                settings.key = key.as_deref().map(path);
+                settings.cert = Some(expand_path(cert));
+                settings.key = key.as_deref().map(expand_path);
             }
             Some(Value::Array(parts)) => {
                 let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
@@ -80,9 +80,9 @@ impl TlsSettings {
                     return Err("`client_cert` names the key already; drop `client_key`".to_owned());
                 }
                 if parts.len() == 3 {
-                    return Err(LOCKED.to_owned());
+                    return Err(ENCRYPTED_KEY_ERROR.to_owned());
                 }
-                (settings.cert, settings.key) = (Some(path(cert)), Some(path(key_file)));
+                (settings.cert, settings.key) = (Some(expand_path(cert)), Some(expand_path(key_file)));
             }
             Some(_) => return Err("`client_cert` is a file, or a list of two files".to_owned()),
         }
@@ -93,50 +93,50 @@ impl TlsSettings {
     }
 
     /// Whether nothing is set.
-    pub(crate) fn is_usual(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
     /// A client that is secured in this way.
-    pub(crate) fn secure(
+    pub(crate) fn apply(
         &self,
         builder: ClientBuilder,
-        trust: Trust,
+        trust: TrustRoots,
     ) -> Result<ClientBuilder, ToolError> {
         let mut builder = builder.tls_danger_accept_invalid_certs(!self.verify);
         if let Some(file) = &self.ca {
             let wrong = |error: &dyn std::fmt::Display| {
                 ToolError::invalid(format!("`ssl_verify` names {}: {error}", file.display()))
             };
-            let pem = content(file).map_err(|error| wrong(&error))?;
+            let pem = read_pem(file).map_err(|error| wrong(&error))?;
             let all = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(&error))?;
             if all.is_empty() {
                 return Err(wrong(&"there is no certificate in it"));
             }
             builder = match trust {
-                Trust::Only => builder.tls_certs_only(all),
-                Trust::Also => builder.tls_certs_merge(all),
+                TrustRoots::FileOnly => builder.tls_certs_only(all),
+                TrustRoots::FileAndSystem => builder.tls_certs_merge(all),
             };
         }
         if let Some(cert) = &self.cert {
-            builder = builder.identity(identity(cert, self.key.as_ref().unwrap_or(cert))?);
+            builder = builder.identity(load_identity(cert, self.key.as_ref().unwrap_or(cert))?);
         }
         Ok(builder)
     }
 }
 
 /// What is said to somebody who has given a passphrase.
-const LOCKED: &str = "a key with a passphrase cannot be used; \
+const ENCRYPTED_KEY_ERROR: &str = "a key with a passphrase cannot be used; \
                       `openssl pkey -in KEY -out NEW` takes it off";
 
 /// Our certificate with its key, which may be in one file.
-fn identity(cert: &Path, key: &Path) -> Result<Identity, ToolError> {
+fn load_identity(cert: &Path, key: &Path) -> Result<Identity, ToolError> {
     let wrong = |file: &Path, error: &dyn std::fmt::Display| {
         ToolError::invalid(format!("`client_cert` or `client_key`, {}: {error}", file.display()))
     };
     let read = |file: &Path| -> Result<Vec<u8>, ToolError> {
-        let pem = content(file).map_err(|error| wrong(file, &error))?;
-        match unusable(&pem) {
+        let pem = read_pem(file).map_err(|error| wrong(file, &error))?;
+        match pem_problem(&pem) {
             Some((why, hint)) => Err(wrong(file, &why).with_hint(hint)),
             None => Ok(pem),
         }
@@ -156,8 +156,8 @@ fn identity(cert: &Path, key: &Path) -> Result<Identity, ToolError> {
         _ => "PRIVATE KEY",
     };
     // Only these: what else is in the files is not meant for this.
-    let mut pem: String = certs.iter().map(|cert| armour("CERTIFICATE", cert)).collect();
-    pem.push_str(&armour(kind, opened.secret_der()));
+    let mut pem: String = certs.iter().map(|cert| pem_block("CERTIFICATE", cert)).collect();
+    pem.push_str(&pem_block(kind, opened.secret_der()));
     let provider = rustls::crypto::ring::default_provider();
     CertifiedKey::from_der(certs, opened, &provider).map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => {
@@ -169,13 +169,13 @@ fn identity(cert: &Path, key: &Path) -> Result<Identity, ToolError> {
 }
 
 /// A section of a file, written anew.
-fn armour(kind: &str, data: &[u8]) -> String {
+fn pem_block(kind: &str, data: &[u8]) -> String {
     let body = STANDARD.encode(data);
     format!("-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n")
 }
 
 /// Why a file is none that can be used, and what helps; nothing if it may be.
-fn unusable(pem: &[u8]) -> Option<(&'static str, &'static str)> {
+fn pem_problem(pem: &[u8]) -> Option<(&'static str, &'static str)> {
     let has = |text: &[u8]| pem.windows(text.len()).any(|it| it == text);
     if has(b"ENCRYPTED") {
         Some(("the key has a passphrase", "`openssl pkey -in KEY -out NEW` takes it off."))
@@ -191,16 +191,16 @@ fn unusable(pem: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn content(file: &Path) -> std::io::Result<Vec<u8>> {
+fn read_pem(file: &Path) -> std::io::Result<Vec<u8>> {
     let about = std::fs::metadata(file)?;
-    if !about.is_file() || about.len() > LONGEST {
+    if !about.is_file() || about.len() > MAX_PEM_BYTES {
         return Err(std::io::Error::other("this is no file of certificates or keys"));
     }
     std::fs::read(file)
 }
 
 /// A path as people write it.
-fn path(text: &str) -> PathBuf {
+fn expand_path(text: &str) -> PathBuf {
     let text = text.trim();
     match (text.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),

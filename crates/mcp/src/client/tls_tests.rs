@@ -8,8 +8,8 @@ fn read(entry: &Value) -> Result<TlsSettings, String> {
 
 #[test]
 fn what_is_written_in_any_way_is_read() {
-    assert!(read(&json!({})).unwrap().is_usual());
-    assert!(read(&json!({"ssl_verify": "yes"})).unwrap().is_usual());
+    assert!(read(&json!({})).unwrap().is_default());
+    assert!(read(&json!({"ssl_verify": "yes"})).unwrap().is_default());
     for off in [json!(false), json!("off"), json!(0)] {
         assert!(!read(&json!({ "ssl_verify": off })).unwrap().verify);
     }
@@ -47,7 +47,7 @@ fn a_file_that_cannot_be_used_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.pem");
     let told = |settings: &TlsSettings| {
-        let secured = settings.secure(reqwest::Client::builder(), Trust::Only);
+        let secured = settings.apply(reqwest::Client::builder(), TrustRoots::FileOnly);
         secured.map(drop).unwrap_err().message().to_owned()
     };
     let usual = TlsSettings::default;
@@ -91,7 +91,7 @@ fn a_key_that_cannot_be_used_says_why_and_what_helps() {
             key: Some(key.into()),
             ..TlsSettings::default()
         };
-        settings.secure(reqwest::Client::builder(), Trust::Only).map(drop)
+        settings.apply(reqwest::Client::builder(), TrustRoots::FileOnly).map(drop)
     };
     secure(&cert, &key).unwrap();
     let (locked, old, bundle, ssh) = (path("l.pem"), path("o.pem"), path("b.p12"), path("ssh"));

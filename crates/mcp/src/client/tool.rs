@@ -10,72 +10,72 @@ use hermes_core::{
 use hermes_schema::Schema;
 use serde_json::{Map, Value};
 
-use super::asker::ByClarify;
-use super::connection::Connection;
+use super::prompter::UserPrompterAdapter;
+use super::connection::McpConnection;
 use super::content;
-use super::describe::{Described, describe};
-use super::fault::Fault;
-use super::pins::{Standing, name_of};
-use super::plain::excerpt;
-use super::server::Server;
-use super::{extras, names};
+use super::describe::{ToolDescription, describe_tool};
+use super::error::McpRequestError;
+use super::pins::{PinStatus, tool_name};
+use super::sanitize::excerpt;
+use super::server::SupervisedServer;
+use super::{protocol_tools, names};
 
 /// What a call of the tool does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum RemoteAction {
     /// Calls the server's tool.
-    Call,
+    CallTool,
     /// One of the things that every server with resources or prompts can do.
-    Extra(extras::Extra),
+    Protocol(protocol_tools::ProtocolTool),
 }
 
 /// A tool of a server.
-pub(crate) struct RemoteTool {
-    server: Arc<Server>,
+pub(crate) struct McpTool {
+    server: Arc<SupervisedServer>,
     /// Its name at the server.
     tool: String,
     spec: ToolSpec,
     parameters: Value,
-    deed: Deed,
+    action: RemoteAction,
     /// Whether the server says that it can be called twice.
-    repeatable: bool,
+    is_retryable: bool,
     /// Why it cannot be called before somebody has looked at it.
     held_back: Option<ToolError>,
     /// The form that its structured answers have, by the server's own word.
-    form: Option<Arc<Schema>>,
+    output_schema: Option<Arc<Schema>>,
     /// What the scan of its texts has found.
     pub(crate) findings: Vec<String>,
     /// Whether it came later than the others of its server.
-    pub(crate) is_news: bool,
+    pub(crate) is_new: bool,
 }
 
-impl RemoteTool {
+impl McpTool {
     /// The tool of that definition. `usable` are its parameters as far as they
     /// can be used here, if that is not all of them.
     pub(crate) fn new(
-        server: &Arc<Server>,
+        server: &Arc<SupervisedServer>,
         definition: &Value,
         usable: Option<&Value>,
-        standing: &Standing,
+        standing: &PinStatus,
     ) -> Self {
-        let name = name_of(definition);
-        let shown = &*names::safe(server.name(), name);
+        let name = tool_name(definition);
+        let shown = &*names::printable_name(server.name(), name);
         // What a changed tool says of itself is not told before it is accepted.
         let (mut told, held_back) = match standing {
-            Standing::Good => (describe(server.name(), definition), None),
-            Standing::Changed { was, difference } => {
-                (describe(server.name(), was), Some(changed(server.name(), shown, difference)))
+            PinStatus::Trusted => (describe_tool(server.name(), definition), None),
+            PinStatus::Changed { was, difference } => {
+                (describe_tool(server.name(), was), Some(changed_error(server.name(), shown, difference)))
             }
-            Standing::Moved { was, is } => {
-                (describe(server.name(), definition), Some(moved(server.name(), shown, was, is)))
+            PinStatus::ServerChanged { was, is } => {
+                (describe_tool(server.name(), definition), Some(server_changed_error(server.name(), shown, was, is)))
             }
-            Standing::Renamed { gone } => {
-                (unseen(server.name()), Some(renamed(server.name(), shown, gone)))
+            PinStatus::Renamed { gone } => {
+                (withheld_description(server.name()), Some(renamed_error(server.name(), shown, gone)))
             }
-            Standing::Suspect => {
-                let found = describe(server.name(), definition).findings;
-                let told = Described { findings: found, ..unseen(server.name()) };
-                let why = suspect(server.name(), shown, &told.findings);
+            PinStatus::Suspicious => {
+                let found = describe_tool(server.name(), definition).findings;
+                let told = ToolDescription { findings: found, ..withheld_description(server.name()) };
+                let why = suspicious_error(server.name(), shown, &told.findings);
                 (told, Some(why))
             }
         };
@@ -86,7 +86,7 @@ impl RemoteTool {
             definition.get("annotations").and_then(|it| it.get(key)).and_then(Value::as_bool)
         };
         let looks_only = hint("readOnlyHint") == Some(true);
-        let mut spec = spec(server, name).description(told.description);
+        let mut spec = tool_spec(server, name).description(told.description);
         // A hint is no promise: it decides what is tried again and what waits
         // for what at this server, and nothing that needs trust.
         spec.annotations.destructive = !looks_only && hint("destructiveHint").unwrap_or(true);
@@ -98,30 +98,30 @@ impl RemoteTool {
             tool: name.to_owned(),
             spec,
             parameters: told.parameters,
-            deed: Deed::Call,
-            repeatable: looks_only || hint("idempotentHint") == Some(true),
+            action: RemoteAction::CallTool,
+            is_retryable: looks_only || hint("idempotentHint") == Some(true),
             held_back,
-            form: definition.get("outputSchema").cloned().map(|it| Arc::new(Schema::new(it))),
+            output_schema: definition.get("outputSchema").cloned().map(|it| Arc::new(Schema::new(it))),
             findings: told.findings,
-            is_news: false,
+            is_new: false,
         }
     }
 
     /// One of the things that every server with resources or prompts can do.
-    pub(crate) fn extra(server: &Arc<Server>, extra: extras::Extra, name: &str) -> Self {
-        let mut spec = spec(server, name).description(extra.description(server.name()));
+    pub(crate) fn for_protocol_tool(server: &Arc<SupervisedServer>, extra: protocol_tools::ProtocolTool, name: &str) -> Self {
+        let mut spec = tool_spec(server, name).description(extra.description(server.name()));
         spec.unordered = server.settings().parallel.unwrap_or(true);
         Self {
             server: Arc::clone(server),
             tool: name.to_owned(),
             spec,
             parameters: extra.parameters(),
-            deed: Deed::Extra(extra),
-            repeatable: true,
+            action: RemoteAction::Protocol(extra),
+            is_retryable: true,
             held_back: None,
-            form: None,
+            output_schema: None,
             findings: Vec::new(),
-            is_news: false,
+            is_new: false,
         }
     }
 
@@ -137,12 +137,12 @@ impl RemoteTool {
             tool: self.tool.clone(),
             spec,
             parameters: self.parameters.clone(),
-            deed: self.deed.clone(),
-            repeatable: self.repeatable,
+            action: self.action.clone(),
+            is_retryable: self.is_retryable,
             held_back: self.held_back.clone(),
-            form: self.form.clone(),
+            output_schema: self.output_schema.clone(),
             findings: self.findings.clone(),
-            is_news: self.is_news,
+            is_new: self.is_new,
         }
     }
 
@@ -151,7 +151,7 @@ impl RemoteTool {
     }
 
     /// Its exact name.
-    pub(crate) fn id(&self) -> String {
+    pub(crate) fn canonical_name(&self) -> String {
         names::canonical(self.server.name(), &self.tool)
     }
 
@@ -160,18 +160,18 @@ impl RemoteTool {
     }
 
     /// What tells one form of it from another.
-    pub(crate) fn print(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         let parts = serde_json::json!([
             self.spec.description,
             self.parameters,
-            self.repeatable,
+            self.is_retryable,
             self.spec.unordered,
             self.held_back.as_ref().map(ToolError::to_value),
-            self.form.as_ref().map(|form| form.raw()),
+            self.output_schema.as_ref().map(|form| form.raw()),
             self.tool,
             self.spec.aliases.iter().map(|alias| &*alias.name).collect::<Vec<_>>(),
         ]);
-        super::digest::of_json(&parts)
+        super::digest::json_sha256(&parts)
     }
 
     fn effect(&self) -> Effect {
@@ -189,30 +189,30 @@ impl RemoteTool {
         }
         let effect = self.effect();
         cx.check_grant(&effect.scope, &effect.resource)?;
-        let asker = cx.ports.get::<dyn UserPrompter>().map(|clarify| Arc::new(ByClarify(clarify)));
-        let _asking = asker.map(|asker| self.server.host().ask_through(asker));
+        let asker = cx.ports.get::<dyn UserPrompter>().map(|clarify| Arc::new(UserPrompterAdapter(clarify)));
+        let _asking = asker.map(|asker| self.server.client_handler().register_prompter(asker));
         let mut is_first = true;
         loop {
             let connection = self.server.connection(cx).await?;
             // What was found in the registry may be older than the connection.
-            self.server.vouch(self.name())?;
-            let _busy = self.server.busy();
+            self.server.check_callable(self.name())?;
+            let _busy = self.server.begin_call();
             let began = Instant::now();
             let done = self.try_once(&connection, arguments.clone(), cx).await;
             let fault = match done {
                 Ok(output) => {
-                    self.server.went_well();
+                    self.server.record_success();
                     return output;
                 }
                 Err(fault) => fault,
             };
-            if fault.is_breakdown() {
-                self.server.went_badly(&connection, &fault, began);
+            if fault.is_connection_failure() {
+                self.server.record_failure(&connection, &fault, began);
             }
-            let may_repeat = matches!(fault, Fault::NotSent(_))
-                || (self.repeatable && matches!(fault, Fault::Lost(_)));
+            let may_repeat = matches!(fault, McpRequestError::NotSent(_))
+                || (self.is_retryable && matches!(fault, McpRequestError::Lost(_)));
             if !(is_first && may_repeat) {
-                return Err(self.explain(fault, &connection).await);
+                return Err(self.to_tool_error(fault, &connection).await);
             }
             is_first = false;
         }
@@ -220,46 +220,46 @@ impl RemoteTool {
 
     async fn try_once(
         &self,
-        connection: &Connection,
+        connection: &McpConnection,
         arguments: Map<String, Value>,
         cx: &ToolContext,
-    ) -> Result<Result<ToolOutput, ToolError>, Fault> {
+    ) -> Result<Result<ToolOutput, ToolError>, McpRequestError> {
         let (server, media) = (self.server.name(), self.server.media());
-        let patience = self.server.patience();
-        let reader = self.server.reader();
+        let patience = self.server.request_timeouts();
+        let reader = self.server.resource_reader();
         let reader = reader.as_deref();
-        match &self.deed {
-            Deed::Call => {
+        match &self.action {
+            RemoteAction::CallTool => {
                 let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
-                let shown = names::safe(server, &self.tool);
-                let form = self.form.as_deref();
-                let from = content::Source { server, tool: &shown, reader, form };
-                Ok(content::of_call(&from, &result, media))
+                let shown = names::printable_name(server, &self.tool);
+                let form = self.output_schema.as_deref();
+                let from = content::ResultSource { server, tool: &shown, reader, output_schema: form };
+                Ok(content::tool_output(&from, &result, media))
             }
-            Deed::Extra(extra) => {
+            RemoteAction::Protocol(extra) => {
                 extra.run(connection, &arguments, patience, cx, media, reader).await
             }
         }
     }
 
-    async fn explain(&self, fault: Fault, connection: &Connection) -> ToolError {
+    async fn to_tool_error(&self, fault: McpRequestError, connection: &McpConnection) -> ToolError {
         let server = self.server.name();
-        let tool = names::safe(server, &self.tool);
+        let tool = names::printable_name(server, &self.tool);
         let failed = match fault {
-            Fault::Refused(error) | Fault::Unread(error) => return error,
-            Fault::Cancelled => return ToolError::cancelled(),
-            Fault::Login(want) => return super::login::wanted(&self.server, &want),
-            Fault::Visit(_) => {
+            McpRequestError::Refused(error) | McpRequestError::Unreadable(error) => return error,
+            McpRequestError::Cancelled => return ToolError::cancelled(),
+            McpRequestError::AuthRequired(want) => return super::oauth::auth_required_error(&self.server, &want),
+            McpRequestError::UrlElicitation(_) => {
                 return ToolError::denied(format!(
                     "The MCP server '{server}' wants the user to go somewhere first"
                 ));
             }
-            Fault::NotSent(why) => ToolError::new(
+            McpRequestError::NotSent(why) => ToolError::new(
                 ErrorKind::Network,
                 format!("The MCP server '{server}' cannot be reached: {why}"),
             )
             .with_hint("The call was not made. Try again later, or go on without it."),
-            Fault::Lost(why) => ToolError::new(
+            McpRequestError::Lost(why) => ToolError::new(
                 ErrorKind::Network,
                 format!(
                     "The MCP server '{server}' was lost while {tool} ran ({why}); whether it was \
@@ -268,7 +268,7 @@ impl RemoteTool {
             )
             .with("effect_disposition", "unknown")
             .with_hint("Look at what has happened before you call it again."),
-            Fault::Late(after) => ToolError::new(
+            McpRequestError::IdleTimeout(after) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
                     "The MCP server '{server}' said nothing for {} s while {tool} ran, and was told \
@@ -278,7 +278,7 @@ impl RemoteTool {
             )
             .with("effect_disposition", "unknown")
             .with_hint("Look at what has happened before you call it again; `timeout` of the server allows more time."),
-            Fault::Long(after) => ToolError::new(
+            McpRequestError::TotalTimeout(after) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
                     "The MCP server '{server}' had not finished {tool} after {} s, and was told to \
@@ -289,24 +289,24 @@ impl RemoteTool {
             .with("effect_disposition", "unknown")
             .with_hint("Look at what has happened before you call it again; `max_total_timeout` of the server allows more time."),
         };
-        self.server.with_last_words(failed, connection).await
+        self.server.with_stderr(failed, connection).await
     }
 }
 
-fn spec(server: &Server, tool: &str) -> ToolSpec {
-    let mut spec = ToolSpec::new(names::wire(server.name(), tool), names::toolset(server.name()))
+fn tool_spec(server: &SupervisedServer, tool: &str) -> ToolSpec {
+    let mut spec = ToolSpec::new(names::model_name(server.name(), tool), names::toolset(server.name()))
         .emoji("🔌")
         .keyword(names::canonical(server.name(), tool))
         .keyword("mcp")
         // Somebody else's text: it is labelled as such on its way to a model.
         .open_world();
-    spec.timeout = Some(server.longest());
+    spec.timeout = Some(server.max_call_time());
     spec
 }
 
 /// What is told of a tool that nobody has looked at.
-fn unseen(server: &str) -> Described {
-    Described {
+fn withheld_description(server: &str) -> ToolDescription {
+    ToolDescription {
         description: format!(
             "A new tool of the MCP server {server}, which nobody has looked at yet."
         ),
@@ -315,7 +315,7 @@ fn unseen(server: &str) -> Described {
     }
 }
 
-fn suspect(server: &str, tool: &str, findings: &[String]) -> ToolError {
+fn suspicious_error(server: &str, tool: &str, findings: &[String]) -> ToolError {
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(
@@ -327,7 +327,7 @@ fn suspect(server: &str, tool: &str, findings: &[String]) -> ToolError {
     .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."))
 }
 
-fn changed(server: &str, tool: &str, difference: &str) -> ToolError {
+fn changed_error(server: &str, tool: &str, difference: &str) -> ToolError {
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!("The tool {tool} of the MCP server '{server}' has changed since it was first used"),
@@ -338,7 +338,7 @@ fn changed(server: &str, tool: &str, difference: &str) -> ToolError {
     ))
 }
 
-fn moved(server: &str, tool: &str, was: &str, is: &str) -> ToolError {
+fn server_changed_error(server: &str, tool: &str, was: &str, is: &str) -> ToolError {
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(
@@ -351,8 +351,8 @@ fn moved(server: &str, tool: &str, was: &str, is: &str) -> ToolError {
     .with_hint(format!("Ask the user; `hermes mcp accept {server}` takes it as it is now."))
 }
 
-fn renamed(server: &str, tool: &str, gone: &[String]) -> ToolError {
-    let gone = gone.iter().take(10).map(|tool| names::safe(server, tool)).collect::<Vec<_>>();
+fn renamed_error(server: &str, tool: &str, gone: &[String]) -> ToolError {
+    let gone = gone.iter().take(10).map(|tool| names::printable_name(server, tool)).collect::<Vec<_>>();
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(
@@ -364,7 +364,7 @@ fn renamed(server: &str, tool: &str, gone: &[String]) -> ToolError {
     .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."))
 }
 
-impl DynTool for RemoteTool {
+impl DynTool for McpTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -379,8 +379,8 @@ impl DynTool for RemoteTool {
 
     fn bind_owned(self: Arc<Self>, arguments: Value) -> Result<Box<dyn BoundCall>, ToolError> {
         match arguments {
-            Value::Object(arguments) => Ok(Box::new(Bound { tool: self, arguments })),
-            Value::Null => Ok(Box::new(Bound { tool: self, arguments: Map::new() })),
+            Value::Object(arguments) => Ok(Box::new(BoundRemoteCall { tool: self, arguments })),
+            Value::Null => Ok(Box::new(BoundRemoteCall { tool: self, arguments: Map::new() })),
             _ => Err(ToolError::invalid("The arguments are not an object")),
         }
     }
@@ -391,18 +391,18 @@ impl DynTool for RemoteTool {
     }
 }
 
-struct Bound {
-    tool: Arc<RemoteTool>,
+struct BoundRemoteCall {
+    tool: Arc<McpTool>,
     arguments: Map<String, Value>,
 }
 
-impl BoundCall for Bound {
+impl BoundCall for BoundRemoteCall {
     fn effects(&self, _at: &WorkingDir) -> Vec<Effect> {
         vec![self.tool.effect()]
     }
 
     fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let Bound { tool, arguments } = *self;
+        let BoundRemoteCall { tool, arguments } = *self;
         Box::pin(async move { tool.run(arguments, &cx).await })
     }
 }

@@ -11,31 +11,31 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::request::{Reply, brief};
+use super::request::{HttpReply, text_reply};
 
 /// The version that has it.
-const VERSION: &str = "2025-03-26";
+const BATCH_VERSION: &str = "2025-03-26";
 
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// Whether a message begins a session of that version.
-pub(crate) fn is_greeting(body: &[u8]) -> bool {
+pub(crate) fn is_batch_initialize(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Greeting {
-        params: Version,
+    struct InitializeMessage {
+        params: InitializeVersion,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Version {
+    struct InitializeVersion {
         protocol_version: String,
     }
-    let read = serde_json::from_slice::<Greeting>(body);
-    read.is_ok_and(|it| it.params.protocol_version == VERSION)
+    let read = serde_json::from_slice::<InitializeMessage>(body);
+    read.is_ok_and(|it| it.params.protocol_version == BATCH_VERSION)
 }
 
 /// The messages of a body, if it is a batch.
-pub(crate) fn split(body: &Bytes) -> Option<Vec<Bytes>> {
+pub(crate) fn split_batch(body: &Bytes) -> Option<Vec<Bytes>> {
     if body.trim_ascii_start().first() != Some(&b'[') {
         return None;
     }
@@ -45,30 +45,30 @@ pub(crate) fn split(body: &Bytes) -> Option<Vec<Bytes>> {
 }
 
 /// What was said to one of the messages.
-enum Part {
-    Text(Bytes),
-    Events(Reply),
+enum BatchPart {
+    Json(Bytes),
+    Events(HttpReply),
 }
 
 /// One reply for all. What is there is sent as an array; where something is
 /// still to come, all of it is a stream.
-pub(crate) async fn join(replies: Vec<Reply>) -> Reply {
+pub(crate) async fn join_replies(replies: Vec<HttpReply>) -> HttpReply {
     let mut parts = Vec::new();
     let mut first = None;
     for reply in replies {
         let status = reply.status();
-        let is_stream = reply.headers().get(CONTENT_TYPE) == Some(&EVENTS);
+        let is_stream = reply.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM);
         if status.is_success() && first.is_none() {
             first = Some(reply.headers().clone());
         }
         match status {
             // What asks nothing is not answered.
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {}
-            _ if is_stream => parts.push(Part::Events(reply)),
+            _ if is_stream => parts.push(BatchPart::Events(reply)),
             // An answer, or what is wrong with one of the messages.
             StatusCode::OK | StatusCode::BAD_REQUEST if is_json(&reply) => {
                 let Ok(text) = reply.into_body().collect().await;
-                parts.push(Part::Text(text.to_bytes()));
+                parts.push(BatchPart::Json(text.to_bytes()));
             }
             // Who may not come in, or names no session, hears it once.
             _ => return reply,
@@ -76,44 +76,44 @@ pub(crate) async fn join(replies: Vec<Reply>) -> Reply {
     }
     let headers = first.unwrap_or_default();
     if parts.is_empty() {
-        return with(brief(StatusCode::ACCEPTED, ""), headers);
+        return with_mcp_headers(text_reply(StatusCode::ACCEPTED, ""), headers);
     }
-    if parts.iter().any(|part| matches!(part, Part::Events(_))) {
-        return with(as_stream(parts), headers);
+    if parts.iter().any(|part| matches!(part, BatchPart::Events(_))) {
+        return with_mcp_headers(as_stream(parts), headers);
     }
     let texts = parts.iter().map(|part| match part {
-        Part::Text(text) => text.as_ref(),
-        Part::Events(_) => b"",
+        BatchPart::Json(text) => text.as_ref(),
+        BatchPart::Events(_) => b"",
     });
     let array = [&b"["[..], &texts.collect::<Vec<_>>().join(&b','), b"]"].concat();
-    let mut reply = brief(StatusCode::OK, array);
+    let mut reply = text_reply(StatusCode::OK, array);
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    with(reply, headers)
+    with_mcp_headers(reply, headers)
 }
 
-fn is_json(reply: &Reply) -> bool {
+fn is_json(reply: &HttpReply) -> bool {
     let kind = reply.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.starts_with("application/json"))
 }
 
-fn as_stream(parts: Vec<Part>) -> Reply {
+fn as_stream(parts: Vec<BatchPart>) -> HttpReply {
     let streams = parts.into_iter().map(|part| {
         BodyStream::new(match part {
-            Part::Text(text) => {
+            BatchPart::Json(text) => {
                 let event = [&b"data: "[..], &text, b"\n\n"].concat();
                 BoxBody::new(Full::new(event.into()))
             }
-            Part::Events(reply) => reply.into_body(),
+            BatchPart::Events(reply) => reply.into_body(),
         })
     });
-    let mut reply = Reply::new(BoxBody::new(StreamBody::new(select_all(streams))));
-    reply.headers_mut().insert(CONTENT_TYPE, EVENTS);
+    let mut reply = HttpReply::new(BoxBody::new(StreamBody::new(select_all(streams))));
+    reply.headers_mut().insert(CONTENT_TYPE, EVENT_STREAM);
     reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     reply
 }
 
 /// The reply with the headers of one of those that it is made of.
-fn with(mut reply: Reply, headers: HeaderMap) -> Reply {
+fn with_mcp_headers(mut reply: HttpReply, headers: HeaderMap) -> HttpReply {
     for (name, value) in &headers {
         if name.as_str().starts_with("mcp-") {
             reply.headers_mut().insert(name.clone(), value.clone());

@@ -10,48 +10,48 @@ use rmcp::ErrorData;
 use rmcp::model::{JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use super::Shared;
+use super::ServerShared;
 
 /// How long a list may be taken for true, for clients that keep it. What
 /// changes meanwhile is announced.
-pub(super) const FRESH_MS: u64 = 30_000;
+pub(super) const LIST_TTL_MS: u64 = 30_000;
 
 /// How a cursor of ours begins; the name of what was last on the page follows.
-pub(super) const AFTER: &str = "after:";
+pub(super) const CURSOR_PREFIX: &str = "after:";
 
 /// How deep a schema of ours may be nested.
-const DEEPEST: usize = 64;
+const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// The types of JSON Schema.
-const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+const JSON_TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// The list as it was made last.
 #[derive(Debug, Default)]
-pub(crate) struct Catalogue {
-    latest: Mutex<Option<Arc<Listing>>>,
+pub(crate) struct ToolCatalogue {
+    latest: Mutex<Option<Arc<ToolListing>>>,
     /// The definitions that the first list was made from.
     first: OnceLock<Arc<str>>,
 }
 
-impl Catalogue {
+impl ToolCatalogue {
     /// What clients were told first, if any has asked.
-    pub(crate) fn first(&self) -> Option<&Arc<str>> {
+    pub(crate) fn first_definitions(&self) -> Option<&Arc<str>> {
         self.first.get()
     }
 }
 
 /// The tools of a moment.
 #[derive(Debug)]
-pub(crate) struct Listing {
+pub(crate) struct ToolListing {
     pub(crate) definitions: Arc<ToolDefinitions>,
     pub(crate) tools: Vec<Tool>,
     /// What the answers of those look like that say so, by name.
-    pub(crate) answers: HashMap<String, Schema>,
+    pub(crate) output_schemas: HashMap<String, Schema>,
 }
 
-impl Shared {
+impl ServerShared {
     /// What is offered now.
-    pub(crate) async fn listing(&self) -> Result<Arc<Listing>, ToolsetError> {
+    pub(crate) async fn listing(&self) -> Result<Arc<ToolListing>, ToolsetError> {
         // A client searches for itself, or not at all.
         let deferral = DeferralSettings { mode: DeferMode::Off, ..DeferralSettings::default() };
         let definitions = self.engine.definitions(&self.selection(), deferral).await?;
@@ -60,19 +60,19 @@ impl Shared {
             return Ok(Arc::clone(kept));
         }
         self.catalogue.first.get_or_init(|| Arc::clone(&definitions.json));
-        let tools: Vec<Tool> = definitions.scope.entries().iter().map(describe).collect();
+        let tools: Vec<Tool> = definitions.scope.entries().iter().map(tool_from_entry).collect();
         let answers = tools.iter().filter_map(|tool| {
             let schema = Value::Object(tool.output_schema.as_deref()?.clone());
             Some((tool.name.to_string(), Schema::new(schema)))
         });
         let answers = answers.collect();
-        let made = Arc::new(Listing { definitions, tools, answers });
+        let made = Arc::new(ToolListing { definitions, tools, output_schemas: answers });
         *latest = Some(Arc::clone(&made));
         Ok(made)
     }
 
     /// The tool of that name, if a list has been made.
-    pub(crate) fn known_tool(&self, name: &str) -> Option<Tool> {
+    pub(crate) fn listed_tool(&self, name: &str) -> Option<Tool> {
         let latest = self.catalogue.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let tools = &latest.as_ref()?.tools;
         let at = tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
@@ -80,14 +80,14 @@ impl Shared {
     }
 }
 
-impl Listing {
+impl ToolListing {
     /// The page after the tool that the cursor names, the first without one.
     pub(crate) fn page(
         &self,
         cursor: Option<&str>,
         size: usize,
     ) -> Result<ListToolsResult, ErrorData> {
-        let after = cursor.map(|cursor| cursor.strip_prefix(AFTER).filter(|it| is_valid_tool_name(it)));
+        let after = cursor.map(|cursor| cursor.strip_prefix(CURSOR_PREFIX).filter(|it| is_valid_tool_name(it)));
         let start = match after {
             None => 0,
             Some(Some(name)) => self.tools.partition_point(|tool| &*tool.name <= name),
@@ -99,22 +99,22 @@ impl Listing {
         let (page, more) = rest.split_at(size.max(1).min(rest.len()));
         let mut result = ListToolsResult::with_all_items(page.to_vec());
         if !more.is_empty() {
-            result.next_cursor = page.last().map(|tool| format!("{AFTER}{}", tool.name));
+            result.next_cursor = page.last().map(|tool| format!("{CURSOR_PREFIX}{}", tool.name));
         }
-        result.ttl_ms = Some(FRESH_MS);
+        result.ttl_ms = Some(LIST_TTL_MS);
         result.cache_scope = Some(rmcp::model::CacheScope::Private);
         Ok(result)
     }
 }
 
-fn describe(entry: &Arc<ToolEntry>) -> Tool {
+fn tool_from_entry(entry: &Arc<ToolEntry>) -> Tool {
     let spec = entry.spec();
     let function = entry.function_json();
     let field = |key: &str| function.get(key).cloned().unwrap_or_default();
     // Our own schemas are tidied for models; a stranger's says what it says.
     let schema = if *entry.owner() == ToolOwner::builtin() {
         let mut schema = field("parameters");
-        single_types(&mut schema, DEEPEST);
+        split_type_unions(&mut schema, MAX_SCHEMA_DEPTH);
         schema
     } else {
         entry.tool().parameters()
@@ -124,7 +124,7 @@ fn describe(entry: &Arc<ToolEntry>) -> Tool {
         _ => spec.description.to_string(),
     };
     let like = spec.annotations;
-    let mut tool = Tool::new(spec.name.to_string(), description, object(schema)).with_annotations(
+    let mut tool = Tool::new(spec.name.to_string(), description, object_schema(schema)).with_annotations(
         ToolAnnotations::new()
             .read_only(like.read_only)
             .destructive(like.destructive)
@@ -134,19 +134,19 @@ fn describe(entry: &Arc<ToolEntry>) -> Tool {
     // A stranger's answer is wrapped, so its schema would not fit.
     let answer = entry.tool().output_schema().filter(|_| !like.open_world);
     let answer = answer.map(|mut schema| {
-        single_types(&mut schema, DEEPEST);
+        split_type_unions(&mut schema, MAX_SCHEMA_DEPTH);
         schema
     });
-    tool.output_schema = answer.map(|schema| Arc::new(object(schema)));
+    tool.output_schema = answer.map(|schema| Arc::new(object_schema(schema)));
     tool
 }
 
 /// Writes several types of one value as alternatives with one type each, which
 /// mean the same and which more clients understand.
-fn single_types(schema: &mut Value, depth: usize) {
+fn split_type_unions(schema: &mut Value, depth: usize) {
     let below = match (depth.checked_sub(1), &mut *schema) {
         (Some(below), Value::Array(parts)) => {
-            parts.iter_mut().for_each(|part| single_types(part, below));
+            parts.iter_mut().for_each(|part| split_type_unions(part, below));
             return;
         }
         (Some(below), Value::Object(_)) => below,
@@ -156,9 +156,9 @@ fn single_types(schema: &mut Value, depth: usize) {
     // Values are no schemas, whatever they look like.
     let values = ["default", "examples", "enum", "const"];
     let parts = fields.iter_mut().filter(|(key, _)| !values.contains(&key.as_str()));
-    parts.for_each(|(_, part)| single_types(part, below));
+    parts.for_each(|(_, part)| split_type_unions(part, below));
     let Some(Value::Array(types)) = fields.get("type") else { return };
-    let is_name = |it: &Value| it.as_str().is_some_and(|name| TYPES.contains(&name));
+    let is_name = |it: &Value| it.as_str().is_some_and(|name| JSON_TYPES.contains(&name));
     if fields.contains_key("anyOf") || types.is_empty() || !types.iter().all(is_name) {
         return;
     }
@@ -187,7 +187,7 @@ fn single_types(schema: &mut Value, depth: usize) {
 }
 
 /// The schema as the protocol wants it: an object, for an object.
-fn object(schema: Value) -> JsonObject {
+fn object_schema(schema: Value) -> JsonObject {
     let mut schema = match schema {
         Value::Object(schema) => schema,
         _ => Map::new(),

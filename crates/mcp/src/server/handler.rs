@@ -19,50 +19,50 @@ use rmcp::service::{
 };
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::changes::Changed;
-use super::{Shared, Skills, call, message, session_id, skills};
+use super::changes::ChangedList;
+use super::{ServerShared, ServedSkills, call, message, session_id, skills};
 
 /// Where a client of the newer protocol, which has no sessions, may name one.
-const SESSION: &str = "hermes/session";
+const SESSION_META_KEY: &str = "hermes/session";
 
 /// The longest such name.
-const LONGEST: usize = 64;
+const MAX_SESSION_CHARS: usize = 64;
 
 /// How a client reaches the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carrier {
+pub enum TransportKind {
     /// One client, for as long as its pipe is open.
-    Pipe,
+    Stdio,
     /// Any number of clients.
     Http,
 }
 
 /// Answers one client.
-pub struct Handler {
-    shared: Arc<Shared>,
-    carrier: Carrier,
+pub struct McpServerHandler {
+    shared: Arc<ServerShared>,
+    transport: TransportKind,
     session: OnceLock<String>,
 }
 
-impl Handler {
-    pub(crate) fn new(shared: Arc<Shared>, carrier: Carrier) -> Self {
-        Self { shared, carrier, session: OnceLock::new() }
+impl McpServerHandler {
+    pub(crate) fn new(shared: Arc<ServerShared>, carrier: TransportKind) -> Self {
+        Self { shared, transport: carrier, session: OnceLock::new() }
     }
 
     /// The session that a request belongs to. Over HTTP the newer protocol
     /// knows none, so it is the one that the request names, or one for all.
-    fn session(&self, context: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
+    fn session_for(&self, context: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
         let version = context.meta.protocol_version();
         let newer = version.is_some_and(|v| v >= ProtocolVersion::V_2026_07_28);
-        if newer && self.carrier == Carrier::Http {
-            let Some(named) = context.meta.0.get(SESSION) else {
+        if newer && self.transport == TransportKind::Http {
+            let Some(named) = context.meta.0.get(SESSION_META_KEY) else {
                 return Ok(self.shared.common_session().to_owned());
             };
             let fits = |name: &&str| {
-                (1..=LONGEST).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic())
+                (1..=MAX_SESSION_CHARS).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic())
             };
             let named = named.as_str().filter(fits).ok_or_else(|| {
-                let wanted = format!("{SESSION} must be 1 to {LONGEST} visible ASCII characters");
+                let wanted = format!("{SESSION_META_KEY} must be 1 to {MAX_SESSION_CHARS} visible ASCII characters");
                 ErrorData::invalid_params(wanted, None)
             })?;
             return Ok(format!("{}-{named}", self.shared.common_session()));
@@ -76,21 +76,21 @@ impl Handler {
 
     /// Asks the skills something. Where there are none, there is no such
     /// method: a list that is empty would say otherwise.
-    async fn ask_skills<M: ConstString, T: Send + 'static>(
+    async fn with_skills<M: ConstString, T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        ask: impl FnOnce(&Skills, &Caller) -> Result<T, ErrorData> + Send + 'static,
+        ask: impl FnOnce(&ServedSkills, &Caller) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
         let Some(skills) = &self.shared.settings.skills else {
             return Err(ErrorData::method_not_found::<M>());
         };
-        let (skills, caller) = (Arc::clone(skills), self.shared.caller(&self.session(context)?));
+        let (skills, caller) = (Arc::clone(skills), self.shared.caller(&self.session_for(context)?));
         let asked = tokio::task::spawn_blocking(move || ask(&skills, &caller)).await;
         asked.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None)))
     }
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for McpServerHandler {
     fn get_info(&self) -> ServerConfig {
         let settings = &self.shared.settings;
         let tools =
@@ -118,7 +118,7 @@ impl ServerHandler for Handler {
         let listing = self.shared.listing().await;
         let listing = listing.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
         let cursor = request.and_then(|request| request.cursor);
-        listing.page(cursor.as_deref(), self.shared.settings.page)
+        listing.page(cursor.as_deref(), self.shared.settings.page_size)
     }
 
     async fn call_tool(
@@ -126,8 +126,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let session = self.session(&context)?;
-        call::make(&self.shared, session, request, context).await
+        let session = self.session_for(&context)?;
+        call::call_tool(&self.shared, session, request, context).await
     }
 
     async fn get_task(
@@ -155,7 +155,7 @@ impl ServerHandler for Handler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.shared.known_tool(name)
+        self.shared.listed_tool(name)
     }
 
     fn accepted_subscription_filter(
@@ -177,15 +177,15 @@ impl ServerHandler for Handler {
         loop {
             let changed = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                () = self.shared.calls.cancelled() => return Ok(()),
-                () = self.shared.deserted.cancelled() => return Ok(()),
+                () = self.shared.cancel_calls.cancelled() => return Ok(()),
+                () = self.shared.clients_gone.cancelled() => return Ok(()),
                 changed = news.next() => changed,
             };
             let told = match changed {
                 None => return Ok(()),
-                Some(Changed::Tools) => sink.notify_tool_list_changed().await,
-                Some(Changed::Prompts) => sink.notify_prompt_list_changed().await,
-                Some(Changed::Resources) => sink.notify_resource_list_changed().await,
+                Some(ChangedList::Tools) => sink.notify_tool_list_changed().await,
+                Some(ChangedList::Prompts) => sink.notify_prompt_list_changed().await,
+                Some(ChangedList::Resources) => sink.notify_resource_list_changed().await,
             };
             match told {
                 Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)) => {}
@@ -197,12 +197,12 @@ impl ServerHandler for Handler {
     /// The older protocol: every client hears of changes.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let mut news = self.shared.changes.subscribe();
-        let stop = self.shared.deserted.clone();
+        let stop = self.shared.clients_gone.clone();
         while let Some(Some(changed)) = stop.run_until_cancelled(news.next()).await {
             let told = match changed {
-                Changed::Tools => context.peer.notify_tool_list_changed().await,
-                Changed::Prompts => context.peer.notify_prompt_list_changed().await,
-                Changed::Resources => context.peer.notify_resource_list_changed().await,
+                ChangedList::Tools => context.peer.notify_tool_list_changed().await,
+                ChangedList::Prompts => context.peer.notify_prompt_list_changed().await,
+                ChangedList::Resources => context.peer.notify_resource_list_changed().await,
             };
             if told.is_err() {
                 return;
@@ -221,8 +221,8 @@ impl ServerHandler for Handler {
         let version = context.protocol_version();
         let is_newer = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         let has_skills = self.shared.settings.skills.is_some();
-        if message::is_method(&method, is_newer, has_skills) {
-            let why = message::explain(&method, params.as_ref());
+        if message::is_known_method(&method, is_newer, has_skills) {
+            let why = message::explain_params(&method, params.as_ref());
             return Err(ErrorData::invalid_params(why, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
@@ -233,10 +233,10 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let size = self.shared.settings.page;
+        let size = self.shared.settings.page_size;
         let cursor = request.and_then(|request| request.cursor);
-        self.ask_skills::<ListPromptsRequestMethod, _>(&context, move |skills, caller| {
-            skills.told(caller).prompts(cursor.as_deref(), size)
+        self.with_skills::<ListPromptsRequestMethod, _>(&context, move |skills, caller| {
+            skills.listing_for_client(caller).prompts_page(cursor.as_deref(), size)
         })
         .await
     }
@@ -246,8 +246,8 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let got = self.ask_skills::<GetPromptRequestMethod, _>(&context, move |skills, caller| {
-            skills.get(caller, &request)
+        let got = self.with_skills::<GetPromptRequestMethod, _>(&context, move |skills, caller| {
+            skills.get_prompt(caller, &request)
         });
         Ok(got.await?.into())
     }
@@ -257,10 +257,10 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let size = self.shared.settings.page;
+        let size = self.shared.settings.page_size;
         let cursor = request.and_then(|request| request.cursor);
-        self.ask_skills::<ListResourcesRequestMethod, _>(&context, move |skills, caller| {
-            skills.told(caller).resources(cursor.as_deref(), size)
+        self.with_skills::<ListResourcesRequestMethod, _>(&context, move |skills, caller| {
+            skills.listing_for_client(caller).resources_page(cursor.as_deref(), size)
         })
         .await
     }
@@ -270,8 +270,8 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.ask_skills::<ListResourceTemplatesRequestMethod, _>(&context, |_, _| {
-            Ok(skills::templates())
+        self.with_skills::<ListResourceTemplatesRequestMethod, _>(&context, |_, _| {
+            Ok(skills::resource_templates())
         })
         .await
     }
@@ -282,8 +282,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let read = self
-            .ask_skills::<ReadResourceRequestMethod, _>(&context, move |skills, caller| {
-                skills.read(caller, &request.uri)
+            .with_skills::<ReadResourceRequestMethod, _>(&context, move |skills, caller| {
+                skills.read_resource(caller, &request.uri)
             });
         Ok(read.await?.into())
     }
@@ -299,10 +299,10 @@ impl ServerHandler for Handler {
     }
 }
 
-impl fmt::Debug for Handler {
+impl fmt::Debug for McpServerHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handler")
-            .field("carrier", &self.carrier)
+            .field("carrier", &self.transport)
             .field("session", &self.session)
             .finish_non_exhaustive()
     }

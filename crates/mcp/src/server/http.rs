@@ -24,48 +24,48 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::request::{self, Reply, brief};
-use super::sessions::Sessions;
-use super::{Server, Token, batch, cors, message, reply};
+use super::request::{self, HttpReply, text_reply};
+use super::sessions::ResumableSessions;
+use super::{McpServer, BearerToken, batch, cors, message, reply_body};
 
 /// Where the server answers.
-const PATH: &str = "/mcp";
+const ENDPOINT_PATH: &str = "/mcp";
 
 /// Where clients of the older protocol name their session.
-const SESSION: &str = "mcp-session-id";
+const SESSION_HEADER: &str = "mcp-session-id";
 
 /// The largest request.
-const LARGEST: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 
 /// Sessions of which it is remembered that messages may come together.
-const BATCHING: usize = 10_000;
+const MAX_BATCH_SESSIONS: usize = 10_000;
 
 /// Connections at a time.
-const CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 
 /// How long a connection may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(30);
+const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a session is kept of which nothing is heard.
-const IDLE: Duration = Duration::from_secs(8 * 60 * 60);
+const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
 
 /// How long connections may take to end when the server goes.
-const LINGER: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Who is let in.
 #[derive(Debug, Clone)]
-pub enum Access {
+pub enum HttpAuth {
     /// Whoever shows this token.
-    Token(Token),
+    Token(BearerToken),
     /// Anybody who can reach the address; for tests.
     Open,
 }
 
 /// What is looked at before a request is answered.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct HttpAccessPolicy {
     /// Who is let in.
-    pub access: Access,
+    pub auth: HttpAuth,
     /// Names by which the server may be called, besides those of this machine
     /// itself. A page of another name that leads here is turned away.
     pub hosts: Vec<String>,
@@ -73,10 +73,10 @@ pub struct Door {
     pub origins: Vec<String>,
 }
 
-impl Door {
+impl HttpAccessPolicy {
     /// Only for clients on this machine, and only with that token.
-    pub fn new(access: Access) -> Self {
-        Self { access, hosts: Vec::new(), origins: Vec::new() }
+    pub fn new(access: HttpAuth) -> Self {
+        Self { auth: access, hosts: Vec::new(), origins: Vec::new() }
     }
 
     fn config(
@@ -95,7 +95,7 @@ impl Door {
             .with_allowed_origins(pages)
             .enforce_origin_validation()
             .with_json_response(true)
-            .with_max_request_body_bytes(LARGEST)
+            .with_max_request_body_bytes(MAX_REQUEST_BYTES)
             .with_cancellation_token(stop)
     }
 }
@@ -103,9 +103,9 @@ impl Door {
 /// Serves whoever connects to `listener`, until `stop` is set. `make` makes
 /// what answers a client.
 pub async fn serve_http<H, F>(
-    server: &Server,
+    server: &McpServer,
     listener: TcpListener,
-    door: Door,
+    door: HttpAccessPolicy,
     make: F,
     stop: CancellationToken,
 ) -> io::Result<()>
@@ -115,15 +115,15 @@ where
 {
     let address = listener.local_addr().ok().map(|address| address.ip());
     let config = door.config(address, stop.clone());
-    let sessions = Arc::new(Sessions::new(IDLE));
+    let sessions = Arc::new(ResumableSessions::new(SESSION_IDLE_TIMEOUT));
     let service = StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config);
     let entrance =
-        Arc::new(Entrance { access: door.access, service, sessions, batching: Mutex::default() });
-    let _watching = server.watch();
+        Arc::new(HttpFrontend { auth: door.auth, service, sessions, batch_sessions: Mutex::default() });
+    let _watching = server.spawn_watcher();
     // The lists that requests are checked against must be there before them.
     let _ = server.shared.listing().await;
     let connections = TaskTracker::new();
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Some(Ok(place)) = stop.run_until_cancelled(Arc::clone(&room).acquire_owned()).await
         else {
@@ -138,61 +138,61 @@ where
         let entrance = Arc::clone(&entrance);
         let stop = stop.clone();
         connections.spawn(async move {
-            stop.run_until_cancelled(entrance.attend(stream)).await;
+            stop.run_until_cancelled(entrance.serve_connection(stream)).await;
             drop(place);
         });
     }
-    server.shared.deserted.cancel();
-    server.shared.calls.cancel();
+    server.shared.clients_gone.cancel();
+    server.shared.cancel_calls.cancel();
     connections.close();
-    let _ = tokio::time::timeout(LINGER, connections.wait()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, connections.wait()).await;
     Ok(())
 }
 
 /// The way in, for every connection.
-struct Entrance<H> {
-    access: Access,
-    service: StreamableHttpService<H, Sessions>,
-    sessions: Arc<Sessions>,
+struct HttpFrontend<H> {
+    auth: HttpAuth,
+    service: StreamableHttpService<H, ResumableSessions>,
+    sessions: Arc<ResumableSessions>,
     /// The sessions in which several messages may come as one.
-    batching: Mutex<HashSet<HeaderValue>>,
+    batch_sessions: Mutex<HashSet<HeaderValue>>,
 }
 
-impl<H: ServerHandler + Send + 'static> Entrance<H> {
+impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
     /// Answers the requests of one connection.
-    async fn attend(self: Arc<Self>, stream: TcpStream) {
+    async fn serve_connection(self: Arc<Self>, stream: TcpStream) {
         // Small answers in pieces would otherwise wait for one another.
         let _ = stream.set_nodelay(true);
         let answer = |request| {
             let entrance = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(entrance.answer(request).await) }
+            async move { Ok::<_, Infallible>(entrance.handle(request).await) }
         };
         let mut connection = http1::Builder::new();
-        connection.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        connection.timer(TokioTimer::new()).header_read_timeout(HEADER_READ_TIMEOUT);
         // A connection that breaks is the client's affair.
         let _ = connection.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
     }
 
     /// Answers a request. A page that may call the server may read the answer,
     /// whatever it is.
-    async fn answer(&self, request: Request<Incoming>) -> Reply {
+    async fn handle(&self, request: Request<Incoming>) -> HttpReply {
         let Some(origin) = cors::origin(request.headers()) else {
-            return self.admit(request).await;
+            return self.authenticate(request).await;
         };
-        let refused = self.turns_away(request.headers()).await;
+        let refused = self.origin_refusal(request.headers()).await;
         if cors::is_preflight(request.method(), request.headers()) {
             return match refused {
                 Some(refused) => refused,
                 None => {
-                    let mut reply = cors::may_ask(request.headers());
-                    cors::open(&mut reply, origin);
+                    let mut reply = cors::preflight_reply(request.headers());
+                    cors::allow_origin(&mut reply, origin);
                     reply
                 }
             };
         }
-        let mut reply = self.admit(request).await;
+        let mut reply = self.authenticate(request).await;
         if refused.is_none() {
-            cors::open(&mut reply, origin);
+            cors::allow_origin(&mut reply, origin);
         }
         reply
     }
@@ -200,7 +200,7 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
     /// What is said to a page that may not call the server, or to one that
     /// calls it by another name. That is for the service to judge, which looks
     /// at it before it looks at the method.
-    async fn turns_away(&self, headers: &HeaderMap) -> Option<Reply> {
+    async fn origin_refusal(&self, headers: &HeaderMap) -> Option<HttpReply> {
         let mut probe = Request::new(Full::<Bytes>::default());
         *probe.method_mut() = Method::OPTIONS;
         for name in [HOST, ORIGIN] {
@@ -213,90 +213,90 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
     }
 
     /// Answers who shows what is to be shown.
-    async fn admit(&self, request: Request<Incoming>) -> Reply {
-        if let Access::Token(token) = &self.access {
+    async fn authenticate(&self, request: Request<Incoming>) -> HttpReply {
+        if let HttpAuth::Token(token) = &self.auth {
             let shown = request.headers().get(AUTHORIZATION);
-            if !shown.is_some_and(|shown| token.is_shown(shown.as_bytes())) {
-                let mut refusal = brief(StatusCode::UNAUTHORIZED, "A bearer token is needed");
+            if !shown.is_some_and(|shown| token.matches_header(shown.as_bytes())) {
+                let mut refusal = text_reply(StatusCode::UNAUTHORIZED, "A bearer token is needed");
                 let wanted = HeaderValue::from_static("Bearer realm=\"hermes\"");
                 refusal.headers_mut().insert(WWW_AUTHENTICATE, wanted);
                 return refusal;
             }
         }
-        if request.uri().path() != PATH {
-            return brief(StatusCode::NOT_FOUND, "The server is at /mcp");
+        if request.uri().path() != ENDPOINT_PATH {
+            return text_reply(StatusCode::NOT_FOUND, "The server is at /mcp");
         }
         match *request.method() {
-            Method::POST => self.hear(request).await,
-            Method::DELETE => self.dismiss(request).await,
-            _ => self.pass_on(request).await,
+            Method::POST => self.handle_post(request).await,
+            Method::DELETE => self.handle_delete(request).await,
+            _ => self.forward(request).await,
         }
     }
 
     /// Messages of a client, mostly one.
-    async fn hear(&self, request: Request<Incoming>) -> Reply {
+    async fn handle_post(&self, request: Request<Incoming>) -> HttpReply {
         let (mut parts, body) = request.into_parts();
-        if let Err(refused) = request::fit(&parts.method, &mut parts.headers) {
+        if let Err(refused) = request::normalize_headers(&parts.method, &mut parts.headers) {
             return *refused;
         }
-        let body = match request::gather(&parts.headers, body, LARGEST).await {
+        let body = match request::read_body(&parts.headers, body, MAX_REQUEST_BYTES).await {
             Ok(body) => body,
             Err(refused) => return refused,
         };
-        match batch::split(&body) {
+        match batch::split_batch(&body) {
             Some(all) if self.may_batch(&parts.headers).await => {
-                let heard = all.into_iter().map(|one| self.hear_one(parts.clone(), one));
-                batch::join(join_all(heard).await).await
+                let heard = all.into_iter().map(|one| self.handle_message(parts.clone(), one));
+                batch::join_replies(join_all(heard).await).await
             }
-            _ => self.hear_one(parts, body).await,
+            _ => self.handle_message(parts, body).await,
         }
     }
 
     /// Whether a session has the version in which messages come together. One
     /// that there is not is told so for each of them.
     async fn may_batch(&self, headers: &HeaderMap) -> bool {
-        let Some(named) = headers.get(SESSION) else { return false };
-        self.batching().contains(named) || !self.knows_session(headers).await
+        let Some(named) = headers.get(SESSION_HEADER) else { return false };
+        self.batch_sessions().contains(named) || !self.has_session(headers).await
     }
 
-    fn batching(&self) -> MutexGuard<'_, HashSet<HeaderValue>> {
-        self.batching.lock().unwrap_or_else(PoisonError::into_inner)
+    fn batch_sessions(&self) -> MutexGuard<'_, HashSet<HeaderValue>> {
+        self.batch_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn hear_one(&self, parts: Parts, body: Bytes) -> Reply {
-        let is_first = !parts.headers.contains_key(SESSION);
+    async fn handle_message(&self, parts: Parts, body: Bytes) -> HttpReply {
+        let is_first = !parts.headers.contains_key(SESSION_HEADER);
         let reply = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
-        if let Some(begun) = reply.headers().get(SESSION).filter(|_| is_first)
-            && batch::is_greeting(&body)
+        if let Some(begun) = reply.headers().get(SESSION_HEADER).filter(|_| is_first)
+            && batch::is_batch_initialize(&body)
         {
-            let mut batching = self.batching();
+            let mut batching = self.batch_sessions();
             // Sessions that have run out are not missed for this.
-            if batching.len() >= BATCHING {
+            if batching.len() >= MAX_BATCH_SESSIONS {
                 batching.clear();
             }
             batching.insert(begun.clone());
         }
         // The headers were in order, so it is the body that is not understood.
         match reply.status() {
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => request::refuse(&body),
-            StatusCode::OK if let Some(refusal) = message::refuse_cursor(&body) => {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => request::reject_body(&body),
+            StatusCode::OK if let Some(refusal) = message::reject_cursor(&body) => {
                 // Until what it would have said is there, its id is taken.
                 let _ = reply.into_body().collect().await;
-                request::told(&refusal, StatusCode::OK)
+                request::rejection_reply(&refusal, StatusCode::OK)
             }
-            StatusCode::BAD_REQUEST => request::refuse_greeting(&body).unwrap_or(reply),
-            _ => reply::settle(reply, reply::MOMENT).await,
+            StatusCode::BAD_REQUEST => request::reject_initialize(&body).unwrap_or(reply),
+            _ => reply_body::inline_if_quick(reply, reply_body::INLINE_REPLY_TIMEOUT).await,
         }
     }
 
     /// The end of a session.
-    async fn dismiss(&self, request: Request<Incoming>) -> Reply {
-        let is_known = self.knows_session(request.headers()).await;
-        request.headers().get(SESSION).map(|named| self.batching().remove(named));
-        let mut reply = self.pass_on(request).await;
+    async fn handle_delete(&self, request: Request<Incoming>) -> HttpReply {
+        let is_known = self.has_session(request.headers()).await;
+        request.headers().get(SESSION_HEADER).map(|named| self.batch_sessions().remove(named));
+        let mut reply = self.forward(request).await;
         if reply.status() == StatusCode::ACCEPTED {
             if !is_known {
-                return brief(StatusCode::NOT_FOUND, "There is no such session");
+                return text_reply(StatusCode::NOT_FOUND, "There is no such session");
             }
             // It has ended, and some clients take "accepted" for a failure.
             *reply.status_mut() = StatusCode::OK;
@@ -304,8 +304,8 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         reply
     }
 
-    async fn knows_session(&self, headers: &HeaderMap) -> bool {
-        let named = headers.get(SESSION).and_then(|value| value.to_str().ok());
+    async fn has_session(&self, headers: &HeaderMap) -> bool {
+        let named = headers.get(SESSION_HEADER).and_then(|value| value.to_str().ok());
         match named {
             Some(named) => self.sessions.has_session(&named.into()).await.unwrap_or(false),
             None => false,
@@ -313,9 +313,9 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
     }
 
     /// A request that brings nothing along.
-    async fn pass_on(&self, request: Request<Incoming>) -> Reply {
+    async fn forward(&self, request: Request<Incoming>) -> HttpReply {
         let (mut parts, _) = request.into_parts();
-        if let Err(refused) = request::fit(&parts.method, &mut parts.headers) {
+        if let Err(refused) = request::normalize_headers(&parts.method, &mut parts.headers) {
             return *refused;
         }
         self.service.handle(Request::from_parts(parts, Full::<Bytes>::default())).await

@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// What a request for a list has in it that names a page.
-const CURSOR: &[u8] = b"\"cursor\"";
+const CURSOR_KEY: &[u8] = b"\"cursor\"";
 
 /// No request for a list is longer.
-const LONGEST_LIST: usize = 64 << 10;
+const MAX_LIST_BYTES: usize = 64 << 10;
 
 /// What is said of a text that is no message.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Refusal {
+pub(crate) struct MessageRejection {
     code: ErrorCode,
     message: Cow<'static, str>,
     id: Option<RequestId>,
 }
 
-impl Refusal {
+impl MessageRejection {
     /// A text that was too long to be looked at.
     pub(crate) fn too_long(most: usize) -> Self {
         Self::invalid(format!("A message may have {most} bytes"), None)
@@ -39,12 +39,12 @@ impl Refusal {
 
     /// A reply or a notification that is not in order, where something must be
     /// said of it.
-    pub(crate) fn of_reply() -> Self {
+    pub(crate) fn invalid_reply() -> Self {
         Self::invalid("Invalid request: it is not a message of the protocol", None)
     }
 
     /// A request whose id belongs to one that is not answered yet.
-    pub(crate) fn taken(id: &RequestId) -> Self {
+    pub(crate) fn duplicate_id(id: &RequestId) -> Self {
         let wrong = "Invalid request: a request of this id is not answered yet";
         Self::invalid(wrong, Some(id.clone()))
     }
@@ -68,14 +68,14 @@ impl Refusal {
 
 /// Reads a message. Nothing comes of what is not to be answered: a reply or a
 /// notification that is not in order.
-pub(crate) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refusal> {
+pub(crate) fn parse_message(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, MessageRejection> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    if let Some(call) = read_call(text) {
+    if let Some(call) = parse_call(text) {
         return Ok(Some(call));
     }
     match serde_json::from_slice(text) {
-        Ok(message) => refuse_cursor(text).map_or(Ok(Some(message)), Err),
-        Err(_) => match refuse(text) {
+        Ok(message) => reject_cursor(text).map_or(Ok(Some(message)), Err),
+        Err(_) => match reject(text) {
             Some(refusal) => Err(refusal),
             None => Ok(None),
         },
@@ -84,20 +84,20 @@ pub(crate) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refusal>
 
 /// The messages of a batch, if the text is one. None if it is empty: that is
 /// no message.
-pub(crate) fn read_batch(
+pub(crate) fn parse_batch(
     text: &[u8],
-) -> Option<Vec<Result<Option<ClientJsonRpcMessage>, Refusal>>> {
+) -> Option<Vec<Result<Option<ClientJsonRpcMessage>, MessageRejection>>> {
     let all: Vec<&RawValue> = serde_json::from_slice(text).ok()?;
-    let read = all.iter().map(|one| read(one.get().as_bytes()));
+    let read = all.iter().map(|one| parse_message(one.get().as_bytes()));
     (!all.is_empty()).then(|| read.collect())
 }
 
 /// A call in the usual form, which is most of what comes. The general way
 /// tries every kind of message there is.
-fn read_call(text: &[u8]) -> Option<ClientJsonRpcMessage> {
+fn parse_call(text: &[u8]) -> Option<ClientJsonRpcMessage> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Call<'a> {
+    struct ToolCallMessage<'a> {
         #[serde(rename = "jsonrpc")]
         _version: JsonRpcVersion2_0,
         id: RequestId,
@@ -106,7 +106,7 @@ fn read_call(text: &[u8]) -> Option<ClientJsonRpcMessage> {
         #[serde(borrow)]
         params: &'a RawValue,
     }
-    let call: Call<'_> = serde_json::from_slice(text).ok()?;
+    let call: ToolCallMessage<'_> = serde_json::from_slice(text).ok()?;
     if call.method != "tools/call" {
         return None;
     }
@@ -120,21 +120,21 @@ fn read_call(text: &[u8]) -> Option<ClientJsonRpcMessage> {
 }
 
 /// What is wrong with a text that is no message.
-pub(crate) fn refuse(text: &[u8]) -> Option<Refusal> {
+pub(crate) fn reject(text: &[u8]) -> Option<MessageRejection> {
     let parsed = match std::str::from_utf8(text) {
         Ok(text) => serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
     if let Err(error) = parsed {
         let message = format!("Parse error: {error}").into();
-        return Some(Refusal { code: ErrorCode::PARSE_ERROR, message, id: None });
+        return Some(MessageRejection { code: ErrorCode::PARSE_ERROR, message, id: None });
     }
     let Ok(fields) = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text) else {
         let what = match text.trim_ascii_start().first() {
             Some(b'[') => "Invalid request: a batch is not part of this version of the protocol",
             _ => "Invalid request: a message is an object",
         };
-        return Some(Refusal::invalid(what, None));
+        return Some(MessageRejection::invalid(what, None));
     };
     let field = |name: &str| fields.get(name).map(|raw| raw.get());
     // Nobody answers an answer: two that do not understand one another would
@@ -161,17 +161,17 @@ pub(crate) fn refuse(text: &[u8]) -> Option<Refusal> {
             Err(error) => format!("it cannot be read: {error}"),
             Ok(read) if read.get("params").is_some_and(|it| !it.is_object() && !it.is_null()) => {
                 let message = "Invalid params: they must be an object".into();
-                return Some(Refusal { code: ErrorCode::INVALID_PARAMS, message, id });
+                return Some(MessageRejection { code: ErrorCode::INVALID_PARAMS, message, id });
             }
             Ok(_) => "it is not a message of the protocol".to_owned(),
         }
     };
-    Some(Refusal::invalid(format!("Invalid request: {wrong}"), id))
+    Some(MessageRejection::invalid(format!("Invalid request: {wrong}"), id))
 }
 
 /// Whether there is such a method here. Who calls it and is not understood has
 /// given it something else than it takes.
-pub(crate) fn is_method(name: &str, is_newer: bool, has_skills: bool) -> bool {
+pub(crate) fn is_known_method(name: &str, is_newer: bool, has_skills: bool) -> bool {
     match name {
         "tools/call" | "tools/list" | "tasks/cancel" | "tasks/get" | "tasks/update" => true,
         "prompts/get"
@@ -186,20 +186,20 @@ pub(crate) fn is_method(name: &str, is_newer: bool, has_skills: bool) -> bool {
 }
 
 /// Why these are no parameters of that method.
-pub(crate) fn explain(method: &str, params: Option<&Value>) -> String {
+pub(crate) fn explain_params(method: &str, params: Option<&Value>) -> String {
     let given = params.unwrap_or(&Value::Null);
     let why = match method {
         _ if given.is_null() => Some("there are none".to_owned()),
         _ if !given.is_object() => Some("they must be an object".to_owned()),
-        "tools/call" => misfit::<CallToolRequestParams>(given),
-        "prompts/get" => misfit::<GetPromptRequestParams>(given),
-        "resources/read" => misfit::<ReadResourceRequestParams>(given),
-        "initialize" => misfit::<InitializeRequestParams>(given),
-        "tasks/get" => misfit::<GetTaskParams>(given),
-        "tasks/update" => misfit::<UpdateTaskParams>(given),
-        "tasks/cancel" => misfit::<CancelTaskParams>(given),
+        "tools/call" => params_error::<CallToolRequestParams>(given),
+        "prompts/get" => params_error::<GetPromptRequestParams>(given),
+        "resources/read" => params_error::<ReadResourceRequestParams>(given),
+        "initialize" => params_error::<InitializeRequestParams>(given),
+        "tasks/get" => params_error::<GetTaskParams>(given),
+        "tasks/update" => params_error::<UpdateTaskParams>(given),
+        "tasks/cancel" => params_error::<CancelTaskParams>(given),
         "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
-            misfit::<PaginatedRequestParams>(given)
+            params_error::<PaginatedRequestParams>(given)
         }
         _ => None,
     };
@@ -208,7 +208,7 @@ pub(crate) fn explain(method: &str, params: Option<&Value>) -> String {
 }
 
 /// Why parameters cannot be read, with the field that is at fault.
-fn misfit<T: DeserializeOwned>(given: &Value) -> Option<String> {
+fn params_error<T: DeserializeOwned>(given: &Value) -> Option<String> {
     let why = T::deserialize(given).err()?.to_string();
     // A field that is missing is named by the reader. Of one that is there,
     // only what is wrong with it is said: without it, something else is.
@@ -226,33 +226,33 @@ fn misfit<T: DeserializeOwned>(given: &Value) -> Option<String> {
 
 /// What is said of a cursor that is no text. Whoever reads requests for lists
 /// would take it for none, and begin the list anew.
-pub(crate) fn refuse_cursor(text: &[u8]) -> Option<Refusal> {
+pub(crate) fn reject_cursor(text: &[u8]) -> Option<MessageRejection> {
     #[derive(Deserialize)]
-    struct List {
+    struct ListRequest {
         id: RequestId,
         method: String,
         params: Value,
     }
-    let has_cursor = text.windows(CURSOR.len()).any(|part| part == CURSOR);
-    if !has_cursor || text.len() > LONGEST_LIST {
+    let has_cursor = text.windows(CURSOR_KEY.len()).any(|part| part == CURSOR_KEY);
+    if !has_cursor || text.len() > MAX_LIST_BYTES {
         return None;
     }
-    let list: List =
-        serde_json::from_slice(text).ok().filter(|it: &List| it.method.ends_with("/list"))?;
-    misfit::<PaginatedRequestParams>(&list.params)?;
-    let message = explain(&list.method, Some(&list.params)).into();
-    Some(Refusal { code: ErrorCode::INVALID_PARAMS, message, id: Some(list.id) })
+    let list: ListRequest =
+        serde_json::from_slice(text).ok().filter(|it: &ListRequest| it.method.ends_with("/list"))?;
+    params_error::<PaginatedRequestParams>(&list.params)?;
+    let message = explain_params(&list.method, Some(&list.params)).into();
+    Some(MessageRejection { code: ErrorCode::INVALID_PARAMS, message, id: Some(list.id) })
 }
 
 /// What is said of a greeting that is not understood. It is no request of
 /// another kind for that.
-pub(crate) fn refuse_greeting(message: &ClientJsonRpcMessage) -> Option<Refusal> {
+pub(crate) fn reject_initialize(message: &ClientJsonRpcMessage) -> Option<MessageRejection> {
     let ClientJsonRpcMessage::Request(message) = message else { return None };
     let ClientRequest::CustomRequest(request) = &message.request else { return None };
     let why = (request.method == "initialize")
-        .then(|| explain(&request.method, request.params.as_ref()))?;
+        .then(|| explain_params(&request.method, request.params.as_ref()))?;
     let id = Some(message.id.clone());
-    Some(Refusal { code: ErrorCode::INVALID_PARAMS, message: why.into(), id })
+    Some(MessageRejection { code: ErrorCode::INVALID_PARAMS, message: why.into(), id })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use rmcp::model::{GetMeta as _, NumberOrString};
 use super::*;
 
 fn refused(text: &[u8]) -> Value {
-    let refusal = read(text).unwrap_err();
+    let refusal = parse_message(text).unwrap_err();
     serde_json::from_str(&refusal.to_json()).unwrap()
 }
 
@@ -60,18 +60,18 @@ fn nobody_answers_an_answer_or_a_notification() {
         r#"{"jsonrpc":"2.0","id":[],"error":{"code":-32700,"message":"what?"}}"#,
         r#"{"jsonrpc":"2.0","error":"what?"}"#,
     ] {
-        assert_eq!(read(text.as_bytes()).unwrap().map(|_| ()), None, "{text}");
+        assert_eq!(parse_message(text.as_bytes()).unwrap().map(|_| ()), None, "{text}");
     }
     // What we would say of nonsense is itself in order, and means nothing.
-    let said = Refusal::too_long(1).to_json();
-    assert!(matches!(read(said.as_bytes()), Ok(Some(ClientJsonRpcMessage::Error(_)))));
+    let said = MessageRejection::too_long(1).to_json();
+    assert!(matches!(parse_message(said.as_bytes()), Ok(Some(ClientJsonRpcMessage::Error(_)))));
 }
 
 #[test]
 fn a_call_keeps_all_that_comes_with_it() {
     let text = r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"n",
         "arguments":{"a":[1]},"_meta":{"progressToken":9,"k":"v"},"requestState":"s"}}"#;
-    let Ok(Some(ClientJsonRpcMessage::Request(message))) = read(text.as_bytes()) else { panic!() };
+    let Ok(Some(ClientJsonRpcMessage::Request(message))) = parse_message(text.as_bytes()) else { panic!() };
     let meta = message.request.get_meta().clone();
     let ClientRequest::CallToolRequest(call) = message.request else { panic!() };
     assert_eq!(message.id, NumberOrString::String("x".into()));
@@ -84,13 +84,13 @@ fn a_call_keeps_all_that_comes_with_it() {
 
 #[test]
 fn wrong_parameters_are_explained() {
-    let told = explain("tools/call", Some(&json!({"name": 5})));
+    let told = explain_params("tools/call", Some(&json!({"name": 5})));
     assert!(told.contains("tools/call") && told.contains("string"), "{told}");
-    assert!(explain("tools/call", None).contains("none"));
-    let is = |name, is_newer| is_method(name, is_newer, true);
+    assert!(explain_params("tools/call", None).contains("none"));
+    let is = |name, is_newer| is_known_method(name, is_newer, true);
     assert!(is("tools/call", true) && !is("tools/fly", true));
     assert!(is("initialize", false) && !is("initialize", true));
-    assert!(is("prompts/get", true) && !is_method("prompts/get", true, false));
+    assert!(is("prompts/get", true) && !is_known_method("prompts/get", true, false));
     for (method, params, field) in [
         ("tools/call", json!({"name": 5}), "name"),
         ("tools/call", json!({"name": "x", "arguments": "y"}), "arguments"),
@@ -103,7 +103,7 @@ fn wrong_parameters_are_explained() {
         ("initialize", json!({"protocolVersion": 5, "capabilities": {}}), "protocolVersion"),
         ("resources/read", json!([1]), "object"),
     ] {
-        let told = explain(method, Some(&params));
+        let told = explain_params(method, Some(&params));
         assert!(told.contains(field), "{method} {params}: {told}");
     }
 }
@@ -128,12 +128,12 @@ proptest! {
         let text = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let text = text.to_string();
         let general: ClientJsonRpcMessage = serde_json::from_str(&text).unwrap();
-        let ours = read(text.as_bytes()).unwrap().unwrap();
+        let ours = parse_message(text.as_bytes()).unwrap().unwrap();
         prop_assert_eq!(serde_json::to_value(&ours).unwrap(), serde_json::to_value(&general).unwrap());
     }
 
     #[test]
     fn nothing_makes_it_panic(text in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = read(&text);
+        let _ = parse_message(&text);
     }
 }

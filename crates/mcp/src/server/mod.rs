@@ -9,7 +9,7 @@
 //!                               └ changes     what there is has changed
 //! ```
 
-mod answer;
+mod tool_result;
 mod batch;
 mod call;
 mod catalogue;
@@ -17,13 +17,13 @@ mod changes;
 mod cors;
 mod handler;
 mod http;
-mod lines;
+mod line_transport;
 mod message;
-mod open;
+mod pending;
 mod progress;
-mod question;
-mod replies;
-mod reply;
+mod elicitation;
+mod request_state;
+mod reply_body;
 mod request;
 mod secret;
 mod sessions;
@@ -41,22 +41,22 @@ use hermes_engine::toolsets::ToolSelection;
 use hermes_engine::{Caller, Engine};
 use rmcp::task_manager::TaskManager;
 
-use catalogue::Catalogue;
-use changes::Changes;
-use replies::Replies;
+use catalogue::ToolCatalogue;
+use changes::ListChanges;
+use request_state::RequestStates;
 
-pub use handler::{Carrier, Handler};
-pub use http::{Access, Door, serve_http};
-pub use secret::{BadToken, Token};
-pub use skills::{Redact, Skills};
+pub use handler::{TransportKind, McpServerHandler};
+pub use http::{HttpAuth, HttpAccessPolicy, serve_http};
+pub use secret::{InvalidTokenError, BearerToken};
+pub use skills::{TextRedactor, ServedSkills};
 pub use stdio::serve_stdio;
 
 /// Tools, prompts or resources on one page of a list.
-const PAGE: usize = 200;
+const DEFAULT_PAGE_SIZE: usize = 200;
 
 /// How the server presents itself, and what it offers.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ServeSettings {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -66,14 +66,14 @@ pub struct Settings {
     /// Which tools it offers at first.
     pub selection: ToolSelection,
     /// Whether the client's user may be asked, where the client can do that.
-    pub asks: bool,
+    pub can_elicit: bool,
     /// How many tools, prompts or resources are on one page of a list.
-    pub page: usize,
+    pub page_size: usize,
     /// Skills that it offers as prompts and resources, if any.
-    pub skills: Option<Arc<Skills>>,
+    pub skills: Option<Arc<ServedSkills>>,
 }
 
-impl Settings {
+impl ServeSettings {
     /// A server of that name and version which offers every tool.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
@@ -81,60 +81,60 @@ impl Settings {
             version: version.into(),
             instructions: None,
             selection: ToolSelection::default(),
-            asks: true,
-            page: PAGE,
+            can_elicit: true,
+            page_size: DEFAULT_PAGE_SIZE,
             skills: None,
         }
     }
 }
 
 /// Makes the caller for the session of that id.
-pub type Callers = Arc<dyn Fn(&str) -> Caller + Send + Sync>;
+pub type CallerFactory = Arc<dyn Fn(&str) -> Caller + Send + Sync>;
 
 /// A server. Cheap to clone; clones are the same server.
 #[derive(Clone)]
-pub struct Server {
-    shared: Arc<Shared>,
+pub struct McpServer {
+    shared: Arc<ServerShared>,
 }
 
 /// What all clients of a server have in common.
-pub(crate) struct Shared {
+pub(crate) struct ServerShared {
     pub(crate) engine: Engine,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ServeSettings,
     /// Which tools are offered now.
     selection: Mutex<Arc<ToolSelection>>,
-    pub(crate) catalogue: Catalogue,
-    pub(crate) changes: Changes,
-    pub(crate) replies: Replies,
+    pub(crate) catalogue: ToolCatalogue,
+    pub(crate) changes: ListChanges,
+    pub(crate) request_states: RequestStates,
     /// Calls whose clients come back for the answer.
     pub(crate) tasks: TaskManager,
     /// Stops every call.
-    pub(crate) calls: CancellationToken,
+    pub(crate) cancel_calls: CancellationToken,
     /// Set when there is nobody left to be told of changes.
-    pub(crate) deserted: CancellationToken,
-    callers: Callers,
+    pub(crate) clients_gone: CancellationToken,
+    caller_factory: CallerFactory,
     /// The session of clients that have none of their own.
-    common: String,
-    made: AtomicU64,
+    common_session: String,
+    calls_made: AtomicU64,
 }
 
-impl Server {
+impl McpServer {
     /// A server for the tools of `engine`. Fails if the system has no random
     /// numbers to give.
-    pub fn new(engine: Engine, settings: Settings, callers: Callers) -> io::Result<Self> {
-        let shared = Shared {
+    pub fn new(engine: Engine, settings: ServeSettings, callers: CallerFactory) -> io::Result<Self> {
+        let shared = ServerShared {
             engine,
             selection: Mutex::new(Arc::new(settings.selection.clone())),
             settings,
-            catalogue: Catalogue::default(),
-            changes: Changes::default(),
-            replies: Replies::new()?,
+            catalogue: ToolCatalogue::default(),
+            changes: ListChanges::default(),
+            request_states: RequestStates::new()?,
             tasks: TaskManager::new(),
-            calls: CancellationToken::new(),
-            deserted: CancellationToken::new(),
-            callers,
-            common: session_id()?,
-            made: AtomicU64::new(0),
+            cancel_calls: CancellationToken::new(),
+            clients_gone: CancellationToken::new(),
+            caller_factory: callers,
+            common_session: session_id()?,
+            calls_made: AtomicU64::new(0),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -146,36 +146,36 @@ impl Server {
     }
 
     /// What answers one client.
-    pub fn handler(&self, carrier: Carrier) -> Handler {
-        Handler::new(Arc::clone(&self.shared), carrier)
+    pub fn handler(&self, carrier: TransportKind) -> McpServerHandler {
+        McpServerHandler::new(Arc::clone(&self.shared), carrier)
     }
 }
 
-impl Shared {
+impl ServerShared {
     pub(crate) fn selection(&self) -> Arc<ToolSelection> {
         Arc::clone(&self.selection.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn caller(&self, session: &str) -> Caller {
-        (self.callers)(session)
+        (self.caller_factory)(session)
     }
 
     pub(crate) fn common_session(&self) -> &str {
-        &self.common
+        &self.common_session
     }
 
     /// A name for a call that no other call of this server has.
-    pub(crate) fn next_call(&self) -> String {
-        format!("call-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1)
+    pub(crate) fn next_call_id(&self) -> String {
+        format!("call-{}", self.calls_made.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 
 /// A name for a session that nobody can guess.
 pub(crate) fn session_id() -> io::Result<String> {
-    Ok(format!("mcp-{}", secret::hex(&secret::random::<8>()?)))
+    Ok(format!("mcp-{}", secret::hex(&secret::random_bytes::<8>()?)))
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for McpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
             .field("engine", &self.shared.engine)

@@ -9,50 +9,50 @@ use hermes_engine::CallObserver;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
 
-use super::call::Errand;
+use super::call::CallEvent;
 
 /// No client wants to hear more often.
-const PAUSE: Duration = Duration::from_millis(20);
+const MIN_NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A call that says nothing for so long is said to run still: there are clients
 /// that give up on what they do not hear of.
-pub(crate) const BEAT: Duration = Duration::from_secs(1);
+pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The least step: each sign says more than the one before it, as the protocol
 /// demands, even where the tool does not.
-const STEP: f64 = 0.001;
+const MIN_PROGRESS_STEP: f64 = 0.001;
 
 /// Tells the client how a call gets on.
-pub(crate) struct Signs {
+pub(crate) struct ProgressNotifier {
     call: String,
     token: ProgressToken,
-    errands: mpsc::Sender<Errand>,
-    last: Mutex<Last>,
+    events: mpsc::Sender<CallEvent>,
+    last: Mutex<LastProgress>,
 }
 
 #[derive(Default)]
-struct Last {
+struct LastProgress {
     value: Option<f64>,
-    counts_to: Option<f64>,
+    total: Option<f64>,
     at: Option<Instant>,
 }
 
-impl Signs {
-    pub(crate) fn new(call: &str, token: ProgressToken, errands: mpsc::Sender<Errand>) -> Self {
-        Self { call: call.to_owned(), token, errands, last: Mutex::default() }
+impl ProgressNotifier {
+    pub(crate) fn new(call: &str, token: ProgressToken, errands: mpsc::Sender<CallEvent>) -> Self {
+        Self { call: call.to_owned(), token, events: errands, last: Mutex::default() }
     }
 
     /// The sign that the call still runs; none if it has said so itself lately.
-    pub(crate) fn beat(&self, now: Instant) -> Option<ProgressNotificationParam> {
+    pub(crate) fn heartbeat(&self, now: Instant) -> Option<ProgressNotificationParam> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).at;
-        if last.is_some_and(|at| now.saturating_duration_since(at) < BEAT) {
+        if last.is_some_and(|at| now.saturating_duration_since(at) < HEARTBEAT_INTERVAL) {
             return None;
         }
-        self.sign(&ProgressUpdate { fraction: None, message: String::new() }, true, now)
+        self.notification(&ProgressUpdate { fraction: None, message: String::new() }, true, now)
     }
 
     /// The sign as the client is told it; none if it came too soon.
-    fn sign(
+    fn notification(
         &self,
         progress: &ProgressUpdate,
         own: bool,
@@ -61,25 +61,25 @@ impl Signs {
         // How far a call inside the call has come says nothing of the whole.
         let fraction = progress.fraction.filter(|_| own).map(|f| f.clamp(0.0, 1.0));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let soon = last.at.is_some_and(|at| now.saturating_duration_since(at) < PAUSE);
+        let soon = last.at.is_some_and(|at| now.saturating_duration_since(at) < MIN_NOTIFY_INTERVAL);
         if soon && fraction.is_none_or(|fraction| fraction < 1.0) {
             return None;
         }
         let value = match (fraction, last.value) {
             (Some(fraction), None) => fraction * 100.0,
-            (Some(fraction), Some(before)) => (fraction * 100.0).max(before + STEP),
+            (Some(fraction), Some(before)) => (fraction * 100.0).max(before + MIN_PROGRESS_STEP),
             (None, None) => 0.0,
-            (None, Some(before)) if last.counts_to.is_some() => before + STEP,
+            (None, Some(before)) if last.total.is_some() => before + MIN_PROGRESS_STEP,
             (None, Some(before)) => before + 1.0,
         };
         if fraction.is_some() {
-            last.counts_to = Some(100.0);
+            last.total = Some(100.0);
         }
         last.value = Some(value);
         last.at = Some(now);
         let mut sign = ProgressNotificationParam::new(self.token.clone(), value);
         // What goes on past its end has an end that nobody knows.
-        sign.total = last.counts_to.filter(|total| value <= *total);
+        sign.total = last.total.filter(|total| value <= *total);
         if !progress.message.is_empty() {
             sign.message = Some(progress.message.clone());
         }
@@ -87,16 +87,16 @@ impl Signs {
     }
 }
 
-impl CallObserver for Signs {
+impl CallObserver for ProgressNotifier {
     fn progress(&self, call: &str, _tool: &str, progress: &ProgressUpdate) {
-        if let Some(sign) = self.sign(progress, call == self.call, Instant::now()) {
+        if let Some(sign) = self.notification(progress, call == self.call, Instant::now()) {
             // A client that does not keep up misses some.
-            let _ = self.errands.try_send(Errand::Progress(sign));
+            let _ = self.events.try_send(CallEvent::Progress(sign));
         }
     }
 }
 
-impl fmt::Debug for Signs {
+impl fmt::Debug for ProgressNotifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signs").field("call", &self.call).finish_non_exhaustive()
     }

@@ -4,9 +4,9 @@ use rmcp::model::NumberOrString;
 
 use super::*;
 
-fn signs() -> Signs {
+fn signs() -> ProgressNotifier {
     let (errands, _) = mpsc::channel(1);
-    Signs::new("call-1", ProgressToken(NumberOrString::Number(7)), errands)
+    ProgressNotifier::new("call-1", ProgressToken(NumberOrString::Number(7)), errands)
 }
 
 fn report(fraction: Option<f64>, message: &str) -> ProgressUpdate {
@@ -21,7 +21,7 @@ fn fractions_count_to_a_hundred_and_only_grow() {
         .iter()
         .zip(1..)
         .map(|(fraction, at)| {
-            signs.sign(&report(*fraction, "on it"), true, start + PAUSE * at).unwrap()
+            signs.notification(&report(*fraction, "on it"), true, start + MIN_NOTIFY_INTERVAL * at).unwrap()
         })
         .collect();
     assert_eq!(told[1].progress, 50.0);
@@ -37,7 +37,7 @@ fn what_goes_on_past_its_end_has_no_known_end() {
         .iter()
         .zip(1..)
         .map(|(fraction, at)| {
-            signs.sign(&report(*fraction, "more"), true, start + PAUSE * at).unwrap()
+            signs.notification(&report(*fraction, "more"), true, start + MIN_NOTIFY_INTERVAL * at).unwrap()
         })
         .collect();
     assert_eq!((told[0].progress, told[0].total), (100.0, Some(100.0)));
@@ -49,7 +49,7 @@ fn what_goes_on_past_its_end_has_no_known_end() {
 fn signs_without_a_fraction_are_counted() {
     let (signs, start) = (signs(), Instant::now());
     for count in 0..3_u32 {
-        let told = signs.sign(&report(None, "still"), true, start + PAUSE * (count + 1)).unwrap();
+        let told = signs.notification(&report(None, "still"), true, start + MIN_NOTIFY_INTERVAL * (count + 1)).unwrap();
         assert_eq!(told.progress, f64::from(count));
         assert_eq!(told.total, None);
     }
@@ -58,15 +58,15 @@ fn signs_without_a_fraction_are_counted() {
 #[test]
 fn too_many_are_left_out_but_not_the_last() {
     let (signs, now) = (signs(), Instant::now());
-    assert!(signs.sign(&report(Some(0.1), ""), true, now).is_some());
-    assert!(signs.sign(&report(Some(0.2), ""), true, now).is_none());
-    assert!(signs.sign(&report(Some(1.0), ""), true, now).is_some());
+    assert!(signs.notification(&report(Some(0.1), ""), true, now).is_some());
+    assert!(signs.notification(&report(Some(0.2), ""), true, now).is_none());
+    assert!(signs.notification(&report(Some(1.0), ""), true, now).is_some());
 }
 
 #[test]
 fn calls_inside_the_call_do_not_count_as_its_progress() {
     let signs = signs();
-    let told = signs.sign(&report(Some(0.9), "inner"), false, Instant::now()).unwrap();
+    let told = signs.notification(&report(Some(0.9), "inner"), false, Instant::now()).unwrap();
     assert_eq!((told.progress, told.total), (0.0, None));
     assert_eq!(told.message.as_deref(), Some("inner"));
 }
@@ -74,10 +74,10 @@ fn calls_inside_the_call_do_not_count_as_its_progress() {
 #[test]
 fn a_call_that_says_nothing_is_said_to_run_still() {
     let (signs, start) = (signs(), Instant::now());
-    assert_eq!(signs.beat(start + BEAT).unwrap().progress, 0.0);
+    assert_eq!(signs.heartbeat(start + HEARTBEAT_INTERVAL).unwrap().progress, 0.0);
     // What it says itself is enough.
-    assert!(signs.sign(&report(Some(0.5), "half"), true, start + BEAT * 2).is_some());
-    assert!(signs.beat(start + BEAT * 2 + BEAT / 2).is_none());
-    let told = signs.beat(start + BEAT * 3).unwrap();
+    assert!(signs.notification(&report(Some(0.5), "half"), true, start + HEARTBEAT_INTERVAL * 2).is_some());
+    assert!(signs.heartbeat(start + HEARTBEAT_INTERVAL * 2 + HEARTBEAT_INTERVAL / 2).is_none());
+    let told = signs.heartbeat(start + HEARTBEAT_INTERVAL * 3).unwrap();
     assert!(told.progress > 50.0 && told.message.is_none(), "{told:?}");
 }

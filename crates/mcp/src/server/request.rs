@@ -9,19 +9,19 @@ use hyper::body::{Body, Bytes};
 use hyper::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 
-use super::message::{self, Refusal};
+use super::message::{self, MessageRejection};
 
-pub(crate) type Reply = Response<BoxBody<Bytes, Infallible>>;
+pub(crate) type HttpReply = Response<BoxBody<Bytes, Infallible>>;
 
-const JSON: &str = "application/json";
-const EVENTS: &str = "text/event-stream";
+const JSON_TYPE: &str = "application/json";
+const EVENT_STREAM_TYPE: &str = "text/event-stream";
 
 /// How many times as much as it may is read of a request that is too large.
 /// Who is cut off while it writes does not get to read why.
-const PATIENCE: usize = 4;
+const OVERSIZE_READ_FACTOR: usize = 4;
 
 /// An answer of a few words.
-pub(crate) fn brief(status: StatusCode, text: impl Into<Bytes>) -> Reply {
+pub(crate) fn text_reply(status: StatusCode, text: impl Into<Bytes>) -> HttpReply {
     let mut reply = Response::new(Full::new(text.into()).boxed());
     *reply.status_mut() = status;
     reply
@@ -29,24 +29,24 @@ pub(crate) fn brief(status: StatusCode, text: impl Into<Bytes>) -> Reply {
 
 /// Looks at the headers, and puts those that can be written in several ways
 /// into the one that is understood further on.
-pub(crate) fn fit(method: &Method, headers: &mut HeaderMap) -> Result<(), Box<Reply>> {
+pub(crate) fn normalize_headers(method: &Method, headers: &mut HeaderMap) -> Result<(), Box<HttpReply>> {
     let wanted: &[&str] = match *method {
-        Method::POST => &[JSON, EVENTS],
-        Method::GET => &[EVENTS],
+        Method::POST => &[JSON_TYPE, EVENT_STREAM_TYPE],
+        Method::GET => &[EVENT_STREAM_TYPE],
         _ => return Ok(()),
     };
     if !wanted.iter().all(|media| accepts(headers, media)) {
         let wanted = wanted.join(" and ");
         let said = format!("Accept must have {wanted}");
-        return Err(brief(StatusCode::NOT_ACCEPTABLE, said).into());
+        return Err(text_reply(StatusCode::NOT_ACCEPTABLE, said).into());
     }
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     if method == Method::POST {
         if !is_json(headers) {
             let wanted = "Content-Type must be application/json";
-            return Err(brief(StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted).into());
+            return Err(text_reply(StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted).into());
         }
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON_TYPE));
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         return false;
     };
     let mut parts = said.split(';').map(str::trim);
-    let is_json = parts.next().is_some_and(|media| media.eq_ignore_ascii_case(JSON));
+    let is_json = parts.next().is_some_and(|media| media.eq_ignore_ascii_case(JSON_TYPE));
     is_json
         && parts.all(|part| match part.split_once('=') {
             Some((key, value)) if key.trim().eq_ignore_ascii_case("charset") => {
@@ -87,17 +87,17 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Reads the body, as long as it is not larger than it may be.
-pub(crate) async fn gather<B>(headers: &HeaderMap, body: B, most: usize) -> Result<Bytes, Reply>
+pub(crate) async fn read_body<B>(headers: &HeaderMap, body: B, most: usize) -> Result<Bytes, HttpReply>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     let too_large = || {
         let text = format!("A request may have {most} bytes");
-        let mut reply = brief(StatusCode::PAYLOAD_TOO_LARGE, text);
+        let mut reply = text_reply(StatusCode::PAYLOAD_TOO_LARGE, text);
         reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         reply
     };
-    let bound = most.saturating_mul(PATIENCE);
+    let bound = most.saturating_mul(OVERSIZE_READ_FACTOR);
     let told = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if told.is_some_and(|told: usize| told > bound) {
         return Err(too_large());
@@ -108,7 +108,7 @@ where
     let mut size = 0_usize;
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else {
-            return Err(brief(StatusCode::BAD_REQUEST, "The request has broken off"));
+            return Err(text_reply(StatusCode::BAD_REQUEST, "The request has broken off"));
         };
         let Ok(data) = frame.into_data() else { continue };
         size = size.saturating_add(data.len());
@@ -134,21 +134,21 @@ where
 }
 
 /// What is said of a body that is no message.
-pub(crate) fn refuse(body: &[u8]) -> Reply {
-    let refusal = message::refuse(body).unwrap_or_else(Refusal::of_reply);
-    told(&refusal, StatusCode::BAD_REQUEST)
+pub(crate) fn reject_body(body: &[u8]) -> HttpReply {
+    let refusal = message::reject(body).unwrap_or_else(MessageRejection::invalid_reply);
+    rejection_reply(&refusal, StatusCode::BAD_REQUEST)
 }
 
 /// What is said of a greeting that is not understood, if it is one.
-pub(crate) fn refuse_greeting(body: &[u8]) -> Option<Reply> {
-    let read = message::read(body).ok().flatten()?;
-    message::refuse_greeting(&read).map(|it| told(&it, StatusCode::BAD_REQUEST))
+pub(crate) fn reject_initialize(body: &[u8]) -> Option<HttpReply> {
+    let read = message::parse_message(body).ok().flatten()?;
+    message::reject_initialize(&read).map(|it| rejection_reply(&it, StatusCode::BAD_REQUEST))
 }
 
 /// A refusal as a reply.
-pub(crate) fn told(refusal: &Refusal, status: StatusCode) -> Reply {
-    let mut reply = brief(status, refusal.to_json());
-    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+pub(crate) fn rejection_reply(refusal: &MessageRejection, status: StatusCode) -> HttpReply {
+    let mut reply = text_reply(status, refusal.to_json());
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_TYPE));
     reply
 }
 

@@ -15,7 +15,7 @@ fn headers(accept: &[&str], content: Option<&str>) -> HeaderMap {
 }
 
 fn status(method: &Method, mut headers: HeaderMap) -> u16 {
-    fit(method, &mut headers).map_or_else(|refused| refused.status().as_u16(), |()| 200)
+    normalize_headers(method, &mut headers).map_or_else(|refused| refused.status().as_u16(), |()| 200)
 }
 
 #[test]
@@ -68,15 +68,15 @@ async fn a_body_is_read_as_far_as_it_may_be() {
         StreamBody::new(futures_util::stream::iter(frames))
     };
     let none = HeaderMap::new();
-    let gathered = gather(&none, body(&["abc", "", "def"]), 6).await.unwrap();
+    let gathered = read_body(&none, body(&["abc", "", "def"]), 6).await.unwrap();
     assert_eq!(&gathered[..], b"abcdef");
-    assert_eq!(&gather(&none, body(&[]), 6).await.unwrap()[..], b"");
+    assert_eq!(&read_body(&none, body(&[]), 6).await.unwrap()[..], b"");
     for pieces in [&["abcdefg"][..], &["abc", "defg"], &["a"; 100]] {
-        let refused = gather(&none, body(pieces), 6).await.unwrap_err();
+        let refused = read_body(&none, body(pieces), 6).await.unwrap_err();
         assert_eq!(refused.status(), 413);
         assert_eq!(refused.headers()[CONNECTION], "close");
     }
     let mut huge = HeaderMap::new();
     huge.insert(CONTENT_LENGTH, HeaderValue::from_static("25"));
-    assert_eq!(gather(&huge, body(&["a"]), 6).await.unwrap_err().status(), 413);
+    assert_eq!(read_body(&huge, body(&["a"]), 6).await.unwrap_err().status(), 413);
 }

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 
 /// The shortest token that somebody may choose.
-const SHORTEST: usize = 16;
+const MIN_TOKEN_CHARS: usize = 16;
 
 /// Bytes that nobody can guess.
-pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+pub(crate) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
@@ -20,25 +20,25 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// A text that cannot be a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("A token has at least {SHORTEST} characters, all of them visible ASCII")]
-pub struct BadToken;
+#[error("A token has at least {MIN_TOKEN_CHARS} characters, all of them visible ASCII")]
+pub struct InvalidTokenError;
 
 /// What a client must show to be let in. It is never printed.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct BearerToken(String);
 
-impl Token {
+impl BearerToken {
     /// A new one.
     pub fn generate() -> io::Result<Self> {
-        Ok(Self(hex(&random::<32>()?)))
+        Ok(Self(hex(&random_bytes::<32>()?)))
     }
 
     /// One that somebody has chosen.
-    pub fn new(text: &str) -> Result<Self, BadToken> {
+    pub fn new(text: &str) -> Result<Self, InvalidTokenError> {
         let text = text.trim();
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
-        if text.len() < SHORTEST || !visible {
-            return Err(BadToken);
+        if text.len() < MIN_TOKEN_CHARS || !visible {
+            return Err(InvalidTokenError);
         }
         Ok(Self(text.to_owned()))
     }
@@ -50,7 +50,7 @@ impl Token {
 
     /// Whether the value of an `Authorization` header shows it. Takes as long
     /// for a near miss as for a far one.
-    pub(crate) fn is_shown(&self, header: &[u8]) -> bool {
+    pub(crate) fn matches_header(&self, header: &[u8]) -> bool {
         let Some((scheme, shown)) = header.split_at_checked(7) else { return false };
         if !scheme.eq_ignore_ascii_case(b"bearer ") {
             return false;
@@ -61,7 +61,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }

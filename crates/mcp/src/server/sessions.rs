@@ -18,54 +18,54 @@ use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
 
-use super::lines::{answered, id_of};
-use super::message::Refusal;
-use super::reply::MOMENT;
+use super::line_transport::{response_id, request_id};
+use super::message::MessageRejection;
+use super::reply_body::INLINE_REPLY_TIMEOUT;
 
-type Pipe = <LocalSessionManager as SessionManager>::Transport;
-type Fault = <LocalSessionManager as SessionManager>::Error;
+type LocalTransport = <LocalSessionManager as SessionManager>::Transport;
+type HttpSessionError = <LocalSessionManager as SessionManager>::Error;
 
 /// How many answers wait for clients that have gone, how large they may be
 /// together, and how long they wait.
-const MOST: usize = 64;
-const LARGEST: usize = 8 << 20;
-const AGE: Duration = Duration::from_secs(5 * 60);
+const MAX_CACHED_REPLIES: usize = 64;
+const MAX_CACHED_BYTES: usize = 8 << 20;
+const CACHED_REPLY_TTL: Duration = Duration::from_secs(5 * 60);
 
 /// All sessions.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(crate) struct ResumableSessions {
     local: LocalSessionManager,
-    books: Mutex<HashMap<SessionId, Arc<Book>>>,
-    shelf: Arc<Mutex<Shelf>>,
+    requests: Mutex<HashMap<SessionId, Arc<SessionRequests>>>,
+    replies: Arc<Mutex<ReplyCache>>,
 }
 
 /// What a client waits for.
 #[derive(Debug)]
-struct Book {
+struct SessionRequests {
     session: SessionId,
-    open: Mutex<HashMap<RequestId, Arc<Asked>>>,
-    shelf: Arc<Mutex<Shelf>>,
+    open: Mutex<HashMap<RequestId, Arc<OpenRequest>>>,
+    replies: Arc<Mutex<ReplyCache>>,
 }
 
 /// A request that is not answered yet.
 #[derive(Debug)]
-struct Asked {
+struct OpenRequest {
     began: Instant,
     /// The stream of events that carries its answer.
     stream: OnceLock<String>,
     /// Whether something came before the answer.
-    has_begun: AtomicBool,
+    has_events: AtomicBool,
 }
 
 /// Answers that were given while their clients may have been away.
 #[derive(Debug, Default)]
-struct Shelf {
-    kept: VecDeque<Kept>,
+struct ReplyCache {
+    kept: VecDeque<CachedReply>,
     size: usize,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedReply {
     session: SessionId,
     stream: String,
     answer: Arc<ServerJsonRpcMessage>,
@@ -77,49 +77,49 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Sessions {
+impl ResumableSessions {
     /// Sessions that are kept for so long when nothing is heard of them.
     pub(crate) fn new(idle: Duration) -> Self {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(idle);
-        Self { local, books: Mutex::default(), shelf: Arc::default() }
+        Self { local, requests: Mutex::default(), replies: Arc::default() }
     }
 
-    fn book(&self, session: &SessionId) -> Option<Arc<Book>> {
-        lock(&self.books).get(session).cloned()
+    fn session_requests(&self, session: &SessionId) -> Option<Arc<SessionRequests>> {
+        lock(&self.requests).get(session).cloned()
     }
 }
 
-impl SessionManager for Sessions {
-    type Error = Fault;
-    type Transport = Attended;
+impl SessionManager for ResumableSessions {
+    type Error = HttpSessionError;
+    type Transport = RecordingTransport;
 
-    async fn create_session(&self) -> Result<(SessionId, Attended), Fault> {
+    async fn create_session(&self) -> Result<(SessionId, RecordingTransport), HttpSessionError> {
         let (session, pipe) = self.local.create_session().await?;
-        let book = Arc::new(Book {
+        let book = Arc::new(SessionRequests {
             session: session.clone(),
             open: Mutex::default(),
-            shelf: Arc::clone(&self.shelf),
+            replies: Arc::clone(&self.replies),
         });
-        lock(&self.books).insert(session.clone(), Arc::clone(&book));
-        Ok((session, Attended { pipe, book }))
+        lock(&self.requests).insert(session.clone(), Arc::clone(&book));
+        Ok((session, RecordingTransport { pipe, requests: book }))
     }
 
     async fn initialize_session(
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, Fault> {
+    ) -> Result<ServerJsonRpcMessage, HttpSessionError> {
         self.local.initialize_session(id, message).await
     }
 
-    async fn has_session(&self, id: &SessionId) -> Result<bool, Fault> {
+    async fn has_session(&self, id: &SessionId) -> Result<bool, HttpSessionError> {
         self.local.has_session(id).await
     }
 
-    async fn close_session(&self, id: &SessionId) -> Result<(), Fault> {
-        lock(&self.books).remove(id);
-        lock(&self.shelf).forget(id);
+    async fn close_session(&self, id: &SessionId) -> Result<(), HttpSessionError> {
+        lock(&self.requests).remove(id);
+        lock(&self.replies).remove_session(id);
         self.local.close_session(id).await
     }
 
@@ -127,19 +127,19 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Fault> {
-        let request = id_of(&message).cloned();
-        let asked = Arc::new(Asked::now());
-        let book = self.book(id);
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError> {
+        let request = request_id(&message).cloned();
+        let asked = Arc::new(OpenRequest::new());
+        let book = self.session_requests(id);
         if let (Some(book), Some(request)) = (&book, &request)
-            && !book.begin(request, &asked)
+            && !book.add(request, &asked)
         {
-            let refusal = Refusal::taken(request).to_message();
+            let refusal = MessageRejection::duplicate_id(request).to_message();
             let refusal = ServerSseMessage::from_message(refusal);
             return Ok(stream::once(future::ready(refusal)).left_stream());
         }
         match self.local.create_stream(id, message).await {
-            Ok(events) => Ok(events.inspect(move |event| asked.see(event)).right_stream()),
+            Ok(events) => Ok(events.inspect(move |event| asked.observe(event)).right_stream()),
             Err(fault) => {
                 if let (Some(book), Some(request)) = (&book, &request) {
                     lock(&book.open).remove(request);
@@ -153,10 +153,10 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), HttpSessionError> {
         if let ClientJsonRpcMessage::Notification(message) = &message
             && let ClientNotification::CancelledNotification(given_up) = &message.notification
-            && let (Some(book), Some(request)) = (self.book(id), &given_up.params.request_id)
+            && let (Some(book), Some(request)) = (self.session_requests(id), &given_up.params.request_id)
         {
             lock(&book.open).remove(request);
         }
@@ -166,7 +166,7 @@ impl SessionManager for Sessions {
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Fault> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError> {
         self.local.create_standalone_stream(id).await
     }
 
@@ -174,10 +174,10 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Fault> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError> {
         // The library forgets a stream with its answer.
-        if let Some((index, stream)) = place(&last_event_id)
-            && let Some(answer) = lock(&self.shelf).find(id, stream)
+        if let Some((index, stream)) = parse_event_id(&last_event_id)
+            && let Some(answer) = lock(&self.replies).find(id, stream)
         {
             let mut event = ServerSseMessage::default();
             event.event_id = Some(format!("{}/{stream}", index.saturating_add(1)));
@@ -188,9 +188,9 @@ impl SessionManager for Sessions {
     }
 }
 
-impl Book {
+impl SessionRequests {
     /// False if a request of this id waits for its answer already.
-    fn begin(&self, request: &RequestId, asked: &Arc<Asked>) -> bool {
+    fn add(&self, request: &RequestId, asked: &Arc<OpenRequest>) -> bool {
         let mut open = lock(&self.open);
         if open.contains_key(request) {
             return false;
@@ -201,57 +201,57 @@ impl Book {
 
     /// A message goes out. If it is an answer, its request is no longer open,
     /// and it is kept where its client may come back for it.
-    fn note(&self, message: &ServerJsonRpcMessage) {
-        let Some(request) = answered(message) else { return };
+    fn record_reply(&self, message: &ServerJsonRpcMessage) {
+        let Some(request) = response_id(message) else { return };
         let asked = lock(&self.open).remove(request);
-        if let Some(stream) = asked.as_ref().and_then(|asked| asked.resumable()) {
-            lock(&self.shelf).keep(&self.session, stream, message);
+        if let Some(stream) = asked.as_ref().and_then(|asked| asked.resumable_stream()) {
+            lock(&self.replies).insert(&self.session, stream, message);
         }
     }
 }
 
-impl Asked {
-    fn now() -> Self {
+impl OpenRequest {
+    fn new() -> Self {
         let (stream, has_begun) = (OnceLock::new(), AtomicBool::new(false));
-        Self { began: Instant::now(), stream, has_begun }
+        Self { began: Instant::now(), stream, has_events: has_begun }
     }
 
     /// An event of its stream is on its way to the client.
-    fn see(&self, event: &ServerSseMessage) {
-        if let Some((_, stream)) = event.event_id.as_deref().and_then(place) {
+    fn observe(&self, event: &ServerSseMessage) {
+        if let Some((_, stream)) = event.event_id.as_deref().and_then(parse_event_id) {
             self.stream.get_or_init(|| stream.to_owned());
         }
         if event.message.is_some() {
-            self.has_begun.store(true, Ordering::Relaxed);
+            self.has_events.store(true, Ordering::Relaxed);
         }
     }
 
     /// The stream of a request whose client can know it. An answer that is
     /// there in a moment is no stream, and comes or is lost as a whole.
-    fn resumable(&self) -> Option<&str> {
+    fn resumable_stream(&self) -> Option<&str> {
         let is_stream =
-            self.has_begun.load(Ordering::Relaxed) || self.began.elapsed() >= MOMENT / 2;
+            self.has_events.load(Ordering::Relaxed) || self.began.elapsed() >= INLINE_REPLY_TIMEOUT / 2;
         self.stream.get().map(String::as_str).filter(|_| is_stream)
     }
 }
 
-impl Shelf {
-    fn keep(&mut self, session: &SessionId, stream: &str, answer: &ServerJsonRpcMessage) {
-        let mut size = Size(0);
-        if serde_json::to_writer(&mut size, answer).is_err() || size.0 > LARGEST {
+impl ReplyCache {
+    fn insert(&mut self, session: &SessionId, stream: &str, answer: &ServerJsonRpcMessage) {
+        let mut size = ByteCounter(0);
+        if serde_json::to_writer(&mut size, answer).is_err() || size.0 > MAX_CACHED_BYTES {
             return;
         }
         self.size += size.0;
-        self.kept.push_back(Kept {
+        self.kept.push_back(CachedReply {
             session: session.clone(),
             stream: stream.to_owned(),
             answer: Arc::new(answer.clone()),
             size: size.0,
             since: Instant::now(),
         });
-        while self.kept.len() > MOST
-            || self.size > LARGEST
-            || self.kept.front().is_some_and(|oldest| oldest.since.elapsed() >= AGE)
+        while self.kept.len() > MAX_CACHED_REPLIES
+            || self.size > MAX_CACHED_BYTES
+            || self.kept.front().is_some_and(|oldest| oldest.since.elapsed() >= CACHED_REPLY_TTL)
         {
             let Some(oldest) = self.kept.pop_front() else { break };
             self.size -= oldest.size;
@@ -259,11 +259,11 @@ impl Shelf {
     }
 
     fn find(&self, session: &SessionId, stream: &str) -> Option<Arc<ServerJsonRpcMessage>> {
-        let is_it = |kept: &&Kept| kept.session == *session && kept.stream == stream;
+        let is_it = |kept: &&CachedReply| kept.session == *session && kept.stream == stream;
         self.kept.iter().find(is_it).map(|kept| Arc::clone(&kept.answer))
     }
 
-    fn forget(&mut self, session: &SessionId) {
+    fn remove_session(&mut self, session: &SessionId) {
         self.kept.retain(|kept| kept.session != *session);
         self.size = self.kept.iter().map(|kept| kept.size).sum();
     }
@@ -271,15 +271,15 @@ impl Shelf {
 
 /// The place of an event: its number, and its stream where that is one of a
 /// request.
-fn place(event: &str) -> Option<(usize, &str)> {
+fn parse_event_id(event: &str) -> Option<(usize, &str)> {
     let (index, stream) = event.split_once('/')?;
     Some((index.parse().ok()?, stream))
 }
 
 /// Counts what is written.
-struct Size(usize);
+struct ByteCounter(usize);
 
-impl io::Write for Size {
+impl io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -291,19 +291,19 @@ impl io::Write for Size {
 }
 
 /// The messages of a session, whose answers are noted.
-pub(crate) struct Attended {
-    pipe: Pipe,
-    book: Arc<Book>,
+pub(crate) struct RecordingTransport {
+    pipe: LocalTransport,
+    requests: Arc<SessionRequests>,
 }
 
-impl Transport<RoleServer> for Attended {
-    type Error = <Pipe as Transport<RoleServer>>::Error;
+impl Transport<RoleServer> for RecordingTransport {
+    type Error = <LocalTransport as Transport<RoleServer>>::Error;
 
     fn send(
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.book.note(&message);
+        self.requests.record_reply(&message);
         self.pipe.send(message)
     }
 

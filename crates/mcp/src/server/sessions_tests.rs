@@ -22,8 +22,8 @@ fn progress() -> ServerJsonRpcMessage {
     .unwrap()
 }
 
-async fn begun() -> (Sessions, SessionId, Attended) {
-    let sessions = Sessions::new(Duration::from_secs(60));
+async fn begun() -> (ResumableSessions, SessionId, RecordingTransport) {
+    let sessions = ResumableSessions::new(Duration::from_secs(60));
     let (id, mut transport) = sessions.create_session().await.unwrap();
     let hello = client(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
@@ -58,13 +58,13 @@ async fn a_request_of_an_id_that_is_not_answered_yet_is_refused_and_the_first_is
     assert!(second.next().await.is_none());
     transport.receive().await.unwrap();
     transport.send(answer(32)).await.unwrap();
-    assert!(answered(next(&mut first).await.message.as_ref().unwrap()).is_some());
+    assert!(response_id(next(&mut first).await.message.as_ref().unwrap()).is_some());
     // Now it is free again, also for one that is given up.
     let _third = sessions.create_stream(&id, call(32)).await.unwrap();
     let given_up = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
                           "params": {"requestId": 32}});
     sessions.accept_message(&id, client(given_up)).await.unwrap();
-    assert!(lock(&sessions.book(&id).unwrap().open).is_empty());
+    assert!(lock(&sessions.session_requests(&id).unwrap().open).is_empty());
 }
 
 #[tokio::test]
@@ -79,30 +79,30 @@ async fn an_answer_that_was_given_while_its_client_was_away_is_there_when_it_com
     for _ in 0..2 {
         let mut rest = Box::pin(sessions.resume(&id, last.clone()).await.unwrap());
         let event = next(&mut rest).await;
-        assert_eq!(answered(event.message.as_ref().unwrap()), Some(&RequestId::Number(7)));
+        assert_eq!(response_id(event.message.as_ref().unwrap()), Some(&RequestId::Number(7)));
         assert!(event.event_id.is_some_and(|event| event != last));
         assert!(rest.next().await.is_none());
     }
     // Another session has no part in it.
     let (other, _transport) = sessions.create_session().await.unwrap();
-    let mine = place(&last).unwrap().1;
-    assert!(lock(&sessions.shelf).find(&other, mine).is_none());
+    let mine = parse_event_id(&last).unwrap().1;
+    assert!(lock(&sessions.replies).find(&other, mine).is_none());
     sessions.close_session(&id).await.unwrap();
-    assert_eq!(lock(&sessions.shelf).size, 0);
+    assert_eq!(lock(&sessions.replies).size, 0);
 }
 
 #[test]
 fn what_waits_is_bounded() {
-    let mut shelf = Shelf::default();
+    let mut shelf = ReplyCache::default();
     let session: SessionId = "s".into();
     for number in 0..100 {
-        shelf.keep(&session, &number.to_string(), &answer(number));
+        shelf.insert(&session, &number.to_string(), &answer(number));
     }
-    assert_eq!(shelf.kept.len(), MOST);
+    assert_eq!(shelf.kept.len(), MAX_CACHED_REPLIES);
     assert!(shelf.find(&session, "0").is_none() && shelf.find(&session, "99").is_some());
     let large: ServerJsonRpcMessage = serde_json::from_value(json!({"jsonrpc": "2.0", "id": 1,
-        "error": {"code": 1, "message": "x".repeat(LARGEST)}}))
+        "error": {"code": 1, "message": "x".repeat(MAX_CACHED_BYTES)}}))
     .unwrap();
-    shelf.keep(&session, "large", &large);
+    shelf.insert(&session, "large", &large);
     assert!(shelf.find(&session, "large").is_none() && shelf.find(&session, "99").is_some());
 }

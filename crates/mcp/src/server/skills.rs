@@ -17,29 +17,29 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::catalogue::{AFTER, FRESH_MS};
+use super::catalogue::{CURSOR_PREFIX, LIST_TTL_MS};
 
 /// The argument of every prompt.
-const TASK: &str = "task";
+const TASK_ARGUMENT: &str = "task";
 /// Under which tool and toolset reading is judged.
-const TOOL: (&str, &str) = ("skill_view", "skills");
+const JUDGED_TOOL: (&str, &str) = ("skill_view", "skills");
 
 /// Takes secrets out of a text.
-pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
+pub type TextRedactor = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Skills that are offered, as far as they may be read.
-pub struct Skills {
-    shelf: SkillLibrary,
+pub struct ServedSkills {
+    library: SkillLibrary,
     policy: Arc<dyn Policy>,
-    redact: Redact,
-    latest: Mutex<Option<Arc<Offer>>>,
+    redact: TextRedactor,
+    latest: Mutex<Option<Arc<SkillListing>>>,
     /// What clients were told first, if any has asked.
-    first: OnceLock<Arc<Offer>>,
+    first: OnceLock<Arc<SkillListing>>,
 }
 
 /// What is offered at a moment.
 #[derive(Debug)]
-pub(crate) struct Offer {
+pub(crate) struct SkillListing {
     /// The catalogue that it was made from.
     found: Arc<SkillCatalogue>,
     /// The same, after everything was read.
@@ -48,15 +48,15 @@ pub(crate) struct Offer {
     pub(crate) resources: Vec<Resource>,
 }
 
-impl Skills {
+impl ServedSkills {
     /// The skills of a shelf that this policy lets be read, without secrets.
-    pub fn new(shelf: SkillLibrary, policy: Arc<dyn Policy>, redact: Redact) -> Self {
-        Self { shelf, policy, redact, latest: Mutex::default(), first: OnceLock::new() }
+    pub fn new(shelf: SkillLibrary, policy: Arc<dyn Policy>, redact: TextRedactor) -> Self {
+        Self { library: shelf, policy, redact, latest: Mutex::default(), first: OnceLock::new() }
     }
 
     /// What is offered now. It reads files.
-    pub(crate) fn offer(&self, caller: &Caller) -> Arc<Offer> {
-        let found = self.shelf.refresh();
+    pub(crate) fn current_listing(&self, caller: &Caller) -> Arc<SkillListing> {
+        let found = self.library.refresh();
         let kept = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.found, &found)) {
             return kept;
@@ -64,63 +64,63 @@ impl Skills {
         let catalogue = found.with_texts_scanned();
         let mut prompts = Vec::new();
         let mut resources = Vec::new();
-        for skill in catalogue.ready().filter(|skill| self.permits(caller, skill, skill.file)) {
+        for skill in catalogue.ready().filter(|skill| self.can_read(caller, skill, skill.file)) {
             prompts.push(self.prompt(skill));
             resources.push(self.resource(skill, skill.file));
-            let files = skill.files.iter().filter(|file| self.permits(caller, skill, file));
+            let files = skill.files.iter().filter(|file| self.can_read(caller, skill, file));
             resources.extend(files.map(|file| self.resource(skill, file)));
         }
         prompts.sort_by(|a, b| a.name.cmp(&b.name));
         resources.sort_by(|a, b| a.uri.cmp(&b.uri));
-        let offer = Arc::new(Offer { found, catalogue, prompts, resources });
+        let offer = Arc::new(SkillListing { found, catalogue, prompts, resources });
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&offer));
         offer
     }
 
     /// What clients were told first; none if none has asked.
-    pub(crate) fn first(&self) -> Option<&Arc<Offer>> {
+    pub(crate) fn first_listing(&self) -> Option<&Arc<SkillListing>> {
         self.first.get()
     }
 
     /// What is offered now, to a client that asks for it.
-    pub(crate) fn told(&self, caller: &Caller) -> Arc<Offer> {
-        let offer = self.offer(caller);
+    pub(crate) fn listing_for_client(&self, caller: &Caller) -> Arc<SkillListing> {
+        let offer = self.current_listing(caller);
         self.first.get_or_init(|| Arc::clone(&offer));
         offer
     }
 
     /// A skill as the message of a user who calls for it.
-    pub(crate) fn get(
+    pub(crate) fn get_prompt(
         &self,
         caller: &Caller,
         request: &GetPromptRequestParams,
     ) -> Result<GetPromptResult, ErrorData> {
-        let task = task(request)?;
-        let offer = self.told(caller);
-        let skill = offer.catalogue.find_ready(&request.name).map_err(|error| unfit(&error))?;
-        self.require(caller, skill, skill.file)?;
-        let text = skill.instructions(None).map_err(|error| unfit(&error))?;
+        let task = task_argument(request)?;
+        let offer = self.listing_for_client(caller);
+        let skill = offer.catalogue.find_ready(&request.name).map_err(|error| skill_error(&error))?;
+        self.require_readable(caller, skill, skill.file)?;
+        let text = skill.instructions(None).map_err(|error| skill_error(&error))?;
         let said = match task {
             Some(task) => task.to_owned(),
             None => format!("Use the skill “{}”.", skill.manifest.name),
         };
         let message = expand_invocation(&said, &[SkillInvocation { skill, text: &text }], FileReferenceStyle::Uris);
         let message = PromptMessage::new_text(Role::User, (self.redact)(&message));
-        Ok(GetPromptResult::new(vec![message]).with_description(self.described(skill)))
+        Ok(GetPromptResult::new(vec![message]).with_description(self.redacted_description(skill)))
     }
 
     /// A file of a skill.
-    pub(crate) fn read(&self, caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    pub(crate) fn read_resource(&self, caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
         let missing =
             |what: String| ErrorData::resource_not_found(what, Some(json!({ "uri": uri })));
-        let offer = self.told(caller);
+        let offer = self.listing_for_client(caller);
         let Some((skill, path)) = offer.catalogue.resolve_uri(uri) else {
             return Err(missing(format!("There is no resource {uri}")));
         };
-        self.require(caller, skill, &path)?;
+        self.require_readable(caller, skill, &path)?;
         let content = skill.read(&path).map_err(|error| match error {
             SkillError::NoFile { .. } | SkillError::Outside { .. } => missing(error.to_string()),
-            other => unfit(&other),
+            other => skill_error(&other),
         })?;
         let contents = match content {
             SkillFileContent::Text(text) => ResourceContents::text((self.redact)(&text), uri),
@@ -132,10 +132,10 @@ impl Skills {
     }
 
     fn prompt(&self, skill: &Skill) -> Prompt {
-        let task = PromptArgument::new(TASK)
+        let task = PromptArgument::new(TASK_ARGUMENT)
             .with_description("What is to be done with the skill, in a few words")
             .with_required(false);
-        let about = Some(self.described(skill));
+        let about = Some(self.redacted_description(skill));
         Prompt::new(skill.qualified_name.clone(), about, Some(vec![task]))
             .with_title(skill.manifest.name.clone())
     }
@@ -145,23 +145,23 @@ impl Skills {
         let resource = Resource::new(skill.file_uri(path), name).with_mime_type(media_type(path));
         match path == skill.file {
             true => {
-                resource.with_title(skill.manifest.name.clone()).with_description(self.described(skill))
+                resource.with_title(skill.manifest.name.clone()).with_description(self.redacted_description(skill))
             }
             false => resource,
         }
     }
 
-    fn described(&self, skill: &Skill) -> String {
+    fn redacted_description(&self, skill: &Skill) -> String {
         (self.redact)(&skill.manifest.description)
     }
 
-    fn permits(&self, caller: &Caller, skill: &Skill, path: &str) -> bool {
-        self.require(caller, skill, path).is_ok()
+    fn can_read(&self, caller: &Caller, skill: &Skill, path: &str) -> bool {
+        self.require_readable(caller, skill, path).is_ok()
     }
 
     /// An error unless the file may be read without a question.
-    fn require(&self, caller: &Caller, skill: &Skill, path: &str) -> Result<(), ErrorData> {
-        let place: PathBuf = skill.file_path(path).map_err(|error| unfit(&error))?;
+    fn require_readable(&self, caller: &Caller, skill: &Skill, path: &str) -> Result<(), ErrorData> {
+        let place: PathBuf = skill.file_path(path).map_err(|error| skill_error(&error))?;
         let arguments = json!({ "name": skill.qualified_name, "file_path": path });
         let effects = [
             Effect::name(Scope::SKILL_READ, skill.qualified_name.clone()),
@@ -169,13 +169,13 @@ impl Skills {
         ];
         let workplace = WorkingDir::new(caller.cwd.clone(), caller.home.clone());
         let ruling = self.policy.judge(&CallProposal {
-            tool: TOOL.0,
-            toolset: TOOL.1,
+            tool: JUDGED_TOOL.0,
+            toolset: JUDGED_TOOL.1,
             arguments: &arguments,
             effects: &effects,
             annotations: ToolAnnotations { read_only: true, ..ToolAnnotations::default() },
             working_dir: &workplace,
-            call_id: TOOL.0,
+            call_id: JUDGED_TOOL.0,
             session: &caller.session,
             task_id: &caller.task_id,
             depth: 0,
@@ -191,8 +191,8 @@ impl Skills {
 }
 
 /// What is to be done, if that is said.
-fn task(request: &GetPromptRequestParams) -> Result<Option<&str>, ErrorData> {
-    let given = request.arguments.as_ref().and_then(|given| given.get(TASK));
+fn task_argument(request: &GetPromptRequestParams) -> Result<Option<&str>, ErrorData> {
+    let given = request.arguments.as_ref().and_then(|given| given.get(TASK_ARGUMENT));
     match given {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(task)) => Ok(Some(task.trim()).filter(|task| !task.is_empty())),
@@ -200,19 +200,19 @@ fn task(request: &GetPromptRequestParams) -> Result<Option<&str>, ErrorData> {
     }
 }
 
-fn unfit(error: &SkillError) -> ErrorData {
+fn skill_error(error: &SkillError) -> ErrorData {
     let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
     ErrorData::invalid_params(format!("{error}{hint}"), None)
 }
 
 /// The page of a list after what the cursor names, and the cursor of the next.
-fn page<T: Clone>(
+fn paginate<T: Clone>(
     all: &[T],
     name: impl Fn(&T) -> &str,
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(Vec<T>, Option<String>), ErrorData> {
-    let start = match cursor.map(|cursor| cursor.strip_prefix(AFTER)) {
+    let start = match cursor.map(|cursor| cursor.strip_prefix(CURSOR_PREFIX)) {
         None => 0,
         Some(Some(after)) => all.partition_point(|item| name(item) <= after),
         Some(None) => return Err(ErrorData::invalid_params("The cursor is not one of ours", None)),
@@ -220,32 +220,32 @@ fn page<T: Clone>(
     let rest = all.get(start..).unwrap_or_default();
     let (page, more) = rest.split_at(size.max(1).min(rest.len()));
     let next =
-        page.last().filter(|_| !more.is_empty()).map(|last| format!("{AFTER}{}", name(last)));
+        page.last().filter(|_| !more.is_empty()).map(|last| format!("{CURSOR_PREFIX}{}", name(last)));
     Ok((page.to_vec(), next))
 }
 
-impl Offer {
-    pub(crate) fn prompts(
+impl SkillListing {
+    pub(crate) fn prompts_page(
         &self,
         cursor: Option<&str>,
         size: usize,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let (page, next) = page(&self.prompts, |prompt| &prompt.name, cursor, size)?;
+        let (page, next) = paginate(&self.prompts, |prompt| &prompt.name, cursor, size)?;
         let mut result = ListPromptsResult::with_all_items(page)
-            .with_ttl_ms(FRESH_MS)
+            .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private);
         result.next_cursor = next;
         Ok(result)
     }
 
-    pub(crate) fn resources(
+    pub(crate) fn resources_page(
         &self,
         cursor: Option<&str>,
         size: usize,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let (page, next) = page(&self.resources, |resource| &resource.uri, cursor, size)?;
+        let (page, next) = paginate(&self.resources, |resource| &resource.uri, cursor, size)?;
         let mut result = ListResourcesResult::with_all_items(page)
-            .with_ttl_ms(FRESH_MS)
+            .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private);
         result.next_cursor = next;
         Ok(result)
@@ -253,12 +253,12 @@ impl Offer {
 }
 
 /// The form of every address.
-pub(crate) fn templates() -> ListResourceTemplatesResult {
+pub(crate) fn resource_templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new("skill://{skill}/{+path}", "skill-file")
         .with_title("A file of a skill")
         .with_description("SKILL.md holds the instructions; other files are those it speaks of");
     ListResourceTemplatesResult::with_all_items(vec![template])
-        .with_ttl_ms(FRESH_MS)
+        .with_ttl_ms(LIST_TTL_MS)
         .with_cache_scope(CacheScope::Private)
 }
 
@@ -289,9 +289,9 @@ fn media_type(path: &str) -> &'static str {
     }
 }
 
-impl fmt::Debug for Skills {
+impl fmt::Debug for ServedSkills {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Skills").field("shelf", &self.shelf).finish_non_exhaustive()
+        f.debug_struct("Skills").field("shelf", &self.library).finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@ fn pages_follow_one_another_to_the_end() {
     let mut seen = Vec::new();
     let mut cursor = None;
     loop {
-        let (part, next) = page(&all, |name| name, cursor.as_deref(), 2).expect("a page");
+        let (part, next) = paginate(&all, |name| name, cursor.as_deref(), 2).expect("a page");
         assert!(part.len() <= 2);
         seen.extend(part);
         match next {
@@ -16,9 +16,9 @@ fn pages_follow_one_another_to_the_end() {
     }
     assert_eq!(seen, all);
     // What the cursor names may be gone meanwhile.
-    let (rest, next) = page(&all, |name| name, Some("after:bb"), 9).expect("a page");
+    let (rest, next) = paginate(&all, |name| name, Some("after:bb"), 9).expect("a page");
     assert_eq!((rest.as_slice(), next), (&["c", "d", "e"][..], None));
-    let wrong = page(&all, |name| name, Some("page 2"), 2).expect_err("a stranger's");
+    let wrong = paginate(&all, |name| name, Some("page 2"), 2).expect_err("a stranger's");
     assert_eq!(wrong.code.0, -32602);
 }
 

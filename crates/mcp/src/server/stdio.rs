@@ -10,51 +10,51 @@ use rmcp::transport::io::stdio_pipes;
 use rmcp::{ServerHandler, ServiceExt as _};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::lines::{Bounds, Lines};
-use super::{Server, Shared};
+use super::line_transport::{LineLimits, LineTransport};
+use super::{McpServer, ServerShared};
 
 /// The longest message, enough for a file of that size less its escapes.
-const LONGEST: usize = 64 << 20;
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
 /// How long calls may go on after the client has closed the pipe. Their
 /// answers may still be read.
-const LINGER: Duration = Duration::from_secs(1);
+const DISCONNECT_GRACE: Duration = Duration::from_secs(1);
 
 /// How long they may then take to stop and say so.
-const ENDING: Duration = Duration::from_secs(2);
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
 /// Serves the client at the other end of standard input and output, until it
 /// goes or `stop` is set. Calls that still run are then stopped.
 pub async fn serve_stdio<H: ServerHandler>(
-    server: &Server,
+    server: &McpServer,
     handler: H,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let (input, output) = stdio_pipes();
     let closed = CancellationToken::new();
-    let bounds = Bounds { longest: LONGEST, patience: LINGER + ENDING };
-    let transport = Lines::new(input, output, bounds, closed.clone());
-    let _watching = server.watch();
+    let bounds = LineLimits { max_message_bytes: MAX_MESSAGE_BYTES, drain_timeout: DISCONNECT_GRACE + CANCEL_GRACE };
+    let transport = LineTransport::new(input, output, bounds, closed.clone());
+    let _watching = server.spawn_watcher();
     let shared = &server.shared;
     let _ending =
-        AbortOnDropHandle::new(tokio::spawn(end(Arc::clone(shared), closed, stop.clone())));
+        AbortOnDropHandle::new(tokio::spawn(cancel_when_done(Arc::clone(shared), closed, stop.clone())));
     let served = match handler.serve_with_ct(transport, stop).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // A client that goes without a word, or is sent away, is no failure.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }
-        Err(ServerInitializeError::TransportError { error, .. }) => cut_off(error.error),
+        Err(ServerInitializeError::TransportError { error, .. }) => broken_pipe_result(error.error),
         Err(error) => Err(io::Error::other(error)),
     };
-    shared.deserted.cancel();
-    shared.calls.cancel();
+    shared.clients_gone.cancel();
+    shared.cancel_calls.cancel();
     served
 }
 
 /// What becomes of a server whose first answer could not be written. Nobody
 /// reads the types of the library that carried it.
-fn cut_off(error: Box<dyn std::error::Error + Send + Sync>) -> io::Result<()> {
+fn broken_pipe_result(error: Box<dyn std::error::Error + Send + Sync>) -> io::Result<()> {
     match error.downcast::<io::Error>() {
         Ok(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Ok(error) => Err(*error),
@@ -62,22 +62,22 @@ fn cut_off(error: Box<dyn std::error::Error + Send + Sync>) -> io::Result<()> {
     }
 }
 
-impl Server {
+impl McpServer {
     /// Tells clients of changes for as long as the handle lives.
-    pub(super) fn watch(&self) -> AbortOnDropHandle<()> {
-        AbortOnDropHandle::new(tokio::spawn(Shared::watch(Arc::clone(&self.shared))))
+    pub(super) fn spawn_watcher(&self) -> AbortOnDropHandle<()> {
+        AbortOnDropHandle::new(tokio::spawn(ServerShared::watch_lists(Arc::clone(&self.shared))))
     }
 }
 
 /// Stops the calls: at once when the server must go, after a moment when the
 /// client has gone. Who only waits for news need not.
-async fn end(shared: Arc<Shared>, closed: CancellationToken, stop: CancellationToken) {
+async fn cancel_when_done(shared: Arc<ServerShared>, closed: CancellationToken, stop: CancellationToken) {
     tokio::select! {
-        () = stop.cancelled() => shared.deserted.cancel(),
+        () = stop.cancelled() => shared.clients_gone.cancel(),
         () = closed.cancelled() => {
-            shared.deserted.cancel();
-            let _ = tokio::time::timeout(LINGER, stop.cancelled()).await;
+            shared.clients_gone.cancel();
+            let _ = tokio::time::timeout(DISCONNECT_GRACE, stop.cancelled()).await;
         }
     }
-    shared.calls.cancel();
+    shared.cancel_calls.cancel();
 }

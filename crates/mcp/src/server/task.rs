@@ -16,36 +16,36 @@ use rmcp::model::{
 use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
 
 /// How long a client waits before it is told to come back.
-const MOMENT: Duration = Duration::from_secs(1);
+const TASK_DELAY: Duration = Duration::from_secs(1);
 
 /// How often a client should ask.
-const POLL_MS: u64 = 500;
+const POLL_INTERVAL_MS: u64 = 500;
 
 /// How much longer than its tool may run a task is kept.
-const KEPT: Duration = Duration::from_secs(15 * 60);
+const EXTRA_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// No task is kept longer.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a tool may run that does not say so.
-const USUAL: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Tasks that may run at a time; with more of them clients wait.
-const MOST: usize = 64;
+const MAX_RUNNING_TASKS: usize = 64;
 
-type Work = Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>;
+type CallFuture = Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>;
 
 /// What a call and its task know of one another.
 #[derive(Default)]
-pub(crate) struct Handover {
+pub(crate) struct TaskLink {
     task: OnceLock<TaskContext>,
     /// Questions for which the client's request is still needed.
-    open: AtomicUsize,
+    open_questions: AtomicUsize,
 }
 
-impl Handover {
+impl TaskLink {
     /// Says what the call is doing, if it is a task; whether it is.
-    pub(crate) fn tell(&self, message: Option<&str>) -> bool {
+    pub(crate) fn set_status(&self, message: Option<&str>) -> bool {
         let Some(task) = self.task.get() else { return false };
         if let Some(message) = message {
             task.set_status_message(message);
@@ -55,7 +55,7 @@ impl Handover {
 
     /// Puts a question to whoever asks after the task; nothing if there is no
     /// task yet.
-    pub(crate) async fn ask(
+    pub(crate) async fn request_input(
         &self,
         key: &str,
         form: &ElicitRequestParams,
@@ -74,21 +74,21 @@ impl Handover {
     }
 
     /// A question that is not the task's. While it is open there is none.
-    pub(crate) fn opened(&self) {
-        self.open.fetch_add(1, Ordering::SeqCst);
+    pub(crate) fn question_opened(&self) {
+        self.open_questions.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub(crate) fn closed(&self) {
-        self.open.fetch_sub(1, Ordering::SeqCst);
+    pub(crate) fn question_closed(&self) {
+        self.open_questions.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// Waits for a call, or makes it a task if it takes long. `request` is set
 /// when the client gives its request up; `given_up` stops the call.
-pub(crate) async fn attend(
+pub(crate) async fn run_as_task_if_slow(
     tasks: &TaskManager,
-    handover: Arc<Handover>,
-    mut work: Work,
+    handover: Arc<TaskLink>,
+    mut work: CallFuture,
     request: &CancellationToken,
     given_up: CancellationToken,
     patience: Option<Duration>,
@@ -98,17 +98,17 @@ pub(crate) async fn attend(
             biased;
             done = &mut work => return done,
             () = request.cancelled(), if !given_up.is_cancelled() => given_up.cancel(),
-            () = tokio::time::sleep(MOMENT) => {
-                let is_asking = handover.open.load(Ordering::SeqCst) > 0;
-                if !is_asking && tasks.running_task_count() < MOST {
+            () = tokio::time::sleep(TASK_DELAY) => {
+                let is_asking = handover.open_questions.load(Ordering::SeqCst) > 0;
+                if !is_asking && tasks.running_task_count() < MAX_RUNNING_TASKS {
                     break;
                 }
             }
         }
     }
     let kept =
-        u64::try_from(patience.unwrap_or(USUAL).saturating_add(KEPT).min(LONGEST).as_millis());
-    let options = TaskOptions::new().with_ttl_ms(kept.ok()).with_poll_interval_ms(POLL_MS);
+        u64::try_from(patience.unwrap_or(DEFAULT_TOOL_TIMEOUT).saturating_add(EXTRA_TTL).min(MAX_TTL).as_millis());
+    let options = TaskOptions::new().with_ttl_ms(kept.ok()).with_poll_interval_ms(POLL_INTERVAL_MS);
     let task =
         tasks.spawn(options, |task| {
             // Before the client hears of it: what it was promised holds from then on.
@@ -132,8 +132,8 @@ pub(crate) async fn attend(
     Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
 }
 
-impl std::fmt::Debug for Handover {
+impl std::fmt::Debug for TaskLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Handover").field("open", &self.open).finish_non_exhaustive()
+        f.debug_struct("Handover").field("open", &self.open_questions).finish_non_exhaustive()
     }
 }

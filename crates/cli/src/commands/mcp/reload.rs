@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use hermes::core::CancellationToken;
 use hermes::engine::toolsets::ToolSelection;
 use hermes_config::{ResolvedConfig, KeyPath};
-use hermes_mcp::client::Servers;
-use hermes_mcp::server::Server;
+use hermes_mcp::client::McpServers;
+use hermes_mcp::server::McpServer;
 use serde_json::{Map, Value};
 
 use super::servers::SECTION;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(super) struct Reload {
     pub(super) app: App,
     pub(super) ready: Arc<Ready>,
-    pub(super) server: Server,
+    pub(super) server: McpServer,
     pub(super) choice: Choice,
     /// Whether it passes on tools of other servers.
     pub(super) passes_on: bool,
@@ -47,7 +47,7 @@ impl Reload {
         let mut used = stamp(&file);
         let mut seen = used;
         let mut entries = self.ready.mcp_settings();
-        let mut joined: Vec<Arc<Servers>> = self.ready.servers.get().cloned().into_iter().collect();
+        let mut joined: Vec<Arc<McpServers>> = self.ready.servers.get().cloned().into_iter().collect();
         let mut config = Arc::clone(&self.ready.config);
         let mut is_whole = true;
         while over.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
@@ -112,7 +112,7 @@ impl Reload {
 
     /// Ends the servers whose entries are gone or others, and starts those that
     /// are new. What stays as it is goes on undisturbed.
-    async fn exchange(&self, before: &Value, after: &Value, joined: &mut Vec<Arc<Servers>>) {
+    async fn exchange(&self, before: &Value, after: &Value, joined: &mut Vec<Arc<McpServers>>) {
         let none = Map::new();
         let before = before.as_object().unwrap_or(&none);
         let after = after.as_object().unwrap_or(&none);
@@ -121,7 +121,7 @@ impl Reload {
         let mut fresh = Map::new();
         for name in differ {
             for servers in &*joined {
-                servers.retire(name).await;
+                servers.stop_server(name).await;
             }
             if let Some(entry) = after.get(name) {
                 fresh.insert(name.clone(), entry.clone());
@@ -135,7 +135,7 @@ impl Reload {
             self.app.terminal.warn(problem);
         }
         servers.start();
-        servers.settle(self.ready.patience()).await;
+        servers.wait_settled(self.ready.patience()).await;
         joined.push(Arc::new(servers));
     }
 }

@@ -10,7 +10,7 @@ use hermes::core::{CancellationToken, ErrorKind, MemorySessionStore, Session, Se
 use hermes::engine::SecretSource as _;
 use hermes_config::HermesHome;
 use hermes_mcp::server::{
-    Access, Callers, Carrier, Door, Server, Settings, Skills, Token, serve_http, serve_stdio,
+    HttpAuth, CallerFactory, TransportKind, HttpAccessPolicy, McpServer, ServeSettings, ServedSkills, BearerToken, serve_http, serve_stdio,
 };
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -74,7 +74,7 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
         settings.skills = Some(Arc::new(skills(app, &ready, args, &caller.cwd)?));
     }
     let stop = caller.cancel.clone();
-    let server = Server::new(ready.engine.clone(), settings, callers(&ready, args, caller))
+    let server = McpServer::new(ready.engine.clone(), settings, callers(&ready, args, caller))
         .map_err(|e| cannot_serve(&e))?;
     ready.warn_of_leftovers(app);
     let entrance = match args.http {
@@ -94,7 +94,7 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
         let over = CancellationToken::new();
         let reloading = tokio::spawn(reload.watch(over.clone()));
         let served = match entrance {
-            None => serve_stdio(&server, server.handler(Carrier::Pipe), stop).await,
+            None => serve_stdio(&server, server.handler(TransportKind::Stdio), stop).await,
             Some(entrance) => {
                 // Only now: whoever knows the address may end us, and signals are
                 // heard from here on.
@@ -127,35 +127,35 @@ fn choice(args: &Serve) -> Choice {
     Choice { toolsets, without }
 }
 
-fn settings(ready: &Ready, args: &Serve, choice: &Choice) -> Result<Settings, Failure> {
+fn settings(ready: &Ready, args: &Serve, choice: &Choice) -> Result<ServeSettings, Failure> {
     let selection = ready.selection(choice);
     // A toolset that does not exist is found out now, not at the first list.
     let snapshot = ready.engine.snapshot();
     ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.misnamed(e))?;
-    Ok(Settings {
+    Ok(ServeSettings {
         instructions: Some(
             "Tools that work on the user's machine. Relative paths are relative to the working \
              folder of the session. A call that needs permission says how to get it."
                 .to_owned(),
         ),
         selection,
-        asks: !args.no_questions,
-        ..Settings::new("hermes", env!("CARGO_PKG_VERSION"))
+        can_elicit: !args.no_questions,
+        ..ServeSettings::new("hermes", env!("CARGO_PKG_VERSION"))
     })
 }
 
 /// The skills of this place, as far as the permissions let them be read.
-fn skills(app: &App, ready: &Ready, args: &Serve, cwd: &Path) -> Result<Skills, Failure> {
+fn skills(app: &App, ready: &Ready, args: &Serve, cwd: &Path) -> Result<ServedSkills, Failure> {
     let shelf = crate::commands::skills::shelf(&ready.home, &ready.config, cwd);
     let permissions =
         app.permissions(ready, &args.options.profile, cwd, args.options.mode.chosen())?;
     let secrets = Arc::clone(&ready.secrets);
     let redact = move |text: &str| secrets.redactor().redact(text).into_owned();
-    Ok(Skills::new(shelf, permissions, Arc::new(redact)))
+    Ok(ServedSkills::new(shelf, permissions, Arc::new(redact)))
 }
 
 /// A session for each client; the one that was named for all of them.
-fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> Callers {
+fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> CallerFactory {
     let is_shared = args.options.session.as_deref().is_some_and(|id| !id.is_empty());
     let store = Discreet::new(Box::new(MemorySessionStore::default()), Arc::clone(&ready.secrets));
     let store: Arc<dyn SessionStore> = Arc::new(store);
@@ -171,16 +171,16 @@ fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> Callers
     })
 }
 
-async fn over_http(server: &Server, entrance: Entrance, stop: CancellationToken) -> io::Result<()> {
+async fn over_http(server: &McpServer, entrance: Entrance, stop: CancellationToken) -> io::Result<()> {
     let listener = TcpListener::from_std(entrance.listener)?;
     let made = server.clone();
-    serve_http(server, listener, entrance.door, move || made.handler(Carrier::Http), stop).await
+    serve_http(server, listener, entrance.door, move || made.handler(TransportKind::Http), stop).await
 }
 
 /// The place where clients connect, and what they must show.
 struct Entrance {
     listener: std::net::TcpListener,
-    door: Door,
+    door: HttpAccessPolicy,
     bound: SocketAddr,
     /// Where the token is kept, if it is our own.
     token_file: Option<PathBuf>,
@@ -221,24 +221,24 @@ fn open(home: &HermesHome, args: &Serve, address: SocketAddr) -> Result<Entrance
     let listener = std::net::TcpListener::bind(address).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     let bound = listener.local_addr().map_err(cannot)?;
-    let door = Door {
-        access: Access::Token(token),
+    let door = HttpAccessPolicy {
+        auth: HttpAuth::Token(token),
         hosts: args.allow_host.clone(),
         origins: args.allow_origin.clone(),
     };
     Ok(Entrance { listener, door, bound, token_file })
 }
 
-fn token_from(variable: &str) -> Result<Token, Failure> {
+fn token_from(variable: &str) -> Result<BearerToken, Failure> {
     let value = std::env::var(variable).map_err(|_| {
         Failure::usage(format!("--token-env {variable}: there is no such variable"))
             .hint("Set it to the token that clients must send.")
     })?;
-    Token::new(&value).map_err(|e| Failure::usage(format!("--token-env {variable}: {e}")))
+    BearerToken::new(&value).map_err(|e| Failure::usage(format!("--token-env {variable}: {e}")))
 }
 
 /// The token of this home: made once, so that clients need not be told again.
-fn own_token(home: &HermesHome) -> Result<(Token, PathBuf), Failure> {
+fn own_token(home: &HermesHome) -> Result<(BearerToken, PathBuf), Failure> {
     let file = home.root().join("mcp-server-token");
     let problem = |what: String| {
         Failure::usage(format!("{}: {what}", file.display()))
@@ -246,11 +246,11 @@ fn own_token(home: &HermesHome) -> Result<(Token, PathBuf), Failure> {
     };
     match std::fs::read_to_string(&file) {
         Ok(text) => {
-            let token = Token::new(&text).map_err(|e| problem(e.to_string()))?;
+            let token = BearerToken::new(&text).map_err(|e| problem(e.to_string()))?;
             Ok((token, file))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let token = Token::generate().map_err(|e| problem(e.to_string()))?;
+            let token = BearerToken::generate().map_err(|e| problem(e.to_string()))?;
             std::fs::create_dir_all(home.root()).map_err(|e| problem(e.to_string()))?;
             let text = format!("{}\n", token.expose());
             hermes_store::atomic::write_atomic(&file, text.as_bytes(), 0o600)

@@ -8,7 +8,7 @@ use hermes::core::{BoxFuture, CancellationToken, UserPrompter, ErrorKind};
 use hermes::engine::SecretSource as _;
 use hermes_config::{ConfigError, HermesHome, KeyPath, edit, save};
 use hermes_mcp::client::{
-    ByClarify, Deps, Link, Models, OSV, ServerSettings, Servers, Settings, Status, Trial, Visitor,
+    UserPrompterAdapter, ClientDeps, ServerTransport, SamplingModels, OSV_QUERY_URL, ServerSettings, McpServers, McpClientSettings, ServerStatus, ServerTrial, LoginPrompter,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -30,7 +30,7 @@ impl Ready {
     }
 
     /// These servers, as `mcp_servers` describes them.
-    pub(crate) fn mcp_servers(&self, entries: &Value) -> Servers {
+    pub(crate) fn mcp_servers(&self, entries: &Value) -> McpServers {
         let lookup = |name: &str| {
             let found = self.secrets.lookup(name).ok().flatten();
             found.map(|secret| secret.expose().to_owned())
@@ -41,28 +41,28 @@ impl Ready {
         });
         let osv = KeyPath::from_names(["mcp", "osv_url"]).and_then(|path| self.config.get(&path));
         let osv = osv.and_then(|(value, _)| value.as_str().map(str::to_owned));
-        let deps = Deps {
+        let deps = ClientDeps {
             engine: self.engine.clone(),
             cache: self.home.cache_dir(),
             state: self.home.root().to_owned(),
             roots: std::env::current_dir().into_iter().collect(),
-            asker: Some(Arc::new(ByClarify(Arc::clone(&self.keyboard) as Arc<dyn UserPrompter>))),
-            models: Some(Arc::clone(&self.stock) as Arc<dyn Models>),
-            surroundings: surroundings.collect(),
-            osv: Some(osv.unwrap_or_else(|| OSV.to_owned())).filter(|url| !url.is_empty()),
+            prompter: Some(Arc::new(UserPrompterAdapter(Arc::clone(&self.keyboard) as Arc<dyn UserPrompter>))),
+            models: Some(Arc::clone(&self.stock) as Arc<dyn SamplingModels>),
+            own_env: surroundings.collect(),
+            osv: Some(osv.unwrap_or_else(|| OSV_QUERY_URL.to_owned())).filter(|url| !url.is_empty()),
         };
-        let settings = Settings::read(entries, &lookup);
+        let settings = McpClientSettings::read(entries, &lookup);
         for (name, server) in &settings.servers {
             self.learn_secrets(name, server);
         }
-        Servers::new(settings, deps)
+        McpServers::new(settings, deps)
     }
 
     /// What an entry holds that is secret is shown to nobody.
     fn learn_secrets(&self, name: &str, server: &ServerSettings) {
-        let values = match &server.link {
-            Link::Program { env, .. } => env,
-            Link::Http { headers, .. } => headers,
+        let values = match &server.transport {
+            ServerTransport::Stdio { env, .. } => env,
+            ServerTransport::Http { headers, .. } => headers,
         };
         let password = server.oauth.as_ref().and_then(|it| it.client_secret.as_ref());
         let password = password.map(|value| ("client_secret", value));
@@ -77,8 +77,8 @@ impl Ready {
 
 /// Does something with servers, and ends those that it has started.
 pub(super) fn with_servers<T, W>(
-    servers: Servers,
-    work: impl FnOnce(Arc<Servers>) -> W,
+    servers: McpServers,
+    work: impl FnOnce(Arc<McpServers>) -> W,
 ) -> Result<T, Failure>
 where
     T: Send + 'static,
@@ -102,22 +102,22 @@ where
 pub(super) fn list(app: &App) -> Outcome {
     let ready = app.ready()?;
     let entries = ready.mcp_settings();
-    let known = Settings::read(&entries, &|name| Some(format!("${{{name}}}")));
+    let known = McpClientSettings::read(&entries, &|name| Some(format!("${{{name}}}")));
     let lookup = |name: &str| {
         let found = ready.secrets.lookup(name).ok().flatten();
         found.map(|secret| secret.expose().to_owned())
     };
-    let filled = Settings::read(&entries, &lookup);
+    let filled = McpClientSettings::read(&entries, &lookup);
     for problem in &filled.problems {
         app.terminal.warn(problem);
     }
     let redactor = ready.secrets.redactor();
-    let target = |link: &Link| {
+    let target = |link: &ServerTransport| {
         let text = match link {
-            Link::Program { command, args, .. } => {
+            ServerTransport::Stdio { command, args, .. } => {
                 std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
             }
-            Link::Http { url, .. } => url.to_string(),
+            ServerTransport::Http { url, .. } => url.to_string(),
         };
         redactor.redact(&text).into_owned()
     };
@@ -126,8 +126,8 @@ pub(super) fn list(app: &App) -> Outcome {
             .servers
             .iter()
             .map(|(name, server)| {
-                json!({ "name": name, "transport": server.transport(),
-                        "target": target(&server.link), "enabled": server.enabled,
+                json!({ "name": name, "transport": server.transport_name(),
+                        "target": target(&server.transport), "enabled": server.enabled,
                         "usable": filled.servers.contains_key(name),
                         "required": server.required })
             })
@@ -151,9 +151,9 @@ pub(super) fn list(app: &App) -> Outcome {
         };
         table.row([
             (name.clone(), Some(Style::Bold)),
-            (server.transport().to_owned(), None),
+            (server.transport_name().to_owned(), None),
             (state.to_owned(), None),
-            (one_line(&target(&server.link)), Some(Style::Dim)),
+            (one_line(&target(&server.transport)), Some(Style::Dim)),
         ]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
@@ -179,11 +179,11 @@ fn only(entries: &Value, name: &str) -> Result<Value, Failure> {
 }
 
 /// Starts a server, and looks how it does.
-pub(super) fn try_out(servers: Servers, name: &str) -> Result<Trial, Failure> {
+pub(super) fn try_out(servers: McpServers, name: &str) -> Result<ServerTrial, Failure> {
     let wanted = name.to_owned();
     let tried = with_servers(servers, |servers| async move {
         servers.start();
-        servers.try_out(&wanted).await
+        servers.test_server(&wanted).await
     });
     tried.map_err(|failure| match failure.kind {
         // However it fails, it is not there to be used.
@@ -196,7 +196,7 @@ pub(super) fn try_out(servers: Servers, name: &str) -> Result<Trial, Failure> {
 }
 
 /// Tells what is wrong with the entry of that name.
-fn warn_of(app: &App, servers: &Servers, name: &str) {
+fn warn_of(app: &App, servers: &McpServers, name: &str) {
     let about = format!("'{name}'");
     for problem in servers.problems().iter().filter(|problem| problem.contains(&about)) {
         app.terminal.warn(problem);
@@ -204,7 +204,7 @@ fn warn_of(app: &App, servers: &Servers, name: &str) {
 }
 
 /// What a trial has shown.
-pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
+pub(super) fn show(app: &App, trial: &ServerTrial) -> Result<(), Failure> {
     if app.json {
         let mut answer = json!({ "schema_version": 1 });
         if let (Some(answer), Ok(Value::Object(told))) =
@@ -255,7 +255,7 @@ pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
 }
 
 /// Why a tool is held back, in lines below it.
-fn reason_of(status: &Status, tool: &str) -> Vec<String> {
+fn reason_of(status: &ServerStatus, tool: &str) -> Vec<String> {
     let reason = status.reasons.get(tool).map(String::as_str).unwrap_or_default();
     reason.lines().map(|line| format!("  {line}")).collect()
 }
@@ -267,13 +267,13 @@ pub(super) fn accept(app: &App, name: &str, tool: Option<&str>) -> Outcome {
     // As they are now, which only the server knows.
     let (before, accepted) = with_servers(servers, |servers| async move {
         servers.start();
-        let before = servers.try_out(&wanted).await?.status;
-        let accepted = servers.accept(&wanted, which.as_deref())?;
+        let before = servers.test_server(&wanted).await?.status;
+        let accepted = servers.accept_tools(&wanted, which.as_deref())?;
         let now = servers.status();
         let still = now.iter().find(|it| it.name == wanted).map(|it| it.held_back.clone());
         let still = still.unwrap_or_default();
         let taken = before.held_back.iter().filter(|it| !still.contains(it)).cloned().collect();
-        Ok((Status { held_back: taken, ..before }, accepted))
+        Ok((ServerStatus { held_back: taken, ..before }, accepted))
     })?;
     if app.json {
         let answer = json!({
@@ -310,8 +310,8 @@ struct Browser {
     terminal: Terminal,
 }
 
-impl Visitor for Browser {
-    fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
+impl LoginPrompter for Browser {
+    fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             self.terminal.note(&format!("Open this address in a browser:\n{url}"));
             self.terminal.note(
@@ -321,7 +321,7 @@ impl Visitor for Browser {
         })
     }
 
-    fn again<'a>(&'a self, why: &'a str) -> BoxFuture<'a, Option<String>> {
+    fn retry<'a>(&'a self, why: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             self.terminal.warn(&format!("That is not the address that is meant: {why}."));
             self.terminal.note("Paste all of it, from the address bar of the browser.");
@@ -352,7 +352,7 @@ pub(super) fn remove(app: &App, name: &str) -> Outcome {
     let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
     let wanted = name.to_owned();
     // An entry that cannot be used has left nothing to forget.
-    let _ = with_servers(servers, |servers| async move { servers.forget(&wanted).await });
+    let _ = with_servers(servers, |servers| async move { servers.forget_server(&wanted).await });
     change(app, &ready.home, name, edit::unset)?;
     if app.json {
         let answer = json!({ "schema_version": 1, "server": name, "removed": true });

@@ -12,85 +12,85 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
-use super::breaker::Breaker;
-use super::catalogue::Catalogue;
-use super::connection::{Connection, Patience};
-use super::content::Media;
-use super::dial;
-use super::fault::Fault;
-use super::host::Host;
-use super::sampling::Sampling;
-use super::settings::{Roots, ServerSettings};
-pub(crate) use publish::{Published, absent};
+use super::ClientShared;
+use super::breaker::CircuitBreaker;
+use super::catalogue::ServerCatalogue;
+use super::connection::{McpConnection, RequestTimeouts};
+use super::content::MediaStore;
+use super::connect;
+use super::error::McpRequestError;
+use super::client_handler::McpClientHandler;
+use super::sampling::SamplingHandler;
+use super::settings::{RootsMode, ServerSettings};
+pub(crate) use publish::{PublishedTools, explain_tool_absence};
 
 /// How often a server is started again before it is left alone.
-const TRIES: u32 = 5;
+const MAX_RESTARTS: u32 = 5;
 
 /// After that, how long until it is tried once more.
-const PARKED: Duration = Duration::from_secs(300);
+const PARKED_RETRY_INTERVAL: Duration = Duration::from_secs(300);
 
 /// A connection that has lasted so long was a good one.
-const LASTING: Duration = Duration::from_secs(30);
+const STABLE_CONNECTION_AGE: Duration = Duration::from_secs(30);
 
 /// Changes that come one after the other are taken together.
-const DEBOUNCE: Duration = Duration::from_millis(120);
+const REFRESH_DEBOUNCE: Duration = Duration::from_millis(120);
 
 /// How long a sign of life may take.
-const LIVELY: Duration = Duration::from_secs(30);
+const LIVENESS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where a server is in its life.
 #[derive(Debug, Clone)]
-pub(crate) enum Phase {
+pub(crate) enum ServerPhase {
     /// Not started; its tools may be known from before.
     Idle,
     /// On its way.
     Connecting,
     /// There.
-    Ready(Arc<Connection>),
+    Ready(Arc<McpConnection>),
     /// Not there, and why. The number tells one failure from another.
-    Down(u64, ToolError),
+    Failed(u64, ToolError),
     /// No longer wanted.
     Stopped,
 }
 
 /// A server.
-pub(crate) struct Server {
+pub(crate) struct SupervisedServer {
     name: Arc<str>,
     settings: ServerSettings,
-    shared: Arc<Shared>,
-    host: Arc<Host>,
-    phase: watch::Sender<Phase>,
-    wake: Notify,
+    shared: Arc<ClientShared>,
+    client_handler: Arc<McpClientHandler>,
+    phase: watch::Sender<ServerPhase>,
+    demand: Notify,
     stop: CancellationToken,
-    is_begun: AtomicBool,
-    breaker: Mutex<Breaker>,
+    is_started: AtomicBool,
+    breaker: Mutex<CircuitBreaker>,
     failures: AtomicU64,
-    busy: AtomicUsize,
-    used: Mutex<Instant>,
-    catalogue: Mutex<Option<Arc<Catalogue>>>,
+    running_calls: AtomicUsize,
+    last_used: Mutex<Instant>,
+    catalogue: Mutex<Option<Arc<ServerCatalogue>>>,
     /// What is to be told of how it was started.
     notes: Mutex<Vec<String>>,
-    published: Mutex<Published>,
+    published: Mutex<PublishedTools>,
 }
 
 /// Why a connection is no longer looked after.
-enum Over {
+enum ConnectionEnd {
     /// It was lost.
     Lost,
     /// It is not needed at the moment, or has lived for long enough.
-    Resting,
+    Idle,
     /// It is not needed any more.
     Stopped,
 }
 
 /// While it lives, a call runs.
-pub(crate) struct Busy<'a>(&'a Server);
+pub(crate) struct BusyGuard<'a>(&'a SupervisedServer);
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
-        self.0.busy.fetch_sub(1, Ordering::Relaxed);
-        *lock(&self.0.used) = Instant::now();
+        self.0.running_calls.fetch_sub(1, Ordering::Relaxed);
+        *lock(&self.0.last_used) = Instant::now();
     }
 }
 
@@ -98,34 +98,34 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Server {
-    pub(crate) fn new(name: &str, settings: ServerSettings, shared: &Arc<Shared>) -> Arc<Self> {
+impl SupervisedServer {
+    pub(crate) fn new(name: &str, settings: ServerSettings, shared: &Arc<ClientShared>) -> Arc<Self> {
         let name: Arc<str> = name.into();
-        let sampling = Sampling::new(settings.sampling.clone(), shared.models.clone());
-        let host = Host::new(
+        let sampling = SamplingHandler::new(settings.sampling.clone(), shared.models.clone());
+        let host = McpClientHandler::new(
             Arc::clone(&name),
             sampling,
             settings.elicitation.clone(),
-            shared.asker.clone(),
+            shared.prompter.clone(),
             match &settings.roots {
-                Roots::Ours => shared.roots.clone(),
-                Roots::Nothing => Vec::new(),
-                Roots::Named(folders) => folders.clone(),
+                RootsMode::Workspace => shared.roots.clone(),
+                RootsMode::Disabled => Vec::new(),
+                RootsMode::Explicit(folders) => folders.clone(),
             },
         );
         Arc::new(Self {
             name,
             settings,
             shared: Arc::clone(shared),
-            host: Arc::new(host),
-            phase: watch::Sender::new(Phase::Idle),
-            wake: Notify::new(),
+            client_handler: Arc::new(host),
+            phase: watch::Sender::new(ServerPhase::Idle),
+            demand: Notify::new(),
             stop: CancellationToken::new(),
-            is_begun: AtomicBool::new(false),
+            is_started: AtomicBool::new(false),
             breaker: Mutex::default(),
             failures: AtomicU64::new(0),
-            busy: AtomicUsize::new(0),
-            used: Mutex::new(Instant::now()),
+            running_calls: AtomicUsize::new(0),
+            last_used: Mutex::new(Instant::now()),
             catalogue: Mutex::default(),
             notes: Mutex::default(),
             published: Mutex::default(),
@@ -140,23 +140,23 @@ impl Server {
         &self.settings
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &ClientShared {
         &self.shared
     }
 
-    pub(crate) fn host(&self) -> &Arc<Host> {
-        &self.host
+    pub(crate) fn client_handler(&self) -> &Arc<McpClientHandler> {
+        &self.client_handler
     }
 
-    pub(crate) fn media(&self) -> &Media {
+    pub(crate) fn media(&self) -> &MediaStore {
         &self.shared.media
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> ServerPhase {
         self.phase.borrow().clone()
     }
 
-    pub(crate) fn catalogue(&self) -> Option<Arc<Catalogue>> {
+    pub(crate) fn catalogue(&self) -> Option<Arc<ServerCatalogue>> {
         lock(&self.catalogue).clone()
     }
 
@@ -172,52 +172,52 @@ impl Server {
         lock(&self.notes).clone()
     }
 
-    pub(crate) fn published(&self) -> Published {
+    pub(crate) fn published(&self) -> PublishedTools {
         lock(&self.published).clone()
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        Patience { idle: self.settings.timeout, total: self.settings.total_timeout }
+    pub(crate) fn request_timeouts(&self) -> RequestTimeouts {
+        RequestTimeouts { idle: self.settings.timeout, total: self.settings.total_timeout }
     }
 
     /// The longest that a call can take, with a server that has to be started
     /// first and one more try.
-    pub(crate) fn longest(&self) -> Duration {
+    pub(crate) fn max_call_time(&self) -> Duration {
         2 * self.settings.connect_timeout + self.settings.total_timeout + Duration::from_secs(30)
     }
 
     /// From now on a call runs.
-    pub(crate) fn busy(&self) -> Busy<'_> {
-        self.busy.fetch_add(1, Ordering::Relaxed);
-        Busy(self)
+    pub(crate) fn begin_call(&self) -> BusyGuard<'_> {
+        self.running_calls.fetch_add(1, Ordering::Relaxed);
+        BusyGuard(self)
     }
 
-    pub(crate) fn went_well(&self) {
-        lock(&self.breaker).succeed();
+    pub(crate) fn record_success(&self) {
+        lock(&self.breaker).record_success();
     }
 
     /// Something has changed for the better: it is tried again at once.
-    pub(crate) fn encourage(&self) {
-        self.went_well();
-        if !matches!(*self.phase.borrow(), Phase::Ready(_)) {
-            self.wake.notify_one();
+    pub(crate) fn retry_now(&self) {
+        self.record_success();
+        if !matches!(*self.phase.borrow(), ServerPhase::Ready(_)) {
+            self.demand.notify_one();
         }
     }
 
     /// A call has broken down. A connection that loses messages is not used
     /// again.
-    pub(crate) fn went_badly(&self, connection: &Connection, fault: &Fault, began: Instant) {
-        lock(&self.breaker).fail(began, Instant::now());
-        let is_program = matches!(self.settings.link, super::settings::Link::Program { .. });
-        if is_program && !matches!(fault, Fault::Late(_) | Fault::Long(_)) {
+    pub(crate) fn record_failure(&self, connection: &McpConnection, fault: &McpRequestError, began: Instant) {
+        lock(&self.breaker).record_failure(began, Instant::now());
+        let is_program = matches!(self.settings.transport, super::settings::ServerTransport::Stdio { .. });
+        if is_program && !matches!(fault, McpRequestError::IdleTimeout(_) | McpRequestError::TotalTimeout(_)) {
             connection.closed.cancel();
         }
     }
 
     /// Puts what is known of before into the registry. Whether anything is.
-    pub(crate) fn recall(self: &Arc<Self>) -> bool {
+    pub(crate) fn publish_cached(self: &Arc<Self>) -> bool {
         let folder = &self.shared.catalogues;
-        let Some(kept) = Catalogue::load(folder, &self.name, &self.settings.written) else {
+        let Some(kept) = ServerCatalogue::load(folder, &self.name, &self.settings.raw_entry) else {
             return false;
         };
         self.publish(&Arc::new(kept));
@@ -225,35 +225,35 @@ impl Server {
     }
 
     /// Begins to look after it: at once, or when it is first needed.
-    pub(crate) fn begin(self: &Arc<Self>, at_once: bool) {
-        if self.is_begun.swap(true, Ordering::AcqRel) {
+    pub(crate) fn start(self: &Arc<Self>, at_once: bool) {
+        if self.is_started.swap(true, Ordering::AcqRel) {
             return;
         }
         if at_once {
             self.explain_absence("is not there yet", None);
-            self.wake.notify_one();
+            self.demand.notify_one();
         }
         tokio::spawn(Arc::clone(self).supervise());
     }
 
     /// Ends it, and waits until nothing of it is left.
-    pub(crate) async fn end(&self) {
+    pub(crate) async fn shut_down(&self) {
         self.stop.cancel();
-        if !self.is_begun.load(Ordering::Acquire) {
+        if !self.is_started.load(Ordering::Acquire) {
             return;
         }
         let mut phase = self.phase.subscribe();
-        let _ = phase.wait_for(|phase| matches!(phase, Phase::Stopped)).await;
+        let _ = phase.wait_for(|phase| matches!(phase, ServerPhase::Stopped)).await;
     }
 
     /// Waits until it is there, or has failed once.
-    pub(crate) async fn settled(&self) -> Result<(), ToolError> {
+    pub(crate) async fn wait_settled(&self) -> Result<(), ToolError> {
         let mut phase = self.phase.subscribe();
         let is_settled =
-            |phase: &Phase| matches!(phase, Phase::Ready(_) | Phase::Down(..) | Phase::Stopped);
+            |phase: &ServerPhase| matches!(phase, ServerPhase::Ready(_) | ServerPhase::Failed(..) | ServerPhase::Stopped);
         match phase.wait_for(is_settled).await.as_deref() {
-            Ok(Phase::Down(_, error)) => Err(error.clone()),
-            Ok(Phase::Stopped) | Err(_) => Err(self.gone()),
+            Ok(ServerPhase::Failed(_, error)) => Err(error.clone()),
+            Ok(ServerPhase::Stopped) | Err(_) => Err(self.stopped_error()),
             Ok(_) => Ok(()),
         }
     }
@@ -263,25 +263,25 @@ impl Server {
         &self,
         work: impl Future<Output = T>,
     ) -> Result<T, ToolError> {
-        self.stop.run_until_cancelled(work).await.ok_or_else(|| self.gone())
+        self.stop.run_until_cancelled(work).await.ok_or_else(|| self.stopped_error())
     }
 
-    fn gone(&self) -> ToolError {
+    fn stopped_error(&self) -> ToolError {
         ToolError::unavailable(format!("The MCP server '{}' has been ended", self.name))
     }
 
     /// The connection, for a call. A server that is not there is started.
-    pub(crate) async fn connection(&self, cx: &ToolContext) -> Result<Arc<Connection>, ToolError> {
-        cx.run_until_cancelled(self.reach()).await?
+    pub(crate) async fn connection(&self, cx: &ToolContext) -> Result<Arc<McpConnection>, ToolError> {
+        cx.run_until_cancelled(self.wait_connection()).await?
     }
 
-    async fn reach(&self) -> Result<Arc<Connection>, ToolError> {
+    async fn wait_connection(&self) -> Result<Arc<McpConnection>, ToolError> {
         let seen = self.failures.load(Ordering::Acquire);
         let mut phase = self.phase.subscribe();
         let admitted = lock(&self.breaker).admit(Instant::now());
         if let Err((failures, left)) = admitted {
             let why = match &*phase.borrow() {
-                Phase::Down(_, error) => format!(": {error}"),
+                ServerPhase::Failed(_, error) => format!(": {error}"),
                 _ => String::new(),
             };
             return Err(ToolError::new(
@@ -300,19 +300,19 @@ impl Server {
             let mut is_asked = false;
             loop {
                 match &*phase.borrow_and_update() {
-                    Phase::Ready(connection) if !connection.is_closed() => {
+                    ServerPhase::Ready(connection) if !connection.is_closed() => {
                         return Ok(Arc::clone(connection));
                     }
-                    Phase::Down(number, error) if *number > seen => return Err(error.clone()),
-                    Phase::Stopped => return Err(self.gone()),
+                    ServerPhase::Failed(number, error) if *number > seen => return Err(error.clone()),
+                    ServerPhase::Stopped => return Err(self.stopped_error()),
                     _ => {}
                 }
                 if !is_asked {
-                    self.wake.notify_one();
+                    self.demand.notify_one();
                     is_asked = true;
                 }
                 if phase.changed().await.is_err() {
-                    return Err(self.gone());
+                    return Err(self.stopped_error());
                 }
             }
         };
@@ -326,7 +326,7 @@ impl Server {
 
     /// An error if the tool of that name cannot be called, by what the server
     /// has said of it last.
-    pub(crate) fn vouch(&self, tool: &str) -> Result<(), ToolError> {
+    pub(crate) fn check_callable(&self, tool: &str) -> Result<(), ToolError> {
         let published = lock(&self.published);
         if let Some(why) = published.held_back.get(tool) {
             return Err(why.clone());
@@ -342,21 +342,21 @@ impl Server {
     }
 
     /// Asks for its tools again: there may be one that was not there before.
-    pub(crate) async fn look_again(self: &Arc<Self>) -> Result<(), ToolError> {
-        let was_there = matches!(&*self.phase.borrow(), Phase::Ready(it) if !it.is_closed());
-        let connection = self.reach().await?;
+    pub(crate) async fn refetch_tools(self: &Arc<Self>) -> Result<(), ToolError> {
+        let was_there = matches!(&*self.phase.borrow(), ServerPhase::Ready(it) if !it.is_closed());
+        let connection = self.wait_connection().await?;
         // One that was just opened has been asked.
         if was_there {
-            self.refresh(&connection).await.map_err(|fault| self.unlisted(fault))?;
+            self.refresh_catalogue(&connection).await.map_err(|fault| self.list_tools_error(fault))?;
         }
         Ok(())
     }
 
     /// Why it does not say what tools it has.
-    fn unlisted(&self, fault: Fault) -> ToolError {
+    fn list_tools_error(&self, fault: McpRequestError) -> ToolError {
         match fault {
-            Fault::Refused(error) | Fault::Unread(error) => error,
-            Fault::Login(want) => super::login::wanted(self, &want),
+            McpRequestError::Refused(error) | McpRequestError::Unreadable(error) => error,
+            McpRequestError::AuthRequired(want) => super::oauth::auth_required_error(self, &want),
             fault => ToolError::new(
                 ErrorKind::Network,
                 format!("The MCP server '{}' does not list its tools: {fault}", self.name),
@@ -367,78 +367,78 @@ impl Server {
     /// The supervisor.
     async fn supervise(self: Arc<Self>) {
         let mut tries = 0;
-        if !self.rest(None).await {
-            return self.stopped();
+        if !self.wait_for_demand(None).await {
+            return self.set_stopped();
         }
         loop {
-            self.phase.send_replace(Phase::Connecting);
+            self.phase.send_replace(ServerPhase::Connecting);
             let began = Instant::now();
             // It gives up by itself when the server is to end, and in order: what
             // it has started must not be left running.
-            let opened = self.open().await;
+            let opened = self.connect().await;
             if self.stop.is_cancelled() {
                 if let Ok(connection) = opened {
                     connection.close().await;
                 }
-                return self.stopped();
+                return self.set_stopped();
             }
             match opened {
                 Ok(connection) => {
                     let connection = Arc::new(connection);
-                    lock(&self.breaker).started();
-                    *lock(&self.used) = Instant::now();
+                    lock(&self.breaker).record_start();
+                    *lock(&self.last_used) = Instant::now();
                     let since = Instant::now();
-                    self.phase.send_replace(Phase::Ready(Arc::clone(&connection)));
-                    let over = self.attend(&connection).await;
-                    if since.elapsed() >= LASTING {
+                    self.phase.send_replace(ServerPhase::Ready(Arc::clone(&connection)));
+                    let over = self.watch_connection(&connection).await;
+                    if since.elapsed() >= STABLE_CONNECTION_AGE {
                         tries = 0;
                     }
-                    let lost = self.lost(&connection).await;
+                    let lost = self.lost_error(&connection).await;
                     connection.close().await;
                     match over {
-                        Over::Stopped => return self.stopped(),
-                        Over::Resting => {
+                        ConnectionEnd::Stopped => return self.set_stopped(),
+                        ConnectionEnd::Idle => {
                             tries = 0;
-                            self.phase.send_replace(Phase::Idle);
-                            if !self.rest(None).await {
-                                return self.stopped();
+                            self.phase.send_replace(ServerPhase::Idle);
+                            if !self.wait_for_demand(None).await {
+                                return self.set_stopped();
                             }
                             continue;
                         }
-                        Over::Lost => self.fail(lost),
+                        ConnectionEnd::Lost => self.set_failed(lost),
                     }
                 }
                 Err(error) => {
                     // Who wants a login gets none by being asked again.
-                    if super::login::is_wanted(&error) {
-                        tries = TRIES;
+                    if super::oauth::is_auth_required(&error) {
+                        tries = MAX_RESTARTS;
                     } else {
-                        lock(&self.breaker).fail_to_start(began, Instant::now());
+                        lock(&self.breaker).record_start_failure(began, Instant::now());
                     }
-                    self.fail(error);
+                    self.set_failed(error);
                 }
             }
             tries += 1;
-            let pause = if tries < TRIES { backoff(tries) } else { PARKED };
-            if !self.rest(Some(pause)).await {
-                return self.stopped();
+            let pause = if tries < MAX_RESTARTS { backoff(tries) } else { PARKED_RETRY_INTERVAL };
+            if !self.wait_for_demand(Some(pause)).await {
+                return self.set_stopped();
             }
         }
     }
 
-    fn stopped(&self) {
-        self.phase.send_replace(Phase::Stopped);
+    fn set_stopped(&self) {
+        self.phase.send_replace(ServerPhase::Stopped);
     }
 
-    fn fail(&self, error: ToolError) {
+    fn set_failed(&self, error: ToolError) {
         let why = format!("is not there: {}", error.message());
         self.explain_absence(&why, Some(&error));
         let number = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
-        self.phase.send_replace(Phase::Down(number, error));
+        self.phase.send_replace(ServerPhase::Failed(number, error));
     }
 
     /// Waits until it is needed, or the pause is over. False if it is to end.
-    async fn rest(&self, pause: Option<Duration>) -> bool {
+    async fn wait_for_demand(&self, pause: Option<Duration>) -> bool {
         let over = async {
             match pause {
                 Some(pause) => tokio::time::sleep(pause).await,
@@ -447,18 +447,18 @@ impl Server {
         };
         tokio::select! {
             () = self.stop.cancelled() => false,
-            () = self.wake.notified() => true,
+            () = self.demand.notified() => true,
             () = over => true,
         }
     }
 
-    async fn open(self: &Arc<Self>) -> Result<Connection, ToolError> {
-        let connection = dial::open(self).await?;
-        let asked = self.unless_stopped(self.refresh(&connection)).await;
-        match asked.unwrap_or_else(|gone| Err(Fault::Refused(gone))) {
+    async fn connect(self: &Arc<Self>) -> Result<McpConnection, ToolError> {
+        let connection = connect::connect(self).await?;
+        let asked = self.unless_stopped(self.refresh_catalogue(&connection)).await;
+        match asked.unwrap_or_else(|gone| Err(McpRequestError::Refused(gone))) {
             Ok(()) => Ok(connection),
             Err(fault) => {
-                let error = self.with_last_words(self.unlisted(fault), &connection).await;
+                let error = self.with_stderr(self.list_tools_error(fault), &connection).await;
                 connection.close().await;
                 Err(error)
             }
@@ -466,90 +466,90 @@ impl Server {
     }
 
     /// Asks what it offers, and puts that into the registry.
-    async fn refresh(self: &Arc<Self>, connection: &Connection) -> Result<(), Fault> {
-        let catalogue = Catalogue::ask(connection, self.settings.connect_timeout).await?;
+    async fn refresh_catalogue(self: &Arc<Self>, connection: &McpConnection) -> Result<(), McpRequestError> {
+        let catalogue = ServerCatalogue::fetch(connection, self.settings.connect_timeout).await?;
         let folder = &self.shared.catalogues;
         // Without it the next start is slower, and that is all.
-        let _ = catalogue.save(folder, &self.name, &self.settings.written);
+        let _ = catalogue.save(folder, &self.name, &self.settings.raw_entry);
         self.publish(&Arc::new(catalogue));
         Ok(())
     }
 
     /// Looks after a connection until it is over.
-    async fn attend(self: &Arc<Self>, connection: &Arc<Connection>) -> Over {
+    async fn watch_connection(self: &Arc<Self>, connection: &Arc<McpConnection>) -> ConnectionEnd {
         let since = Instant::now();
-        let _listening = super::listen::begin(connection, &self.host.changed);
+        let _listening = super::subscriptions::subscribe(connection, &self.client_handler.lists_changed);
         let mut lively = tokio::time::interval(self.settings.keepalive);
         lively.reset();
         let mut look = tokio::time::interval(Duration::from_millis(200));
-        let changed = Arc::clone(&self.host.changed);
+        let changed = Arc::clone(&self.client_handler.lists_changed);
         loop {
             tokio::select! {
-                () = self.stop.cancelled() => return Over::Stopped,
-                () = connection.closed.cancelled() => return Over::Lost,
+                () = self.stop.cancelled() => return ConnectionEnd::Stopped,
+                () = connection.closed.cancelled() => return ConnectionEnd::Lost,
                 () = changed.notified() => {
-                    tokio::time::sleep(DEBOUNCE).await;
+                    tokio::time::sleep(REFRESH_DEBOUNCE).await;
                     // Whatever came meanwhile is part of what is read now.
                     let _ = tokio::time::timeout(Duration::ZERO, changed.notified()).await;
-                    if self.refresh(connection).await.is_err_and(|fault| fault.is_breakdown()) {
-                        return Over::Lost;
+                    if self.refresh_catalogue(connection).await.is_err_and(|fault| fault.is_connection_failure()) {
+                        return ConnectionEnd::Lost;
                     }
                 }
                 _ = lively.tick() => {
-                    if self.busy.load(Ordering::Relaxed) == 0 && !self.is_lively(connection).await {
-                        return Over::Lost;
+                    if self.running_calls.load(Ordering::Relaxed) == 0 && !self.is_alive(connection).await {
+                        return ConnectionEnd::Lost;
                     }
                 }
-                _ = look.tick(), if self.may_rest() => {
-                    if self.wants_rest(since) {
-                        return Over::Resting;
+                _ = look.tick(), if self.can_go_idle() => {
+                    if self.should_go_idle(since) {
+                        return ConnectionEnd::Idle;
                     }
                 }
             }
         }
     }
 
-    fn may_rest(&self) -> bool {
+    fn can_go_idle(&self) -> bool {
         self.settings.idle_timeout.is_some() || self.settings.max_lifetime.is_some()
     }
 
-    fn wants_rest(&self, since: Instant) -> bool {
-        let idle = lock(&self.used).elapsed();
+    fn should_go_idle(&self, since: Instant) -> bool {
+        let idle = lock(&self.last_used).elapsed();
         let is_idle = self.settings.idle_timeout.is_some_and(|most| idle >= most);
         let is_old = self.settings.max_lifetime.is_some_and(|most| since.elapsed() >= most);
-        self.busy.load(Ordering::Relaxed) == 0 && (is_idle || is_old)
+        self.running_calls.load(Ordering::Relaxed) == 0 && (is_idle || is_old)
     }
 
-    async fn is_lively(&self, connection: &Connection) -> bool {
-        let patience = Patience { idle: LIVELY, total: LIVELY };
-        let request = super::listen::sign_of_life(connection.era());
+    async fn is_alive(&self, connection: &McpConnection) -> bool {
+        let patience = RequestTimeouts { idle: LIVENESS_TIMEOUT, total: LIVENESS_TIMEOUT };
+        let request = super::subscriptions::liveness_request(connection.era());
         // A server that refuses is there.
         match connection.request(request, patience, None).await {
             Ok(_) => true,
-            Err(fault) => !fault.is_breakdown(),
+            Err(fault) => !fault.is_connection_failure(),
         }
     }
 
-    async fn lost(&self, connection: &Connection) -> ToolError {
+    async fn lost_error(&self, connection: &McpConnection) -> ToolError {
         let error = ToolError::new(
             ErrorKind::Network,
             format!("The MCP server '{}' has closed the connection", self.name),
         );
-        self.with_last_words(error, connection).await
+        self.with_stderr(error, connection).await
     }
 
     /// An error with how its program has ended and what it said last.
-    pub(crate) async fn with_last_words(
+    pub(crate) async fn with_stderr(
         &self,
         error: ToolError,
-        connection: &Connection,
+        connection: &McpConnection,
     ) -> ToolError {
-        let exit = connection.exit().await;
-        dial::with_words(error, exit.as_deref(), &connection.last_words())
+        let exit = connection.exit_status().await;
+        connect::with_stderr(error, exit.as_deref(), &connection.stderr_tail())
     }
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for SupervisedServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
     }

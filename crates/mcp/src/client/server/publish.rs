@@ -8,37 +8,37 @@ use hermes_core::{BoxFuture, ToolError};
 use hermes_engine::{Engine, ToolSource, ToolOwner};
 use serde_json::Value;
 
-use super::{Server, lock};
-use crate::client::catalogue::Catalogue;
-use crate::client::describe::describe;
-use crate::client::extras::Extra;
+use super::{SupervisedServer, lock};
+use crate::client::catalogue::ServerCatalogue;
+use crate::client::describe::describe_tool;
+use crate::client::protocol_tools::ProtocolTool;
 use crate::client::names;
-use crate::client::pins::{Pins, Standing, name_of};
-use crate::client::settings::Link;
-use crate::client::tool::RemoteTool;
+use crate::client::pins::{ToolPins, PinStatus, tool_name};
+use crate::client::settings::ServerTransport;
+use crate::client::tool::McpTool;
 
 /// What stands in the registry.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Published {
+pub(crate) struct PublishedTools {
     /// Names, and what tells one form of a tool from another.
     pub(crate) tools: BTreeMap<String, String>,
     /// Those that are held back, and why.
     pub(crate) held_back: BTreeMap<String, ToolError>,
     /// Those that came after the others.
-    pub(crate) news: Vec<String>,
+    pub(crate) new_tools: Vec<String>,
     /// What was found in texts, and what else is wrong.
     pub(crate) problems: Vec<String>,
 }
 
 /// A server that is asked before a tool of it is said not to exist.
 #[derive(Debug)]
-struct Asked(Weak<Server>);
+struct RefetchingToolSource(Weak<SupervisedServer>);
 
-impl ToolSource for Asked {
+impl ToolSource for RefetchingToolSource {
     fn refresh(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async move {
             match self.0.upgrade() {
-                Some(server) => server.look_again().await,
+                Some(server) => server.refetch_tools().await,
                 None => Ok(()),
             }
         })
@@ -46,9 +46,9 @@ impl ToolSource for Asked {
 }
 
 /// Calls of a server's tools fail like this for as long as there are none.
-pub(crate) fn absent(engine: &Engine, server: &str, why: &ToolError) {
+pub(crate) fn explain_tool_absence(engine: &Engine, server: &str, why: &ToolError) {
     let edited: Result<(), Infallible> = engine.registry().edit(|edit| {
-        for beginning in names::beginnings(server) {
+        for beginning in names::name_prefixes(server) {
             edit.explain_absence(&beginning, Some(why.clone()));
         }
         Ok(())
@@ -56,34 +56,34 @@ pub(crate) fn absent(engine: &Engine, server: &str, why: &ToolError) {
     let Ok(()) = edited;
 }
 
-impl Server {
+impl SupervisedServer {
     /// Puts its tools into the registry in place of those that were there: all
     /// at once, and without those that stay as they are.
-    pub(crate) fn publish(self: &Arc<Self>, catalogue: &Arc<Catalogue>) {
-        let (tools, mut problems) = self.tools_of(catalogue);
+    pub(crate) fn publish(self: &Arc<Self>, catalogue: &Arc<ServerCatalogue>) {
+        let (tools, mut problems) = self.build_tools(catalogue);
         problems.extend(catalogue.problems.iter().cloned());
         let owner = ToolOwner::named(format!("mcp:{}", self.name));
         let mut published = lock(&self.published);
-        let mut next = Published::default();
+        let mut next = PublishedTools::default();
         let engine = &self.shared.engine;
         let edited: Result<(), Infallible> = engine.registry().edit(|edit| {
-            let kept: Vec<&str> = tools.iter().map(RemoteTool::name).collect();
+            let kept: Vec<&str> = tools.iter().map(McpTool::name).collect();
             for gone in published.tools.keys().filter(|name| !kept.contains(&name.as_str())) {
                 let _ = edit.deregister(gone, &owner);
             }
             for tool in tools {
-                let (name, print) = (tool.name().to_owned(), tool.print());
+                let (name, print) = (tool.name().to_owned(), tool.fingerprint());
                 if let Some(why) = tool.held_back() {
                     next.held_back.insert(name.clone(), why.clone());
                 }
-                if tool.is_news {
-                    next.news.push(name.clone());
+                if tool.is_new {
+                    next.new_tools.push(name.clone());
                 }
                 if !tool.findings.is_empty() {
                     problems.push(format!("{name}: {}", tool.findings.join(", ")));
                 }
                 if published.tools.get(&name) != Some(&print) {
-                    let (bare, id) = (tool.without_aliases(), tool.id());
+                    let (bare, id) = (tool.without_aliases(), tool.canonical_name());
                     // Another name is a courtesy, and not worth the tool.
                     let registered = edit
                         .register(Arc::new(tool), &owner)
@@ -96,9 +96,9 @@ impl Server {
                 }
                 next.tools.insert(name, print);
             }
-            for beginning in names::beginnings(&self.name) {
+            for beginning in names::name_prefixes(&self.name) {
                 edit.explain_absence(&beginning, None);
-                let origin: Arc<dyn ToolSource> = Arc::new(Asked(Arc::downgrade(self)));
+                let origin: Arc<dyn ToolSource> = Arc::new(RefetchingToolSource(Arc::downgrade(self)));
                 edit.set_source(&beginning, Some(origin));
             }
             if !next.tools.is_empty() && published.tools.is_empty() {
@@ -123,11 +123,11 @@ impl Server {
         let usual =
             format!("Go on without it for now; `hermes mcp test {name}` shows how it does.");
         // Who wants a login has said what to do.
-        let login = cause.filter(|cause| crate::client::login::is_wanted(cause));
+        let login = cause.filter(|cause| crate::client::oauth::is_auth_required(cause));
         let error = error.with_hint(login.map_or(usual, |cause| cause.hint().to_owned()));
         let details = cause.map(ToolError::details).into_iter().flatten();
         let error = details.fold(error, |it, (key, value)| it.with(key, value.clone()));
-        absent(&self.shared.engine, name, &error);
+        explain_tool_absence(&self.shared.engine, name, &error);
     }
 
     /// Takes its tools out of the registry.
@@ -138,7 +138,7 @@ impl Server {
             for name in published.tools.keys() {
                 let _ = edit.deregister(name, &owner);
             }
-            for beginning in names::beginnings(&self.name) {
+            for beginning in names::name_prefixes(&self.name) {
                 edit.set_source(&beginning, None);
             }
             Ok(())
@@ -146,24 +146,24 @@ impl Server {
         let Ok(()) = edited;
     }
 
-    fn tools_of(self: &Arc<Self>, catalogue: &Catalogue) -> (Vec<RemoteTool>, Vec<String>) {
+    fn build_tools(self: &Arc<Self>, catalogue: &ServerCatalogue) -> (Vec<McpTool>, Vec<String>) {
         let filter = &self.settings.tools;
-        let taken = catalogue.tools.iter().filter(|tool| filter.takes(name_of(tool)));
+        let taken = catalogue.tools.iter().filter(|tool| filter.accepts(tool_name(tool)));
         let definitions: Vec<Value> = taken.cloned().collect();
         let mut problems = Vec::new();
-        let (standings, pins) = self.judge(&definitions, &mut problems);
-        let mut tools: Vec<RemoteTool> = definitions
+        let (standings, pins) = self.check_pins(&definitions, &mut problems);
+        let mut tools: Vec<McpTool> = definitions
             .iter()
             .zip(&standings)
             .map(|(definition, standing)| {
-                let usable = catalogue.usable.get(name_of(definition));
-                let mut tool = RemoteTool::new(self, definition, usable, standing);
-                tool.is_news = pins.is_news(name_of(definition));
+                let usable = catalogue.usable.get(tool_name(definition));
+                let mut tool = McpTool::new(self, definition, usable, standing);
+                tool.is_new = pins.is_new_tool(tool_name(definition));
                 tool
             })
             .collect();
-        let extras = Extra::of(catalogue, filter).into_iter();
-        tools.extend(extras.map(|(extra, name)| RemoteTool::extra(self, extra, name)));
+        let extras = ProtocolTool::for_server(catalogue, filter).into_iter();
+        tools.extend(extras.map(|(extra, name)| McpTool::for_protocol_tool(self, extra, name)));
         if self.shared.is_plain_name_unique(&self.name) {
             self.add_aliases(&mut tools, &definitions);
         }
@@ -171,18 +171,18 @@ impl Server {
     }
 
     /// The tool that reads what answers refer to, if there is one.
-    pub(crate) fn reader(&self) -> Option<String> {
+    pub(crate) fn resource_reader(&self) -> Option<String> {
         let catalogue = self.catalogue()?;
-        let mut extras = Extra::of(&catalogue, &self.settings.tools).into_iter();
-        let (_, name) = extras.find(|(extra, _)| *extra == Extra::ReadResource)?;
-        Some(names::wire(&self.name, name))
+        let mut extras = ProtocolTool::for_server(&catalogue, &self.settings.tools).into_iter();
+        let (_, name) = extras.find(|(extra, _)| *extra == ProtocolTool::ReadResource)?;
+        Some(names::model_name(&self.name, name))
     }
 
     /// Gives tools the names that they have in Hermes Agent, where those are
     /// nobody else's.
-    fn add_aliases(&self, tools: &mut [RemoteTool], definitions: &[Value]) {
+    fn add_aliases(&self, tools: &mut [McpTool], definitions: &[Value]) {
         let others: Vec<Option<String>> =
-            definitions.iter().map(|it| names::other(&self.name, name_of(it))).collect();
+            definitions.iter().map(|it| names::hermes_agent_name(&self.name, tool_name(it))).collect();
         let mut taken: BTreeMap<String, usize> = BTreeMap::new();
         let own = tools.iter().map(|tool| tool.name().to_owned());
         for name in own.chain(others.iter().flatten().cloned()) {
@@ -196,21 +196,21 @@ impl Server {
     }
 
     /// How each tool stands to what it was like at first.
-    fn judge(&self, definitions: &[Value], problems: &mut Vec<String>) -> (Vec<Standing>, Pins) {
+    fn check_pins(&self, definitions: &[Value], problems: &mut Vec<String>) -> (Vec<PinStatus>, ToolPins) {
         if !self.settings.pin {
-            return (vec![Standing::Good; definitions.len()], Pins::default());
+            return (vec![PinStatus::Trusted; definitions.len()], ToolPins::default());
         }
         let folder = &self.shared.pins;
-        let mut pins = match Pins::load(folder, &self.name) {
+        let mut pins = match ToolPins::load(folder, &self.name) {
             Ok(pins) => pins.unwrap_or_default(),
             Err(error) => {
                 problems.push(format!("What its tools were like cannot be read: {error}"));
-                let unread = Standing::Renamed { gone: vec!["what it was".to_owned()] };
-                return (vec![unread; definitions.len()], Pins::default());
+                let unread = PinStatus::Renamed { gone: vec!["what it was".to_owned()] };
+                return (vec![unread; definitions.len()], ToolPins::default());
             }
         };
-        let suspicious = |tool: &Value| !describe(&self.name, tool).findings.is_empty();
-        let (standings, has_news) = pins.judge(&self.identity(), definitions, suspicious);
+        let suspicious = |tool: &Value| !describe_tool(&self.name, tool).findings.is_empty();
+        let (standings, has_news) = pins.check_tools(&self.identity(), definitions, suspicious);
         if has_news && let Err(error) = pins.save(folder, &self.name) {
             problems.push(format!("What its tools are like cannot be kept: {error}"));
         }
@@ -219,13 +219,13 @@ impl Server {
 
     /// What the server is, without what is secret.
     pub(crate) fn identity(&self) -> String {
-        match &self.settings.link {
-            Link::Program { .. } => {
-                let part = |key: &str| self.settings.written.get(key).cloned().unwrap_or_default();
+        match &self.settings.transport {
+            ServerTransport::Stdio { .. } => {
+                let part = |key: &str| self.settings.raw_entry.get(key).cloned().unwrap_or_default();
                 format!("{} {}", part("command"), part("args"))
             }
-            Link::Http { .. } => {
-                self.settings.written.get("url").cloned().unwrap_or_default().to_string()
+            ServerTransport::Http { .. } => {
+                self.settings.raw_entry.get("url").cloned().unwrap_or_default().to_string()
             }
         }
     }

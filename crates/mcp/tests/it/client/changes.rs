@@ -55,7 +55,7 @@ async fn a_changed_tool_is_held_back_until_it_is_accepted() {
         tool("pid", "A number.")
     ]));
     let servers = world.start(&entry);
-    servers.try_out("odd").await.unwrap();
+    servers.test_server("odd").await.unwrap();
     let held = world.call("mcp__odd__echo", json!({"text": "hi"})).await;
     assert_eq!(held["kind"], "approval_required", "{held}");
     assert!(held["difference"].as_str().unwrap().contains("+ description: \"Says it again. Also"));
@@ -66,8 +66,8 @@ async fn a_changed_tool_is_held_back_until_it_is_accepted() {
     assert_eq!(servers.status()[0].held_back, ["mcp__odd__echo"]);
     assert!(world.call("mcp__odd__pid", json!({})).await["result"].is_string());
 
-    assert!(servers.accept("odd", Some("nope")).is_err());
-    assert_eq!(servers.accept("odd", Some("echo")).unwrap(), 1);
+    assert!(servers.accept_tools("odd", Some("nope")).is_err());
+    assert_eq!(servers.accept_tools("odd", Some("echo")).unwrap(), 1);
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
 }
@@ -85,7 +85,7 @@ async fn a_tool_that_is_added_is_news_and_held_back_if_it_gives_orders() {
         json!([tool("echo", "Says it again."), tool("pid", "A number."), tool("x; rm", orders)]);
     std::fs::write(&file, now.to_string()).unwrap();
     let servers = world.start(&entry);
-    let status = servers.try_out("odd").await.unwrap().status;
+    let status = servers.test_server("odd").await.unwrap().status;
     assert_eq!(status.news, ["mcp__odd__pid"]);
     assert!(world.call("mcp__odd__pid", json!({})).await["result"].is_string());
     let [suspect] = &status.held_back[..] else { panic!("{status:?}") };
@@ -96,9 +96,9 @@ async fn a_tool_that_is_added_is_news_and_held_back_if_it_gives_orders() {
     assert!(hint.contains(&format!("hermes mcp accept odd {suspect}`")), "{hint}");
     let told = world.engine.snapshot().get(suspect).unwrap().spec().description.to_string();
     assert!(told.contains("nobody has looked at yet"), "{told}");
-    assert_eq!(servers.accept("odd", Some(suspect)).unwrap(), 1);
+    assert_eq!(servers.accept_tools("odd", Some(suspect)).unwrap(), 1);
     assert_eq!(world.call(suspect, json!({})).await, json!({"result": "I am x; rm"}));
-    assert_eq!(servers.accept("odd", None).unwrap(), 1);
+    assert_eq!(servers.accept_tools("odd", None).unwrap(), 1);
     assert!(servers.status()[0].news.is_empty());
     servers.stop().await;
 }
@@ -113,17 +113,17 @@ async fn a_renamed_tool_is_held_back() {
     world.ready(&entry).await.stop().await;
     std::fs::write(&file, json!([tool("pid", "Says it again.")]).to_string()).unwrap();
     let servers = world.start(&entry);
-    servers.try_out("odd").await.unwrap();
+    servers.test_server("odd").await.unwrap();
     let held = world.call("mcp__odd__pid", json!({})).await;
     assert_eq!(held["kind"], "approval_required", "{held}");
     assert_eq!(world.tools(), ["mcp__odd__pid"]);
-    servers.accept("odd", None).unwrap();
+    servers.accept_tools("odd", None).unwrap();
     assert!(world.call("mcp__odd__pid", json!({})).await["result"].is_string());
     servers.stop().await;
     // Who does not want this can say so.
     std::fs::write(&file, json!([tool("echo", "x")]).to_string()).unwrap();
     let servers = world.start(&json!({"odd": with(entry["odd"].clone(), json!({"pin": false}))}));
-    servers.settle(Duration::from_secs(20)).await;
+    servers.wait_settled(Duration::from_secs(20)).await;
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
 }
@@ -141,7 +141,7 @@ async fn only_what_is_included_is_taken_and_names_are_those_of_hermes_agent_too(
             "{name}"
         );
     }
-    servers.forget("my-odd").await.unwrap();
+    servers.forget_server("my-odd").await.unwrap();
     assert!(world.tools().is_empty());
     servers.stop().await;
 }

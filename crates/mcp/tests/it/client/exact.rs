@@ -137,7 +137,7 @@ async fn another_program_in_place_of_a_server_is_held_back() {
     let held = world.call("mcp__odd__echo", json!({"text": "hi"})).await;
     assert_eq!(held["kind"], "approval_required", "{held}");
     assert!(held["error"].as_str().unwrap().contains("another one"), "{held}");
-    assert_eq!(servers.accept("odd", None).unwrap(), 1);
+    assert_eq!(servers.accept_tools("odd", None).unwrap(), 1);
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
 }

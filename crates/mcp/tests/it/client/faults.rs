@@ -188,12 +188,12 @@ async fn a_server_that_cannot_start_says_why() {
     let none = by_name("none").error.clone().unwrap();
     assert!(none.contains("no program 'no-such-program-anywhere'"), "{none}");
     assert_eq!(by_name("off").status, "disabled");
-    let tried = servers.try_out("gone").await.unwrap_err();
+    let tried = servers.test_server("gone").await.unwrap_err();
     assert!(
         tried.details()["stderr"].as_str().unwrap().contains("ERROR: no licence found"),
         "{tried:?}"
     );
-    assert!(servers.try_out("nope").await.unwrap_err().hint().contains("gone"));
+    assert!(servers.test_server("nope").await.unwrap_err().hint().contains("gone"));
     servers.stop().await;
 }
 
@@ -202,7 +202,7 @@ async fn a_server_that_hangs_at_its_start_is_given_up_with_its_last_words() {
     let world = World::new();
     let entry = with(odd(&["hang"]), json!({"connect_timeout": 1.5, "required": true}));
     let servers = world.start(&json!({"slow": entry}));
-    let required = servers.required().await.unwrap_err();
+    let required = servers.wait_required().await.unwrap_err();
     assert!(required.message().contains("'slow' did not answer within 1.5 s"), "{required}");
     assert_eq!(required.details()["stderr"], "still loading");
     servers.stop().await;
@@ -214,7 +214,7 @@ async fn after_three_failures_a_server_is_left_alone() {
     let servers = world.ready(&json!({"odd": odd(&["exit"])})).await;
     let mut last = String::new();
     for _ in 0..3 {
-        last = servers.try_out("odd").await.unwrap_err().message().to_owned();
+        last = servers.test_server("odd").await.unwrap_err().message().to_owned();
     }
     assert!(last.contains("times in a row and is left alone"), "{last}");
     servers.stop().await;
@@ -330,7 +330,7 @@ async fn a_call_of_one_tool_starts_its_server_and_no_other() {
     servers.start_for("mcp__good__echo").await;
     assert!(servers.status().iter().all(|it| it.status == "idle"), "{:?}", servers.status());
     assert!(next.engine.snapshot().get("mcp__good__echo").is_some());
-    assert_eq!(servers.awaited(), ["slow"]);
+    assert_eq!(servers.pending(), ["slow"]);
     let answer = next.call("mcp__slow__echo", json!({})).await;
     assert!(answer["error"].as_str().unwrap().contains("has not been asked yet"), "{answer}");
     servers.stop().await;
@@ -340,7 +340,7 @@ async fn a_call_of_one_tool_starts_its_server_and_no_other() {
 async fn a_required_server_whose_entry_is_wrong_lets_nothing_begin() {
     let world = World::new();
     let servers = world.start(&json!({"x": {"url": "ftp://h.test", "required": true}}));
-    let error = servers.required().await.unwrap_err();
+    let error = servers.wait_required().await.unwrap_err();
     assert_eq!(error.kind(), hermes_core::ErrorKind::Unavailable);
     assert!(error.message().contains("MCP server 'x'"), "{error}");
 }
@@ -390,7 +390,7 @@ async fn all_that_a_server_says_of_a_refusal_is_told() {
 async fn a_server_that_refuses_the_greeting_is_quoted() {
     let world = World::new();
     let servers = world.start(&json!({"odd": odd(&["refuse"])}));
-    let error = servers.try_out("odd").await.unwrap_err();
+    let error = servers.test_server("odd").await.unwrap_err();
     assert!(error.message().contains("the licence has expired"), "{error}");
     assert!(!error.message().contains("ended"), "{error}");
     servers.stop().await;
@@ -400,7 +400,7 @@ async fn a_server_that_refuses_the_greeting_is_quoted() {
 async fn a_server_whose_greeting_cannot_be_used_has_answered() {
     let world = World::new();
     let servers = world.start(&json!({"odd": odd(&["nameless"])}));
-    let error = servers.try_out("odd").await.unwrap_err();
+    let error = servers.test_server("odd").await.unwrap_err();
     assert!(error.message().contains("answer to the greeting cannot be used"), "{error}");
     servers.stop().await;
 }
@@ -409,7 +409,7 @@ async fn a_server_whose_greeting_cannot_be_used_has_answered() {
 async fn a_server_that_speaks_a_version_that_nobody_knows_is_not_used() {
     let world = World::new();
     let servers = world.start(&json!({"odd": odd(&["ancient"])}));
-    let error = servers.try_out("odd").await.unwrap_err();
+    let error = servers.test_server("odd").await.unwrap_err();
     assert!(error.message().contains("1999-01-01"), "{error}");
     assert!(error.hint().contains("version") && !error.hint().contains("licence"), "{error:?}");
     servers.stop().await;

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hermes_core::BoxFuture;
-use hermes_mcp::client::Visitor;
+use hermes_mcp::client::LoginPrompter;
 use serde_json::{Value, json};
 
 use super::{World, python, servers_folder};
@@ -57,8 +57,8 @@ impl Guarded {
 /// A browser that agrees to everything.
 pub(super) struct Browser;
 
-impl Visitor for Browser {
-    fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
+impl LoginPrompter for Browser {
+    fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let answer = reqwest::get(url).await.unwrap();
             assert_eq!(answer.status(), 200);
@@ -76,8 +76,8 @@ struct Paster {
     kept: std::sync::Mutex<String>,
 }
 
-impl Visitor for Paster {
-    fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
+impl LoginPrompter for Paster {
+    fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
             let answer = client.build().unwrap().get(url).send().await.unwrap();
@@ -87,7 +87,7 @@ impl Visitor for Paster {
         })
     }
 
-    fn again<'a>(&'a self, why: &'a str) -> BoxFuture<'a, Option<String>> {
+    fn retry<'a>(&'a self, why: &'a str) -> BoxFuture<'a, Option<String>> {
         self.said.lock().unwrap().push(why.to_owned());
         let right = self.kept.lock().unwrap().clone();
         let pasted = match self.said.lock().unwrap().len() {
@@ -111,11 +111,11 @@ async fn a_login_is_made_once_and_refreshed_by_itself() {
     let servers = world.ready(&guarded.entry()).await;
     let status = servers.status().remove(0);
     assert!(status.error.unwrap().contains("wants a login"));
-    let wanted = servers.try_out("g").await.unwrap_err();
+    let wanted = servers.test_server("g").await.unwrap_err();
     assert!(wanted.hint().contains("hermes mcp login g"), "{wanted:?}");
 
     servers.login("g", &Browser).await.unwrap();
-    let trial = servers.try_out("g").await.unwrap();
+    let trial = servers.test_server("g").await.unwrap();
     assert_eq!(trial.status.status, "connected");
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token1"}));
     // A token that is void is replaced without anybody noticing.

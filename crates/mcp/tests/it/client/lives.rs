@@ -16,28 +16,28 @@ async fn text_of(world: &World, tool: &str) -> String {
 async fn a_program_sees_only_harmless_variables_and_its_own() {
     let world = World::new();
     let entry = with(odd(&[]), json!({"env": {"MINE": "1"}}));
-    let settings = hermes_mcp::client::Settings::read(&json!({"odd": entry}), &|_| None);
+    let settings = hermes_mcp::client::McpClientSettings::read(&json!({"odd": entry}), &|_| None);
     let surroundings = [
         ("PATH", "/usr/bin:/bin"),
         ("HOME", "/home/x"),
         ("OPENAI_API_KEY", "sk-123"),
         ("LANG", "C"),
     ];
-    let deps = hermes_mcp::client::Deps {
+    let deps = hermes_mcp::client::ClientDeps {
         engine: world.engine.clone(),
         cache: world.path("cache"),
         state: world.path("state"),
         roots: Vec::new(),
-        asker: None,
+        prompter: None,
         models: None,
-        surroundings: surroundings
+        own_env: surroundings
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .to_vec(),
         osv: None,
     };
-    let servers = hermes_mcp::client::Servers::new(settings, deps);
+    let servers = hermes_mcp::client::McpServers::new(settings, deps);
     servers.start();
-    servers.settle(Duration::from_secs(20)).await;
+    servers.wait_settled(Duration::from_secs(20)).await;
     let seen: Value = serde_json::from_str(&text_of(&world, "mcp__odd__env").await).unwrap();
     let names: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!((seen["MINE"].as_str(), seen["HOME"].as_str()), (Some("1"), Some("/home/x")));

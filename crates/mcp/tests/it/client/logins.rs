@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hermes_core::BoxFuture;
-use hermes_mcp::client::{Deps, Servers, Settings, Visitor};
+use hermes_mcp::client::{ClientDeps, McpServers, McpClientSettings, LoginPrompter};
 use serde_json::{Value, json};
 
 use super::guarded::{Browser, Guarded, prepare};
@@ -19,7 +19,7 @@ async fn a_login_asks_for_what_the_server_wants_and_no_more() {
     let guarded = Guarded::start(&world, &["odd-metadata"]).await;
     let servers = world.start(&guarded.entry());
     servers.login("g", &Browser).await.unwrap();
-    servers.try_out("g").await.unwrap();
+    servers.test_server("g").await.unwrap();
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token1"}));
 
     // Something needs more: a login asks for it besides what there was.
@@ -58,8 +58,8 @@ async fn a_login_asks_for_what_the_server_wants_and_no_more() {
 /// Somebody who gives a login up.
 struct Quitter;
 
-impl Visitor for Quitter {
-    fn visit<'a>(&'a self, _url: &'a str) -> BoxFuture<'a, Option<String>> {
+impl LoginPrompter for Quitter {
+    fn open_url<'a>(&'a self, _url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }
 }
@@ -74,7 +74,7 @@ async fn a_login_that_is_given_up_costs_no_other_registration() {
     servers.login("g", &Browser).await.unwrap();
     assert_eq!(guarded.get("/state").await["registered"], 1);
     // A wider one is registered for once, and does not end the one there is.
-    servers.try_out("g").await.unwrap();
+    servers.test_server("g").await.unwrap();
     let refused = world.call("mcp__g__write", json!({})).await;
     assert_eq!(refused["needs_reauth"], true, "{refused}");
     for _ in 0..2 {
@@ -97,7 +97,7 @@ async fn what_one_place_has_given_is_not_shown_to_another() {
     let other = Guarded::start(&world, &["as=B-"]).await;
     let servers = world.start(&guarded.entry());
     servers.login("g", &Browser).await.unwrap();
-    servers.try_out("g").await.unwrap();
+    servers.test_server("g").await.unwrap();
 
     guarded.get(&format!("/move?name=B-&to={}", other.base)).await;
     let refused = world.call("mcp__g__who", json!({})).await;
@@ -130,7 +130,7 @@ async fn who_has_a_password_of_its_own_needs_no_person() {
     let other = Guarded::start(&world, &["as=M-", ""]).await;
     guarded.get(&format!("/move?name=nobody&to={}", other.base)).await;
     let servers = world.start(&entry);
-    let refused = servers.try_out("g").await.unwrap_err();
+    let refused = servers.test_server("g").await.unwrap_err();
     assert!(refused.message().contains("issuer mismatch"), "{refused:?}");
     assert_eq!(other.get("/state").await["granted"], 0);
     servers.stop().await;
@@ -192,7 +192,7 @@ async fn a_login_at_the_python_sdk_lasts() {
     let Some(sdk) = Sdk::start(&world, &["3600"]).await else { return };
     let servers = world.start(&sdk.entry(&json!({})));
     servers.login("sdk", &Browser).await.unwrap();
-    servers.try_out("sdk").await.unwrap();
+    servers.test_server("sdk").await.unwrap();
     assert_eq!(who(&world).await, "token1");
     sdk.get("/revoke-all").await;
     assert_eq!(who(&world).await, "token2");
@@ -224,7 +224,7 @@ async fn a_client_that_the_user_has_registered_is_used() {
     let servers = world.start(&sdk.entry(&oauth));
     servers.login("sdk", &Browser).await.unwrap();
     // The first one has ended already.
-    servers.try_out("sdk").await.unwrap();
+    servers.test_server("sdk").await.unwrap();
     assert_eq!(who(&world).await, "token2");
     let state = sdk.get("/state").await;
     assert_eq!((&state["registered"], &state["clients"]), (&json!(0), &json!(["known", "known"])));
@@ -257,7 +257,7 @@ async fn a_login_holds_in_the_older_way_too() {
     let entry = json!({"sdk": {"url": url, "auth": "oauth", "transport": "sse"}});
     let servers = world.start(&entry);
     servers.login("sdk", &Browser).await.unwrap();
-    servers.try_out("sdk").await.unwrap();
+    servers.test_server("sdk").await.unwrap();
     assert_eq!(who(&world).await, "token1");
     sdk.get("/revoke-all").await;
     assert_eq!(who(&world).await, "token2");
@@ -267,18 +267,18 @@ async fn a_login_holds_in_the_older_way_too() {
     servers.stop().await;
 }
 
-fn elsewhere(world: &World, state: &Path, entry: &Value) -> Servers {
-    let deps = Deps {
+fn elsewhere(world: &World, state: &Path, entry: &Value) -> McpServers {
+    let deps = ClientDeps {
         engine: world.engine.clone(),
         cache: world.path("cache"),
         state: state.to_owned(),
         roots: Vec::new(),
-        asker: None,
+        prompter: None,
         models: None,
-        surroundings: Vec::new(),
+        own_env: Vec::new(),
         osv: None,
     };
-    let servers = Servers::new(Settings::read(entry, &|_| None), deps);
+    let servers = McpServers::new(McpClientSettings::read(entry, &|_| None), deps);
     servers.start();
     servers
 }
@@ -293,7 +293,7 @@ async fn call_once() {
     let world = World::new();
     let state = Path::new(given["state"].as_str().unwrap());
     let servers = elsewhere(&world, state, &given["entry"]);
-    servers.try_out("sdk").await.unwrap();
+    servers.test_server("sdk").await.unwrap();
     assert_eq!(who(&world).await, "token2");
     servers.stop().await;
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use hermes_core::{ToolCall, ToolResult};
 use hermes_engine::{Caller, Engine};
-use hermes_mcp::client::{Asker, Deps, Models, Servers, Settings};
+use hermes_mcp::client::{ElicitationPrompter, ClientDeps, SamplingModels, McpServers, McpClientSettings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -30,8 +30,8 @@ use std::sync::Arc;
 pub(crate) struct World {
     pub(crate) home: TempDir,
     pub(crate) engine: Engine,
-    pub(crate) asker: Option<Arc<dyn Asker>>,
-    pub(crate) models: Option<Arc<dyn Models>>,
+    pub(crate) asker: Option<Arc<dyn ElicitationPrompter>>,
+    pub(crate) models: Option<Arc<dyn SamplingModels>>,
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) osv: Option<String>,
 }
@@ -48,32 +48,32 @@ impl World {
     }
 
     /// The servers of these settings, started.
-    pub(crate) fn start(&self, servers: &Value) -> Servers {
+    pub(crate) fn start(&self, servers: &Value) -> McpServers {
         let servers = self.prepare(servers);
         servers.start();
         servers
     }
 
     /// The servers of these settings.
-    pub(crate) fn prepare(&self, servers: &Value) -> Servers {
-        let settings = Settings::read(servers, &|_| None);
-        let deps = Deps {
+    pub(crate) fn prepare(&self, servers: &Value) -> McpServers {
+        let settings = McpClientSettings::read(servers, &|_| None);
+        let deps = ClientDeps {
             engine: self.engine.clone(),
             cache: self.path("cache"),
             state: self.path("state"),
             roots: self.roots.clone(),
-            asker: self.asker.clone(),
+            prompter: self.asker.clone(),
             models: self.models.clone(),
-            surroundings: std::env::vars().collect(),
+            own_env: std::env::vars().collect(),
             osv: self.osv.clone(),
         };
-        Servers::new(settings, deps)
+        McpServers::new(settings, deps)
     }
 
     /// The same, and waits until their tools are there.
-    pub(crate) async fn ready(&self, servers: &Value) -> Servers {
+    pub(crate) async fn ready(&self, servers: &Value) -> McpServers {
         let servers = self.start(servers);
-        servers.settle(Duration::from_secs(30)).await;
+        servers.wait_settled(Duration::from_secs(30)).await;
         servers
     }
 

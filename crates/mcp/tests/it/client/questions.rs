@@ -6,27 +6,27 @@ use std::sync::Arc;
 use futures_util::stream;
 use hermes_core::BoxFuture;
 use hermes_llm::{ReplyEvent, ModelError, FinishReason, LanguageModel, ModelRequest, ReplyStream};
-use hermes_mcp::client::{Answer, Asker, Chosen, Models, Question};
+use hermes_mcp::client::{ElicitationAnswer, ElicitationPrompter, ChosenModel, SamplingModels, ServerQuestion};
 use serde_json::{Value, json};
 
 use super::{World, odd, with};
 
 pub(super) struct Person;
 
-impl Asker for Person {
-    fn ask<'a>(&'a self, server: &'a str, question: &'a Question) -> BoxFuture<'a, Answer> {
+impl ElicitationPrompter for Person {
+    fn ask<'a>(&'a self, server: &'a str, question: &'a ServerQuestion) -> BoxFuture<'a, ElicitationAnswer> {
         assert_eq!(server, "odd");
         let answer = match question {
-            Question::Form { fields, .. } => {
+            ServerQuestion::Form { fields, .. } => {
                 let filled = json!({(fields[0].name.as_str()): "Ann"});
-                Answer::Filled(filled.as_object().unwrap().clone())
+                ElicitationAnswer::AcceptedForm(filled.as_object().unwrap().clone())
             }
-            Question::Visit { url, .. } if url == "https://pay.example/" => Answer::Refused,
-            Question::Visit { url, .. } => {
+            ServerQuestion::OpenUrl { url, .. } if url == "https://pay.example/" => ElicitationAnswer::Declined,
+            ServerQuestion::OpenUrl { url, .. } => {
                 std::fs::write(url.strip_prefix("file://").unwrap(), "paid").unwrap();
-                Answer::Agreed
+                ElicitationAnswer::Accepted
             }
-            Question::Sample { prompt, .. } if prompt == "hello" => Answer::Agreed,
+            ServerQuestion::Sample { prompt, .. } if prompt == "hello" => ElicitationAnswer::Accepted,
             other => panic!("{other:?}"),
         };
         Box::pin(async { answer })
@@ -52,9 +52,9 @@ impl LanguageModel for Parrot {
     }
 }
 
-impl Models for Parrot {
-    fn choose<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Option<Chosen>> {
-        Box::pin(async { Some(Chosen { model: Arc::new(Parrot), name: "parrot".to_owned() }) })
+impl SamplingModels for Parrot {
+    fn choose<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Option<ChosenModel>> {
+        Box::pin(async { Some(ChosenModel { model: Arc::new(Parrot), name: "parrot".to_owned() }) })
     }
 }
 

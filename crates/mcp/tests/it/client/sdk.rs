@@ -16,7 +16,7 @@ async fn a_server_of_the_python_sdk_is_used_whole() {
     assert_eq!(status.error, None);
     assert_eq!(status.protocol.as_deref(), Some("2026-07-28"));
     used(&world).await;
-    let trial = servers.try_out("sdk").await.unwrap();
+    let trial = servers.test_server("sdk").await.unwrap();
     assert!(trial.schema_tokens > 100 && trial.answer_ms > 0.0);
     servers.stop().await;
 }

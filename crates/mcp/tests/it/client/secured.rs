@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hermes_core::BoxFuture;
-use hermes_mcp::client::Visitor;
+use hermes_mcp::client::LoginPrompter;
 use serde_json::{Value, json};
 
 use super::guarded::{Guarded, prepare};
@@ -32,8 +32,8 @@ fn certify(folder: &Path, name: &str, signer: Option<&str>) -> bool {
 /// A browser that knows the certificates.
 struct Browser(reqwest::Client);
 
-impl Visitor for Browser {
-    fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
+impl LoginPrompter for Browser {
+    fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             assert_eq!(self.0.get(url).send().await.unwrap().status(), 200);
             std::future::pending().await
@@ -65,7 +65,7 @@ async fn a_server_with_certificates_of_its_own_is_used() {
         .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem("ca.pem")).unwrap())
         .identity(reqwest::Identity::from_pem(&identity).unwrap());
     servers.login("g", &Browser(client.build().unwrap())).await.unwrap();
-    servers.try_out("g").await.unwrap();
+    servers.test_server("g").await.unwrap();
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token1"}));
     servers.stop().await;
 
@@ -75,12 +75,12 @@ async fn a_server_with_certificates_of_its_own_is_used() {
         json!({"ssl_verify": path("ca.pem")}),
     ] {
         let servers = world.start(&entry(more));
-        assert!(servers.try_out("g").await.is_err());
+        assert!(servers.test_server("g").await.is_err());
         servers.stop().await;
     }
     let unchecked = json!({"ssl_verify": false, "client_cert": path("client.pem"),
                            "client_key": path("client.key")});
     let servers = world.start(&entry(unchecked));
-    servers.try_out("g").await.unwrap();
+    servers.test_server("g").await.unwrap();
     servers.stop().await;
 }

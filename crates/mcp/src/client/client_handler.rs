@@ -1,0 +1,312 @@
+//! Our side of a connection: what a server may ask of us and tell us.
+
+// Sampling, roots and logging are on their way out of the protocol, and
+// servers use them.
+#![allow(deprecated)]
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hermes_core::ToolContext;
+use rmcp::ClientHandler;
+use rmcp::model::{
+    CancelledNotificationParam, ClientCapabilities, ClientConfig, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
+    InputRequest, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, Root, RootsCapabilities, SamplingCapability,
+    TASKS_EXTENSION_ID, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::prompter::{ElicitationAnswer, ElicitationPrompter, FormField, ServerQuestion};
+use super::sanitize::excerpt;
+use super::sampling::SamplingHandler;
+use super::settings::ElicitationSettings;
+
+/// How many log messages of a server are kept.
+const MAX_LOG_ENTRIES: usize = 100;
+
+/// How much of one.
+const MAX_LOG_CHARS: usize = 2_000;
+
+/// What a server may use of ours. One for each server, whatever connection it
+/// has at the moment.
+pub(crate) struct McpClientHandler {
+    server: Arc<str>,
+    pub(crate) sampling: SamplingHandler,
+    elicitation: ElicitationSettings,
+    default_prompter: Option<Arc<dyn ElicitationPrompter>>,
+    roots: Vec<PathBuf>,
+    /// Set when the server says that its tools are others now.
+    pub(crate) lists_changed: Arc<Notify>,
+    progress: Mutex<HashMap<ProgressToken, ToolContext>>,
+    /// Who can be asked by those calls that run, the latest last.
+    call_prompters: Mutex<Vec<(u64, Arc<dyn ElicitationPrompter>)>>,
+    next_id: AtomicU64,
+    log: Mutex<VecDeque<String>>,
+}
+
+/// A call that runs; while it does, its progress and its questions are its
+/// own.
+pub(crate) struct CallRegistration {
+    handler: Arc<McpClientHandler>,
+    token: Option<ProgressToken>,
+    prompter_id: Option<u64>,
+}
+
+impl Drop for CallRegistration {
+    fn drop(&mut self) {
+        if let Some(token) = &self.token {
+            lock(&self.handler.progress).remove(token);
+        }
+        if let Some(number) = self.prompter_id {
+            lock(&self.handler.call_prompters).retain(|it| it.0 != number);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl McpClientHandler {
+    pub(crate) fn new(
+        server: Arc<str>,
+        sampling: SamplingHandler,
+        elicitation: ElicitationSettings,
+        asker: Option<Arc<dyn ElicitationPrompter>>,
+        roots: Vec<PathBuf>,
+    ) -> Self {
+        Self {
+            server,
+            sampling,
+            elicitation,
+            default_prompter: asker,
+            roots,
+            lists_changed: Arc::default(),
+            progress: Mutex::default(),
+            call_prompters: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            log: Mutex::default(),
+        }
+    }
+
+    /// From now on the progress of this request is the call's.
+    pub(crate) fn register_progress(self: &Arc<Self>, token: ProgressToken, cx: &ToolContext) -> CallRegistration {
+        lock(&self.progress).insert(token.clone(), cx.clone());
+        CallRegistration { handler: Arc::clone(self), token: Some(token), prompter_id: None }
+    }
+
+    /// From now on questions go to whoever has made the call.
+    pub(crate) fn register_prompter(self: &Arc<Self>, asker: Arc<dyn ElicitationPrompter>) -> CallRegistration {
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
+        lock(&self.call_prompters).push((number, asker));
+        CallRegistration { handler: Arc::clone(self), token: None, prompter_id: Some(number) }
+    }
+
+    fn prompter(&self) -> Option<Arc<dyn ElicitationPrompter>> {
+        // Without somebody there in the first place no server is told that it
+        // may ask.
+        let usual = self.default_prompter.clone()?;
+        Some(lock(&self.call_prompters).last().map_or(usual, |it| Arc::clone(&it.1)))
+    }
+
+    /// What the server has logged lately.
+    pub(crate) fn log(&self) -> Vec<String> {
+        lock(&self.log).iter().cloned().collect()
+    }
+
+    fn capabilities(&self) -> ClientCapabilities {
+        let mut capabilities = ClientCapabilities::default();
+        if !self.roots.is_empty() {
+            capabilities.roots = Some(RootsCapabilities::default());
+        }
+        if self.sampling.is_offered() {
+            let mut sampling = SamplingCapability::default();
+            sampling.tools = Some(serde_json::Map::new());
+            capabilities.sampling = Some(sampling);
+        }
+        if self.elicitation.enabled && self.default_prompter.is_some() {
+            let mut elicitation = ElicitationCapability::default();
+            elicitation.form = Some(FormElicitationCapability::new());
+            elicitation.url = Some(UrlElicitationCapability::new());
+            capabilities.elicitation = Some(elicitation);
+        }
+        // A server may go on with a call after it has answered.
+        let extensions = capabilities.extensions.get_or_insert_default();
+        extensions.insert(TASKS_EXTENSION_ID.to_owned(), serde_json::Map::new());
+        capabilities
+    }
+
+    /// Asks the user for the server.
+    pub(crate) async fn elicit(&self, params: &ElicitRequestParams) -> ElicitResult {
+        let question = match params {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                let schema = serde_json::to_value(requested_schema).unwrap_or_default();
+                ServerQuestion::Form {
+                    message: excerpt(message, 2_000),
+                    fields: FormField::from_schema(&schema),
+                }
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+                ServerQuestion::OpenUrl { message: excerpt(message, 2_000), url: excerpt(url, 2_000) }
+            }
+            _ => return ElicitResult::new(ElicitationAction::Decline),
+        };
+        let asker = self.prompter().filter(|_| self.elicitation.enabled);
+        let Some(asker) = asker else { return ElicitResult::new(ElicitationAction::Decline) };
+        let asked = asker.ask(&self.server, &question);
+        match tokio::time::timeout(self.elicitation.timeout, asked).await {
+            Ok(ElicitationAnswer::AcceptedForm(filled)) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(filled))
+            }
+            Ok(ElicitationAnswer::Accepted) => ElicitResult::new(ElicitationAction::Accept),
+            Ok(ElicitationAnswer::Declined) => ElicitResult::new(ElicitationAction::Decline),
+            Ok(ElicitationAnswer::Cancelled) | Err(_) => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    async fn sample(&self, params: &Value) -> Result<Value, ErrorData> {
+        let answered = self.sampling.handle_request(&self.server, params, self.prompter()).await;
+        answered.map_err(|why| ErrorData::new(ErrorCode(-1), why, None))
+    }
+
+    fn roots(&self) -> Vec<Root> {
+        self.roots.iter().map(|path| Root::new(file_uri(path))).collect()
+    }
+
+    /// Answers what a server wants to know before it answers itself.
+    pub(crate) async fn answer_input(&self, request: &InputRequest) -> Result<Value, ErrorData> {
+        let written = |value: serde_json::Result<Value>| {
+            value.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+        };
+        match request {
+            InputRequest::CreateMessage(request) => {
+                self.sample(&written(serde_json::to_value(&request.params))?).await
+            }
+            InputRequest::Elicitation(request) => {
+                written(serde_json::to_value(self.elicit(&request.params).await))
+            }
+            InputRequest::ListRoots(_) => {
+                written(serde_json::to_value(ListRootsResult::new(self.roots())))
+            }
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "unknown request", None)),
+        }
+    }
+}
+
+impl std::fmt::Debug for McpClientHandler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl ClientHandler for McpClientHandler {
+    fn get_info(&self) -> ClientConfig {
+        let us = Implementation::new("hermes", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(self.capabilities(), us)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let internal =
+            |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+        let params = serde_json::to_value(&params).map_err(internal)?;
+        serde_json::from_value(self.sample(&params).await?).map_err(internal)
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(ListRootsResult::new(self.roots()))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = context.ct.run_until_cancelled(self.elicit(&request)).await;
+        Ok(asked.unwrap_or_else(|| ElicitResult::new(ElicitationAction::Cancel)))
+    }
+
+    async fn on_cancelled(
+        &self,
+        _params: CancelledNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        // The request that it names ends by its own token.
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let Some(cx) = lock(&self.progress).get(&params.progress_token).cloned() else { return };
+        let fraction =
+            params.total.filter(|total| *total > 0.0).map(|total| params.progress / total);
+        let fraction = fraction.filter(|it| it.is_finite()).map(|it| it.clamp(0.0, 1.0));
+        let message = match &params.message {
+            Some(message) => excerpt(message, 300),
+            None => format!("{}", params.progress),
+        };
+        cx.report_progress(fraction, message);
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let text = match &params.data {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let level = serde_json::to_value(params.level).unwrap_or(json!("info"));
+        let mut log = lock(&self.log);
+        if log.len() >= MAX_LOG_ENTRIES {
+            log.pop_front();
+        }
+        log.push_back(format!(
+            "{}: {}",
+            level.as_str().unwrap_or("info"),
+            excerpt(&text, MAX_LOG_CHARS)
+        ));
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.lists_changed.notify_one();
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.lists_changed.notify_one();
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.lists_changed.notify_one();
+    }
+}
+
+/// A path as an address.
+fn file_uri(path: &Path) -> String {
+    let mut uri = String::from("file://");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(char::from(*byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}

@@ -1,0 +1,62 @@
+//! The end of what a program says on its error stream, for the message when
+//! it fails. However much it says, only that much is kept.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// How much is kept.
+const MAX_KEPT_BYTES: usize = 8 * 1024;
+
+/// How much is shown of it.
+const MAX_SHOWN_BYTES: usize = 2_000;
+
+/// The end of a text that goes on.
+#[derive(Debug, Default)]
+pub(crate) struct StderrTail {
+    kept: Mutex<VecDeque<u8>>,
+}
+
+impl StderrTail {
+    pub(crate) fn push(&self, bytes: &[u8]) {
+        let mut kept = self.lock();
+        let bytes = &bytes[bytes.len().saturating_sub(MAX_KEPT_BYTES)..];
+        let over = (kept.len() + bytes.len()).saturating_sub(MAX_KEPT_BYTES);
+        kept.drain(..over);
+        kept.extend(bytes);
+    }
+
+    /// The last lines, without what a terminal would obey.
+    pub(crate) fn text(&self) -> String {
+        let kept = self.lock();
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        drop(kept);
+        let text = String::from_utf8_lossy(&bytes);
+        let text = super::sanitize::strip_controls(text.trim());
+        let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_SHOWN_BYTES));
+        let shown = &text[from..];
+        // A line that was cut in two tells nothing.
+        let whole = if from > 0 { shown.split_once('\n').map_or(shown, |it| it.1) } else { shown };
+        whole.to_owned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads to the end.
+    pub(crate) async fn read_to_end(self: Arc<Self>, mut stream: impl AsyncRead + Unpin) {
+        let mut buffer = vec![0; 16 * 1024];
+        while let Ok(read) = stream.read(&mut buffer).await {
+            if read == 0 {
+                break;
+            }
+            self.push(&buffer[..read]);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "stderr_tail_tests.rs"]
+mod tests;

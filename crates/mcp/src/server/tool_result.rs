@@ -1,0 +1,91 @@
+//! A result as the protocol carries it.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hermes_core::{Attachment, EffectDisposition, ErrorKind, CallStatus, ToolResult};
+use hermes_schema::Schema;
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Value, json};
+
+/// The largest picture or sound that is sent along.
+const MAX_ATTACHMENT_BYTES: u64 = 8 << 20;
+
+/// What the client gets. A tool that does not exist is a mistake of the
+/// client; everything else is for the model to read. With the `schema` of its
+/// answers it is there for programs, too.
+pub(crate) async fn render(
+    result: ToolResult,
+    exists: bool,
+    schema: Option<&Schema>,
+) -> Result<CallToolResult, ErrorData> {
+    let unknown = result.status == CallStatus::Error(ErrorKind::NotFound)
+        && result.disposition == EffectDisposition::NotRun
+        && !exists;
+    if unknown {
+        let details = serde_json::from_str::<Value>(&result.content).ok();
+        let said = details.as_ref().and_then(|d| d.get("error")?.as_str().map(str::to_owned));
+        let message = said.unwrap_or_else(|| format!("Unknown tool: {}", result.name));
+        return Err(ErrorData::invalid_params(message, details));
+    }
+    let structured = schema.filter(|_| result.is_success()).map(|it| fit_to_schema(&result.content, it));
+    let mut content = vec![ContentBlock::text(unquote_text(result.content))];
+    for attachment in result.attachments {
+        content.push(attachment_block(attachment).await);
+    }
+    let mut rendered = match result.status {
+        CallStatus::Success => CallToolResult::success(content),
+        CallStatus::Error(_) => CallToolResult::error(content),
+    };
+    rendered.structured_content = structured;
+    Ok(rendered)
+}
+
+/// The answer in a form that keeps what the schema promises. A hook may have
+/// put anything in its place, and that goes where the schema says nothing.
+fn fit_to_schema(content: &str, schema: &Schema) -> Value {
+    let value: Value = serde_json::from_str(content).unwrap_or_default();
+    if schema.is_valid(&value) { value } else { json!({ "result": value }) }
+}
+
+/// A result that is a text is that text; any other stays JSON.
+fn unquote_text(content: String) -> String {
+    if content.starts_with('"')
+        && let Ok(text) = serde_json::from_str(&content)
+    {
+        return text;
+    }
+    content
+}
+
+async fn attachment_block(attachment: Attachment) -> ContentBlock {
+    let Attachment { media_type, path } = attachment;
+    let kind = media_type.split('/').next().unwrap_or_default().to_owned();
+    if kind != "image" && kind != "audio" {
+        return ContentBlock::text(format!("{media_type}: {}", path.display()));
+    }
+    let shown = path.clone();
+    let read = tokio::task::spawn_blocking(move || encode_file(&path)).await;
+    match (read, kind.as_str()) {
+        (Ok(Ok(data)), "audio") => ContentBlock::audio(data, media_type),
+        (Ok(Ok(data)), _) => ContentBlock::image(data, media_type),
+        (Ok(Err(why)), _) => {
+            ContentBlock::text(format!("{media_type}: {} is not sent: {why}", shown.display()))
+        }
+        (Err(_), _) => ContentBlock::text(format!("{media_type}: {}", shown.display())),
+    }
+}
+
+fn encode_file(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
+    if size > MAX_ATTACHMENT_BYTES {
+        return Err(format!("it has {size} bytes, and {MAX_ATTACHMENT_BYTES} are the most"));
+    }
+    Ok(STANDARD.encode(std::fs::read(path).map_err(|e| e.to_string())?))
+}
+
+#[cfg(test)]
+#[path = "tool_result_tests.rs"]
+mod tests;
