@@ -12,7 +12,7 @@ use hermes_exec::docker::{self, DockerTransport};
 use hermes_exec::singularity::{self, SingularityTransport};
 use hermes_exec::ssh::{self, SshBackend, HostKeyPolicy, SyncMapping};
 use hermes_exec::{ExecBackend, LocalBackend, LazyBackend, HostFacts};
-use hermes_reach::{Hands, over_there};
+use hermes_reach::{RemoteToolHost, remote_tool};
 
 use crate::commands::runtime;
 use crate::failure::Failure;
@@ -134,21 +134,21 @@ struct Shared {
     /// The same, if it is not this machine.
     patient: Option<Arc<LazyBackend>>,
     /// What the file tools work with elsewhere.
-    hands: Option<Arc<Hands>>,
+    hands: Option<Arc<RemoteToolHost>>,
     /// Whether something may be kept going there.
     is_open: AtomicBool,
 }
 
 impl Ground {
     pub(crate) fn new(backend: Arc<dyn ExecBackend>, home: &HermesHome) -> Self {
-        let settings = hermes_reach::Settings {
+        let settings = hermes_reach::RemoteHostSettings {
             cache: Some(home.cache_dir().join("hands")),
-            own: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),
-            ..hermes_reach::Settings::default()
+            local_dirs: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),
+            ..hermes_reach::RemoteHostSettings::default()
         };
         let patient = (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));
         let backend = patient.clone().map_or(backend, |patient| patient as Arc<dyn ExecBackend>);
-        let hands = patient.is_some().then(|| Hands::new(Arc::clone(&backend), settings));
+        let hands = patient.is_some().then(|| RemoteToolHost::new(Arc::clone(&backend), settings));
         Self(Arc::new(Shared { backend, patient, hands, is_open: AtomicBool::new(false) }))
     }
 
@@ -162,7 +162,7 @@ impl Ground {
         match &self.0.hands {
             None => tools,
             Some(hands) => {
-                tools.into_iter().map(|tool| over_there(tool, Arc::clone(hands))).collect()
+                tools.into_iter().map(|tool| remote_tool(tool, Arc::clone(hands))).collect()
             }
         }
     }

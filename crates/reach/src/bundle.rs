@@ -10,93 +10,93 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// A larger executable is sent without what only a debugger reads.
-const LARGE: u64 = 24 * 1024 * 1024;
+const STRIP_THRESHOLD_BYTES: u64 = 24 * 1024 * 1024;
 
 /// Copies of other builds go when nobody has needed them for so long.
-const STALE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+const MAX_COPY_AGE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
 /// Copies of so many other builds are kept at the most.
-const OTHERS: usize = 3;
+const MAX_OTHER_COPIES: usize = 3;
 
 /// The program's name in the parcel.
-pub(crate) const PROGRAM: &str = "hermes";
+pub(crate) const PROGRAM_NAME: &str = "hermes";
 
 /// The loader's.
-pub(crate) const LOADER: &str = "ld.so";
+pub(crate) const LOADER_NAME: &str = "ld.so";
 
 /// What is put where the program is to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bundle {
+pub(crate) struct ProgramBundle {
     /// Of all that is in it.
     pub(crate) hash: String,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) files: Vec<BundledFile>,
     /// Other names: of what.
     pub(crate) links: Vec<(String, String)>,
 }
 
 /// A file of a parcel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct BundledFile {
     pub(crate) name: String,
-    pub(crate) from: PathBuf,
+    pub(crate) source: PathBuf,
 }
 
-impl Bundle {
+impl ProgramBundle {
     /// The parcel of an executable, with what this process has loaded. What
     /// takes time to make is kept in `cache`.
-    pub(crate) fn of(executable: &Path, cache: Option<&Path>) -> io::Result<Self> {
-        let mut pieces = vec![Piece { name: PROGRAM.to_owned(), from: executable.to_owned() }];
+    pub(crate) fn for_executable(executable: &Path, cache: Option<&Path>) -> io::Result<Self> {
+        let mut pieces = vec![BundledFile { name: PROGRAM_NAME.to_owned(), source: executable.to_owned() }];
         let mut links = BTreeMap::new();
-        for library in loaded()? {
+        for library in loaded_libraries()? {
             let Some(name) = library.file_name().and_then(|name| name.to_str()) else { continue };
             let is_loader = ["ld-", "ld64", "ld.so"].iter().any(|start| name.starts_with(start));
-            let name = if is_loader { LOADER } else { name };
+            let name = if is_loader { LOADER_NAME } else { name };
             if !is_loader {
-                links.extend(aliases(&library).into_iter().map(|alias| (alias, name.to_owned())));
+                links.extend(library_aliases(&library).into_iter().map(|alias| (alias, name.to_owned())));
             }
-            pieces.push(Piece { name: name.to_owned(), from: library });
+            pieces.push(BundledFile { name: name.to_owned(), source: library });
         }
         pieces.dedup_by(|one, other| one.name == other.name);
-        let mut bundle = Self { hash: String::new(), pieces, links: links.into_iter().collect() };
+        let mut bundle = Self { hash: String::new(), files: pieces, links: links.into_iter().collect() };
         match cache {
-            Some(cache) => bundle.settle(&cache.join(bundle.likeness()?))?,
-            None => bundle.hash = bundle.digest()?,
+            Some(cache) => bundle.load_or_fill_cache(&cache.join(bundle.cache_key()?))?,
+            None => bundle.hash = bundle.content_hash()?,
         }
         Ok(bundle)
     }
 
     /// Whether it brings its own loader.
     pub(crate) fn has_loader(&self) -> bool {
-        self.pieces.iter().any(|piece| piece.name == LOADER)
+        self.files.iter().any(|piece| piece.name == LOADER_NAME)
     }
 
     /// A name for these files, by what is known without reading them.
-    fn likeness(&self) -> io::Result<String> {
+    fn cache_key(&self) -> io::Result<String> {
         let mut hasher = blake3::Hasher::new();
-        for piece in &self.pieces {
-            let is = fs::metadata(&piece.from)?;
+        for piece in &self.files {
+            let is = fs::metadata(&piece.source)?;
             let facts = (is.dev(), is.ino(), is.len(), is.mtime(), is.mtime_nsec());
             hasher.update(format!("{} {facts:?}\n", piece.name).as_bytes());
         }
-        Ok(short(&hasher))
+        Ok(short_hash(&hasher))
     }
 
     /// Finds or makes the slim copy and the hash in a folder of their own.
-    fn settle(&mut self, folder: &Path) -> io::Result<()> {
-        let (slim, noted) = (folder.join(PROGRAM), folder.join("hash"));
+    fn load_or_fill_cache(&mut self, folder: &Path) -> io::Result<()> {
+        let (slim, noted) = (folder.join(PROGRAM_NAME), folder.join("hash"));
         let known = fs::read_to_string(&noted).ok();
         if known.is_none() {
             fs::create_dir_all(folder)?;
-            folder.parent().into_iter().for_each(|parent| clear(parent, folder));
-            self.slim(&slim);
+            folder.parent().into_iter().for_each(|parent| remove_stale_copies(parent, folder));
+            self.strip_program(&slim);
         }
-        if let Some(program) = self.pieces.first_mut().filter(|_| slim.is_file()) {
-            program.from = slim;
+        if let Some(program) = self.files.first_mut().filter(|_| slim.is_file()) {
+            program.source = slim;
         }
         self.hash = match known {
             Some(known) => known,
             None => {
-                let hash = self.digest()?;
+                let hash = self.content_hash()?;
                 let mut file = tempfile::NamedTempFile::new_in(folder)?;
                 file.write_all(hash.as_bytes())?;
                 file.persist(&noted).map_err(|error| error.error)?;
@@ -107,14 +107,14 @@ impl Bundle {
     }
 
     /// Leaves away what only a debugger reads, if there is a program for that.
-    fn slim(&self, to: &Path) {
-        let Some(program) = self.pieces.first() else { return };
-        if !fs::metadata(&program.from).is_ok_and(|found| found.len() > LARGE) {
+    fn strip_program(&self, to: &Path) {
+        let Some(program) = self.files.first() else { return };
+        if !fs::metadata(&program.source).is_ok_and(|found| found.len() > STRIP_THRESHOLD_BYTES) {
             return;
         }
         let part = to.with_extension(std::process::id().to_string());
         let stripped = Command::new("strip")
-            .args([Path::new("-o"), &part, &program.from])
+            .args([Path::new("-o"), &part, &program.source])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -125,11 +125,11 @@ impl Bundle {
         let _ = fs::remove_file(&part);
     }
 
-    fn digest(&self) -> io::Result<String> {
+    fn content_hash(&self) -> io::Result<String> {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = vec![0; 256 * 1024];
-        for piece in &self.pieces {
-            let mut file = fs::File::open(&piece.from)?;
+        for piece in &self.files {
+            let mut file = fs::File::open(&piece.source)?;
             hasher.update(format!("{} {}\n", piece.name, file.metadata()?.len()).as_bytes());
             loop {
                 match file.read(&mut buffer)? {
@@ -141,26 +141,26 @@ impl Bundle {
         self.links.iter().for_each(|(name, of)| {
             hasher.update(format!("{name} {of}\n").as_bytes());
         });
-        Ok(short(&hasher))
+        Ok(short_hash(&hasher))
     }
 
     /// As one archive.
     pub(crate) fn archive(&self) -> io::Result<Vec<u8>> {
         let mut archive = tar::Builder::new(Vec::new());
-        for piece in &self.pieces {
-            let mut file = fs::File::open(&piece.from)?;
-            let mut header = header(tar::EntryType::Regular);
+        for piece in &self.files {
+            let mut file = fs::File::open(&piece.source)?;
+            let mut header = tar_header(tar::EntryType::Regular);
             header.set_size(file.metadata()?.len());
             archive.append_data(&mut header, &piece.name, &mut file)?;
         }
         for (name, of) in &self.links {
-            archive.append_link(&mut header(tar::EntryType::Symlink), name, of)?;
+            archive.append_link(&mut tar_header(tar::EntryType::Symlink), name, of)?;
         }
         archive.into_inner()
     }
 }
 
-fn header(kind: tar::EntryType) -> tar::Header {
+fn tar_header(kind: tar::EntryType) -> tar::Header {
     let mut header = tar::Header::new_ustar();
     header.set_entry_type(kind);
     header.set_mode(0o755);
@@ -168,17 +168,17 @@ fn header(kind: tar::EntryType) -> tar::Header {
     header
 }
 
-fn short(hasher: &blake3::Hasher) -> String {
+fn short_hash(hasher: &blake3::Hasher) -> String {
     hasher.finalize().to_hex().chars().take(32).collect()
 }
 
 /// The shared libraries that this process has mapped to run them, and its
 /// loader.
-fn loaded() -> io::Result<Vec<PathBuf>> {
-    Ok(mapped(&fs::read_to_string("/proc/self/maps")?))
+fn loaded_libraries() -> io::Result<Vec<PathBuf>> {
+    Ok(mapped_libraries(&fs::read_to_string("/proc/self/maps")?))
 }
 
-fn mapped(maps: &str) -> Vec<PathBuf> {
+fn mapped_libraries(maps: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = maps
         .lines()
         .filter(|line| line.split_whitespace().nth(1).is_some_and(|mode| mode.contains('x')))
@@ -195,7 +195,7 @@ fn mapped(maps: &str) -> Vec<PathBuf> {
 }
 
 /// Other names that a library has in its folder: it may be asked for by one.
-fn aliases(library: &Path) -> Vec<String> {
+fn library_aliases(library: &Path) -> Vec<String> {
     let Some(folder) = library.parent() else { return Vec::new() };
     let stem = library.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = stem.split(['-', '.']).next().unwrap_or_default();
@@ -212,7 +212,7 @@ fn aliases(library: &Path) -> Vec<String> {
 
 /// Removes copies of other builds that nobody has needed for long, or that are
 /// too many.
-fn clear(parent: &Path, but: &Path) {
+fn remove_stale_copies(parent: &Path, but: &Path) {
     let age = |entry: &fs::DirEntry| {
         let made = entry.metadata().and_then(|found| found.modified()).ok()?;
         SystemTime::now().duration_since(made).ok()
@@ -224,7 +224,7 @@ fn clear(parent: &Path, but: &Path) {
         .collect();
     others.sort();
     for (at, (age, path)) in others.into_iter().enumerate() {
-        if at >= OTHERS || age > STALE {
+        if at >= MAX_OTHER_COPIES || age > MAX_COPY_AGE {
             let _ = fs::remove_dir_all(path);
         }
     }

@@ -10,7 +10,7 @@ fn what_is_mapped_to_be_run_is_found() {
 7f06-7f07 r-xp 00000000 08:01 4 /usr/lib/ld-linux-x86-64.so.2
 7f08-7f09 r-xp 00000000 00:00 0 [vdso]
 ";
-    let found = mapped(maps);
+    let found = mapped_libraries(maps);
     let wanted = ["/usr/lib/ld-linux-x86-64.so.2", "/usr/lib/x86_64-linux-gnu/libc.so.6"];
     assert_eq!(found, wanted.map(PathBuf::from));
 }
@@ -24,7 +24,7 @@ fn a_library_is_also_known_by_the_names_of_its_links() {
     fs::write(folder.join("libmvec.so.1"), "x").unwrap();
     std::os::unix::fs::symlink("libm-2.31.so", folder.join("libm.so.6")).unwrap();
     std::os::unix::fs::symlink("libmvec.so.1", folder.join("libm.so.9")).unwrap();
-    assert_eq!(aliases(&folder.join("libm-2.31.so")), ["libm.so.6"]);
+    assert_eq!(library_aliases(&folder.join("libm-2.31.so")), ["libm.so.6"]);
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -33,12 +33,12 @@ fn the_same_build_has_the_same_hash_with_and_without_a_cache() {
     let cache = tempfile::tempdir().unwrap();
     let program = cache.path().join("program");
     fs::write(&program, "a program").unwrap();
-    let bare = Bundle::of(&program, None).unwrap();
-    let kept = Bundle::of(&program, Some(cache.path())).unwrap();
+    let bare = ProgramBundle::for_executable(&program, None).unwrap();
+    let kept = ProgramBundle::for_executable(&program, Some(cache.path())).unwrap();
     assert_eq!(bare, kept);
-    assert_eq!(kept, Bundle::of(&program, Some(cache.path())).unwrap());
+    assert_eq!(kept, ProgramBundle::for_executable(&program, Some(cache.path())).unwrap());
     assert_eq!(bare.hash.len(), 32);
     assert!(bare.has_loader());
     fs::write(&program, "another program").unwrap();
-    assert_ne!(bare.hash, Bundle::of(&program, Some(cache.path())).unwrap().hash);
+    assert_ne!(bare.hash, ProgramBundle::for_executable(&program, Some(cache.path())).unwrap().hash);
 }

@@ -23,25 +23,25 @@ use tempfile::TempDir;
 use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinSet;
 
-use crate::bundle::Bundle;
-use crate::link::{Asking, Begun, Link, Lost};
-use crate::placing::Placing;
-use crate::server::CONTEXT;
-use crate::wire::{self, Attached, Call, Granted, Outcome};
+use crate::bundle::ProgramBundle;
+use crate::connection::{CallHandlers, LaunchResult, ServerConnection, ConnectionLost};
+use crate::install_scripts::InstallScripts;
+use crate::server::CONTEXT_DOCUMENT;
+use crate::wire::{self, AttachedFile, RemoteCall, GrantedEffect, RemoteOutcome};
 
 /// How long the program may take to get there, at the most.
-const CARRIAGE: Duration = Duration::from_secs(15 * 60);
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// How long a call that is stopped has to say what it has done. Whoever stopped
 /// it does not wait for longer.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
 /// What is said by the words that put it there.
-const MOST: usize = 1024 * 1024;
+const MAX_UPLOAD_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// What is started in the other place, and how.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RemoteHostSettings {
     /// The program that serves: as a rule, the one that runs.
     pub executable: PathBuf,
     /// The arguments with which it serves.
@@ -50,12 +50,12 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
     /// Folders of this machine that answers speak of, such as those with long
     /// outputs: what lies in them is read here.
-    pub own: Vec<PathBuf>,
+    pub local_dirs: Vec<PathBuf>,
     /// How long nothing may be heard of the other end before it is given up.
-    pub silence: Duration,
+    pub silence_timeout: Duration,
 }
 
-impl Default for Settings {
+impl Default for RemoteHostSettings {
     fn default() -> Self {
         // This name holds even if the file was replaced meanwhile, and for
         // programs that are handed it.
@@ -63,43 +63,43 @@ impl Default for Settings {
             executable: format!("/proc/{}/exe", std::process::id()).into(),
             arguments: vec!["hands".into()],
             cache: None,
-            own: Vec::new(),
-            silence: Duration::from_secs(30),
+            local_dirs: Vec::new(),
+            silence_timeout: Duration::from_secs(30),
         }
     }
 }
 
 /// The tools' server in another place: started when it is first needed, and
 /// kept.
-pub struct Hands {
+pub struct RemoteToolHost {
     backend: Arc<dyn ExecBackend>,
-    settings: Settings,
-    link: Mutex<Option<Arc<Link>>>,
+    settings: RemoteHostSettings,
+    connection: Mutex<Option<Arc<ServerConnection>>>,
     /// Those who open it.
     opening: std::sync::Mutex<JoinSet<()>>,
-    bundle: tokio::sync::OnceCell<Bundle>,
+    bundle: tokio::sync::OnceCell<ProgramBundle>,
     /// Where files lie that came with answers.
-    attached: OnceLock<TempDir>,
-    warned: AtomicBool,
+    attachments_dir: OnceLock<TempDir>,
+    undo_warned: AtomicBool,
 }
 
-impl fmt::Debug for Hands {
+impl fmt::Debug for RemoteToolHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hands").field("backend", &self.backend).finish_non_exhaustive()
     }
 }
 
-impl Hands {
+impl RemoteToolHost {
     /// The server in the place of this backend. Nothing is started yet.
-    pub fn new(backend: Arc<dyn ExecBackend>, settings: Settings) -> Arc<Self> {
+    pub fn new(backend: Arc<dyn ExecBackend>, settings: RemoteHostSettings) -> Arc<Self> {
         Arc::new(Self {
             backend,
             settings,
-            link: Mutex::default(),
+            connection: Mutex::default(),
             opening: std::sync::Mutex::default(),
             bundle: tokio::sync::OnceCell::new(),
-            attached: OnceLock::new(),
-            warned: AtomicBool::new(false),
+            attachments_dir: OnceLock::new(),
+            undo_warned: AtomicBool::new(false),
         })
     }
 
@@ -116,20 +116,20 @@ impl Hands {
             std::mem::take(&mut *opening)
         };
         opening.shutdown().await;
-        let link = self.link.lock().await.take();
+        let link = self.connection.lock().await.take();
         if let Some(link) = link {
             link.close().await;
         }
     }
 
     /// Whether the user has not yet been told that undo does not reach there.
-    pub(crate) fn warns(&self) -> bool {
-        !self.warned.swap(true, Ordering::Relaxed)
+    pub(crate) fn take_undo_warning(&self) -> bool {
+        !self.undo_warned.swap(true, Ordering::Relaxed)
     }
 
     /// Whether a call does no more than read what is our own and here.
-    pub(crate) fn is_about_own(&self, effects: &[Effect]) -> bool {
-        let is_own = |path: &Path| self.settings.own.iter().any(|own| path.starts_with(own));
+    pub(crate) fn reads_local_only(&self, effects: &[Effect]) -> bool {
+        let is_own = |path: &Path| self.settings.local_dirs.iter().any(|own| path.starts_with(own));
         let is_here = |path: &Path| is_own(path) && path.symlink_metadata().is_ok();
         let reads = |effect: &Effect| effect.scope == Scope::FILE_READ;
         let mut all = effects.iter();
@@ -148,73 +148,73 @@ impl Hands {
         let changes = effects.iter().any(|e| e.scope.access() == AccessMode::Exclusive);
         let mut tries = 0;
         loop {
-            let link = self.open(cx).await?;
+            let link = self.connect(cx).await?;
             match self.attempt(&link, arguments, cx).await? {
                 Ok(output) => return Ok((output, changes)),
-                Err(Lost { silent: true, .. }) => return Err(self.silent(cx, changes)),
-                Err(Lost { begun, .. }) if tries == 0 && !(begun && changes) => tries += 1,
-                Err(Lost { begun, .. }) => return Err(self.broken(&link, cx, begun && changes)),
+                Err(ConnectionLost { is_silent: true, .. }) => return Err(self.silence_error(cx, changes)),
+                Err(ConnectionLost { may_have_run: begun, .. }) if tries == 0 && !(begun && changes) => tries += 1,
+                Err(ConnectionLost { may_have_run: begun, .. }) => return Err(self.broken_error(&link, cx, begun && changes)),
             }
         }
     }
 
     async fn attempt(
         &self,
-        link: &Arc<Link>,
+        link: &Arc<ServerConnection>,
         arguments: &Value,
         cx: &ToolContext,
-    ) -> Result<Result<ToolOutput, Lost>, ToolError> {
-        let asking = Asking {
+    ) -> Result<Result<ToolOutput, ConnectionLost>, ToolError> {
+        let asking = CallHandlers {
             grants: Arc::clone(&cx.grants),
             tool: Arc::clone(&cx.tool),
             progress: cx.progress.clone(),
         };
-        let (id, answered) = link.send(message(arguments, cx)?, asking)?;
-        let stopped = Stopping { link: Arc::clone(link), id, is_needed: true };
+        let (id, answered) = link.send(call_message(arguments, cx)?, asking)?;
+        let stopped = CancelOnDrop { link: Arc::clone(link), id, is_needed: true };
         let mut answered = answered;
         let answer = tokio::select! {
             answer = &mut answered => answer,
-            () = link.fallen_silent(self.settings.silence) => Ok(Err(Lost { begun: true, silent: true })),
+            () = link.wait_for_silence(self.settings.silence_timeout) => Ok(Err(ConnectionLost { may_have_run: true, is_silent: true })),
             () = cx.cancel.cancelled() => {
                 link.cancel(id);
                 // It stops over there, and may have something to say.
-                let said = tokio::time::timeout(LAST_WORDS, answered).await;
+                let said = tokio::time::timeout(CANCEL_GRACE, answered).await;
                 said.map_err(|_| ToolError::cancelled())?
             }
         };
-        stopped.done();
+        stopped.disarm();
         match answer {
-            Ok(Ok(outcome)) => self.outcome(outcome).map(Ok),
+            Ok(Ok(outcome)) => self.to_output(outcome).map(Ok),
             Ok(Err(lost)) => Ok(Err(lost)),
-            Err(_) => Ok(Err(Lost { begun: true, silent: false })),
+            Err(_) => Ok(Err(ConnectionLost { may_have_run: true, is_silent: false })),
         }
     }
 
-    fn outcome(&self, outcome: Outcome) -> Result<ToolOutput, ToolError> {
+    fn to_output(&self, outcome: RemoteOutcome) -> Result<ToolOutput, ToolError> {
         match outcome {
-            Outcome::Done { content, attachments, stopped } => {
-                let attachments = attachments.into_iter().map(|attached| self.attach(attached));
+            RemoteOutcome::Done { content, attachments, stopped } => {
+                let attachments = attachments.into_iter().map(|attached| self.save_attachment(attached));
                 let attachments = attachments.collect::<Result<_, _>>()?;
                 let output = ToolOutput::unchecked(content).with_attachments(attachments);
                 Ok(output.with_stopped(stopped))
             }
-            Outcome::Failed { kind, message, hint, details } => {
-                Err(wire::failed(&kind, message, hint, details))
+            RemoteOutcome::Failed { kind, message, hint, details } => {
+                Err(wire::tool_error(&kind, message, hint, details))
             }
         }
     }
 
     /// Puts a file that came with an answer where it can be read.
-    fn attach(&self, attached: Attached) -> Result<Attachment, ToolError> {
+    fn save_attachment(&self, attached: AttachedFile) -> Result<Attachment, ToolError> {
         let failed = |error| ToolError::io("What came with the answer cannot be kept", &error);
         let bytes = STANDARD
             .decode(&attached.base64)
             .map_err(|error| ToolError::internal(format!("What came cannot be read: {error}")))?;
-        let folder = match self.attached.get() {
+        let folder = match self.attachments_dir.get() {
             Some(folder) => folder,
             None => {
                 let made = tempfile::tempdir().map_err(failed)?;
-                self.attached.get_or_init(|| made)
+                self.attachments_dir.get_or_init(|| made)
             }
         };
         let mut file = tempfile::Builder::new().tempfile_in(folder.path()).map_err(failed)?;
@@ -223,7 +223,7 @@ impl Hands {
         Ok(Attachment { media_type: attached.media_type, path })
     }
 
-    fn silent(&self, cx: &ToolContext, is_unknown: bool) -> ToolError {
+    fn silence_error(&self, cx: &ToolContext, is_unknown: bool) -> ToolError {
         let (place, tool) = (self.backend.name(), &cx.tool);
         let (kind, rest) = if is_unknown {
             (ErrorKind::Timeout, format!("it is not known whether {tool} has changed anything"))
@@ -236,9 +236,9 @@ impl Hands {
         )
     }
 
-    fn broken(&self, link: &Link, cx: &ToolContext, is_unknown: bool) -> ToolError {
+    fn broken_error(&self, link: &ServerConnection, cx: &ToolContext, is_unknown: bool) -> ToolError {
         let (place, tool) = (self.backend.name(), &cx.tool);
-        let said = link.last_words().map(|said| format!(" ({said})")).unwrap_or_default();
+        let said = link.last_stderr_line().map(|said| format!(" ({said})")).unwrap_or_default();
         if is_unknown {
             // The kind of what may or may not have happened.
             return ToolError::new(
@@ -259,8 +259,8 @@ impl Hands {
 
     /// The line, which is opened if it is not. Who is stopped meanwhile does
     /// not stop the opening: the next one will need it, too.
-    async fn open(self: &Arc<Self>, cx: &ToolContext) -> Result<Arc<Link>, ToolError> {
-        if let Ok(link) = self.link.try_lock()
+    async fn connect(self: &Arc<Self>, cx: &ToolContext) -> Result<Arc<ServerConnection>, ToolError> {
+        if let Ok(link) = self.connection.try_lock()
             && let Some(link) = link.as_ref().filter(|link| link.is_open())
         {
             return Ok(Arc::clone(link));
@@ -271,44 +271,44 @@ impl Hands {
             let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
             while opening.try_join_next().is_some() {}
             opening.spawn(async move {
-                let _ = sender.send(hands.open_line().await);
+                let _ = sender.send(hands.open_connection().await);
             });
         }
         let opened = cx.run_until_cancelled(opened).await?;
         opened.map_err(|_| ToolError::unavailable("The place was closed meanwhile"))?
     }
 
-    async fn open_line(&self) -> Result<Arc<Link>, ToolError> {
-        let mut slot = self.link.lock().await;
+    async fn open_connection(&self) -> Result<Arc<ServerConnection>, ToolError> {
+        let mut slot = self.connection.lock().await;
         if let Some(link) = slot.as_ref() {
             if link.is_open() {
                 return Ok(Arc::clone(link));
             }
-            link.bury().await;
+            link.reap().await;
             *slot = None;
         }
-        let link = self.start().await?;
+        let link = self.start_server().await?;
         *slot = Some(Arc::clone(&link));
         Ok(link)
     }
 
-    async fn start(&self) -> Result<Arc<Link>, ToolError> {
+    async fn start_server(&self) -> Result<Arc<ServerConnection>, ToolError> {
         let place = self.backend.open().await?;
         let name = self.backend.name();
-        let words = self.settings.arguments.iter().map(quoted).collect::<Vec<_>>();
+        let words = self.settings.arguments.iter().map(shell_quoted).collect::<Vec<_>>();
         let words = words.join(" ");
-        if !is_like_here(&place) {
+        if !is_same_platform(&place) {
             // Only one that somebody has put there can run.
             let script = format!(
                 "command -v hermes >/dev/null && exec hermes {words}\necho hermes-missing\n"
             );
-            return match self.begin(&place, script).await? {
-                Begun::Runs(link) => Ok(link),
-                Begun::Missing => Err(ToolError::unavailable(format!(
+            return match self.launch(&place, script).await? {
+                LaunchResult::Running(link) => Ok(link),
+                LaunchResult::Missing => Err(ToolError::unavailable(format!(
                     "The file tools cannot work in {name}: it is a {}, and this program is made \
                      for {}",
                     place.system,
-                    here()
+                    local_platform()
                 ))
                 .with_hint(
                     "Install hermes of the same version there, in its PATH; or work with the \
@@ -317,33 +317,33 @@ impl Hands {
             };
         }
         let bundle = self.bundle().await?;
-        let placing = Placing::of(bundle);
-        let script = placing.starting(&words);
-        if let Begun::Runs(link) = self.begin(&place, script.clone()).await? {
+        let placing = InstallScripts::for_bundle(bundle);
+        let script = placing.start_script(&words);
+        if let LaunchResult::Running(link) = self.launch(&place, script.clone()).await? {
             return Ok(link);
         }
-        self.carry(&place, bundle, &placing).await?;
-        match self.begin(&place, script).await? {
-            Begun::Runs(link) => Ok(link),
-            Begun::Missing => Err(ToolError::unavailable(format!(
+        self.upload(&place, bundle, &placing).await?;
+        match self.launch(&place, script).await? {
+            LaunchResult::Running(link) => Ok(link),
+            LaunchResult::Missing => Err(ToolError::unavailable(format!(
                 "The file tools were put into {name}, and are not found there"
             ))
             .with_hint("Something there removes or replaces files in its cache folder.")),
         }
     }
 
-    async fn begin(&self, place: &HostFacts, script: String) -> Result<Begun, ToolError> {
-        let mut order = order(place, script);
+    async fn launch(&self, place: &HostFacts, script: String) -> Result<LaunchResult, ToolError> {
+        let mut order = shell_order(place, script);
         order.input = StdinSource::Pipe;
-        let started = self.backend.start(&fresh_word(), order).await?;
-        Link::begin(started, self.backend.name()).await
+        let started = self.backend.start(&unique_job_name(), order).await?;
+        ServerConnection::connect(started, self.backend.name()).await
     }
 
-    async fn bundle(&self) -> Result<&Bundle, ToolError> {
-        let Settings { executable, cache, .. } = self.settings.clone();
+    async fn bundle(&self) -> Result<&ProgramBundle, ToolError> {
+        let RemoteHostSettings { executable, cache, .. } = self.settings.clone();
         let make = || async move {
             let made =
-                tokio::task::spawn_blocking(move || Bundle::of(&executable, cache.as_deref()));
+                tokio::task::spawn_blocking(move || ProgramBundle::for_executable(&executable, cache.as_deref()));
             let made = made.await.map_err(|_| ToolError::internal("The program cannot be read"))?;
             made.map_err(|error| ToolError::io("This program cannot be read", &error))
         };
@@ -351,36 +351,36 @@ impl Hands {
     }
 
     /// Puts the program there.
-    async fn carry(
+    async fn upload(
         &self,
         place: &HostFacts,
-        bundle: &Bundle,
-        placing: &Placing,
+        bundle: &ProgramBundle,
+        placing: &InstallScripts,
     ) -> Result<(), ToolError> {
-        let word = fresh_word();
+        let word = unique_job_name();
         let unread = |error| ToolError::io("This program cannot be read", &error);
         let parcel = bundle.clone();
         let archive = tokio::task::spawn_blocking(move || parcel.archive()).await;
         let archive = archive.map_err(|_| ToolError::internal("The program cannot be packed"))?;
-        let done = self.run(place, placing.unpacking(&word), archive.map_err(unread)?).await?;
+        let done = self.run_script(place, placing.unpack_script(&word), archive.map_err(unread)?).await?;
         if !done.output.starts_with(b"no-tar") {
             return Ok(());
         }
-        for piece in &bundle.pieces {
-            let from = piece.from.clone();
+        for piece in &bundle.files {
+            let from = piece.source.clone();
             let bytes = tokio::task::spawn_blocking(move || std::fs::read(from)).await;
             let bytes = bytes.map_err(|_| ToolError::internal("The program cannot be read"))?;
-            let script = placing.taking(&word, &piece.name);
-            self.run(place, script, bytes.map_err(unread)?).await?;
+            let script = placing.receive_file_script(&word, &piece.name);
+            self.run_script(place, script, bytes.map_err(unread)?).await?;
         }
-        self.run(place, placing.ending(&word, bundle), Vec::new()).await.map(drop)
+        self.run_script(place, placing.finish_script(&word, bundle), Vec::new()).await.map(drop)
     }
 
-    async fn run(&self, place: &HostFacts, script: String, input: Vec<u8>) -> Result<CaptureResult, ToolError> {
-        let mut order = order(place, script);
+    async fn run_script(&self, place: &HostFacts, script: String, input: Vec<u8>) -> Result<CaptureResult, ToolError> {
+        let mut order = shell_order(place, script);
         order.input = StdinSource::Bytes(input);
-        let errand = CapturedCommand { spec: order, timeout: CARRIAGE, max_output_bytes: MOST };
-        let done = errand.run(&*self.backend, &fresh_word()).await?;
+        let errand = CapturedCommand { spec: order, timeout: UPLOAD_TIMEOUT, max_output_bytes: MAX_UPLOAD_OUTPUT_BYTES };
+        let done = errand.run(&*self.backend, &unique_job_name()).await?;
         if done.succeeded() {
             return Ok(done);
         }
@@ -395,19 +395,19 @@ impl Hands {
 }
 
 /// Tells the other end to stop a call that nobody waits for any more.
-struct Stopping {
-    link: Arc<Link>,
+struct CancelOnDrop {
+    link: Arc<ServerConnection>,
     id: u64,
     is_needed: bool,
 }
 
-impl Stopping {
-    fn done(mut self) {
+impl CancelOnDrop {
+    fn disarm(mut self) {
         self.is_needed = false;
     }
 }
 
-impl Drop for Stopping {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if self.is_needed {
             self.link.cancel(self.id);
@@ -415,30 +415,30 @@ impl Drop for Stopping {
     }
 }
 
-fn message(arguments: &Value, cx: &ToolContext) -> Result<Call, ToolError> {
+fn call_message(arguments: &Value, cx: &ToolContext) -> Result<RemoteCall, ToolError> {
     let arguments = serde_json::to_string(arguments).and_then(RawValue::from_string);
     let arguments = arguments
         .map_err(|error| ToolError::invalid(format!("The arguments cannot be sent: {error}")))?;
     let left = cx.remaining().map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
-    Ok(Call {
+    Ok(RemoteCall {
         id: 0,
         call_id: cx.call_id.to_string(),
         tool: cx.tool.to_string(),
         arguments,
-        grants: Granted::all(&cx.grants),
+        grants: GrantedEffect::from_grants(&cx.grants),
         excepted: cx.grants.exceptions().is_some(),
         cwd: cx.working_dir.cwd().into(),
         home: cx.working_dir.home().map(Into::into),
         session: cx.session.id().to_owned(),
         task: cx.task_id.to_string(),
         inner: cx.is_nested,
-        context: cx.session.read(CONTEXT).unwrap_or_default(),
+        context: cx.session.read(CONTEXT_DOCUMENT).unwrap_or_default(),
         milliseconds: left,
-        bounds: cx.ports.get::<OutputLimits>().map(|bounds| wire::numbers(&bounds)),
+        bounds: cx.ports.get::<OutputLimits>().map(|bounds| wire::bounds_to_numbers(&bounds)),
     })
 }
 
-fn order(place: &HostFacts, script: String) -> CommandSpec {
+fn shell_order(place: &HostFacts, script: String) -> CommandSpec {
     CommandSpec {
         program: "sh".into(),
         arguments: vec!["-c".into(), script.into()],
@@ -452,16 +452,16 @@ fn order(place: &HostFacts, script: String) -> CommandSpec {
 
 /// A name that no other has: all processes of a job are ended by its name,
 /// whoever has started them.
-fn fresh_word() -> String {
+fn unique_job_name() -> String {
     format!("hands-{:016x}", RandomState::new().hash_one(std::process::id()))
 }
 
-fn quoted(word: &OsString) -> String {
+fn shell_quoted(word: &OsString) -> String {
     String::from_utf8_lossy(&quote(word.as_encoded_bytes())).into_owned()
 }
 
 /// The system and the machine that this program is made for.
-fn here() -> String {
+fn local_platform() -> String {
     let system = match std::env::consts::OS {
         "linux" => "Linux",
         "macos" => "Darwin",
@@ -471,6 +471,6 @@ fn here() -> String {
 }
 
 /// Whether this program can run there.
-fn is_like_here(place: &HostFacts) -> bool {
-    place.system == here()
+fn is_same_platform(place: &HostFacts) -> bool {
+    place.system == local_platform()
 }

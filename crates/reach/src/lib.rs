@@ -1,8 +1,8 @@
 //! Tools that work in another place: where the commands run, with its files.
 //!
 //! The tools themselves run there, in a small server that is this very program
-//! ([`serve`]). It is put there once ([`Settings`]) and started once
-//! ([`Hands`]); a call and its answer are a message each, so a call is one
+//! ([`serve`]). It is put there once ([`RemoteHostSettings`]) and started once
+//! ([`RemoteToolHost`]); a call and its answer are a message each, so a call is one
 //! trip, however much it has to look at. [`over_there`] makes a tool of this
 //! program one that runs there.
 //!
@@ -14,14 +14,14 @@
 
 mod bundle;
 mod client;
-mod closed;
-mod granted;
-mod link;
-mod placing;
+mod closed_paths;
+mod grant_resolver;
+mod connection;
+mod install_scripts;
 mod server;
 mod tool;
 mod wire;
 
-pub use client::{Hands, Settings};
+pub use client::{RemoteToolHost, RemoteHostSettings};
 pub use server::serve;
-pub use tool::over_there;
+pub use tool::remote_tool;

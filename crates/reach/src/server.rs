@@ -18,15 +18,15 @@ use hermes_core::{
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::closed::{Ask, Guarded};
-use crate::granted::Bounds;
-use crate::wire::{self, Attached, Call, Outcome, PathText, Reply, Request};
+use crate::closed_paths::{ClosedPathQuery, HostProtectedPaths};
+use crate::grant_resolver::GrantResolver;
+use crate::wire::{self, AttachedFile, RemoteCall, RemoteOutcome, PathText, ServerMessage, ClientMessage};
 
 /// The document of the session that tells which conversation it is.
-pub(crate) const CONTEXT: &str = "context";
+pub(crate) const CONTEXT_DOCUMENT: &str = "context";
 
 /// No longer file comes with an answer.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const MAX_ATTACHMENT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Serves calls of these tools, until the input ends.
 ///
@@ -37,28 +37,28 @@ pub fn serve(
     mut input: impl Read,
     mut output: impl Write + Send + 'static,
 ) -> io::Result<()> {
-    output.write_all(wire::GREETING)?;
+    output.write_all(wire::GREETING_LINE)?;
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let hermes = std::env::var_os("HERMES_HOME").map(PathBuf::from);
-    let far = Arc::new(Far {
+    let far = Arc::new(ToolServer {
         tools: tools
             .into_iter()
-            .map(|tool| (tool.spec().name.to_string(), Kept::new(tool)))
+            .map(|tool| (tool.spec().name.to_string(), ServedTool::new(tool)))
             .collect(),
         sessions: Arc::default(),
-        guarded: Arc::new(Guarded::new(home, hermes)),
+        protected: Arc::new(HostProtectedPaths::new(home, hermes)),
         output: Mutex::new(Box::new(output)),
         running: Mutex::default(),
         questions: Mutex::default(),
-        next: AtomicU64::new(0),
+        next_question: AtomicU64::new(0),
     });
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    far.say(&Reply::Hello { protocol: wire::PROTOCOL, version })?;
+    far.send_reply(&ServerMessage::Hello { protocol: wire::PROTOCOL_VERSION, version })?;
     // Calls may block while they ask; the answers come in by this thread.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = loop {
         match wire::receive(&mut input) {
-            Ok(Some(request)) => far.take(&runtime, request),
+            Ok(Some(request)) => far.handle_request(&runtime, request),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
@@ -71,69 +71,69 @@ pub fn serve(
 }
 
 /// A tool, and whether it was set up.
-struct Kept {
+struct ServedTool {
     tool: Arc<dyn DynTool>,
     ready: OnceCell<()>,
 }
 
-impl Kept {
+impl ServedTool {
     fn new(tool: Arc<dyn DynTool>) -> Arc<Self> {
         Arc::new(Self { tool, ready: OnceCell::new() })
     }
 }
 
-struct Far {
-    tools: HashMap<String, Arc<Kept>>,
+struct ToolServer {
+    tools: HashMap<String, Arc<ServedTool>>,
     sessions: Arc<MemorySessionStore>,
-    guarded: Arc<Guarded>,
+    protected: Arc<HostProtectedPaths>,
     output: Mutex<Box<dyn Write + Send>>,
     running: Mutex<HashMap<u64, CancellationToken>>,
     questions: Mutex<HashMap<u64, mpsc::Sender<Vec<bool>>>>,
-    next: AtomicU64,
+    next_question: AtomicU64,
 }
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Far {
-    fn say(&self, reply: &Reply) -> io::Result<()> {
+impl ToolServer {
+    fn send_reply(&self, reply: &ServerMessage) -> io::Result<()> {
         let frame = wire::encode(reply)?;
         wire::send(&mut *lock(&self.output), &frame)
     }
 
-    fn take(self: &Arc<Self>, runtime: &tokio::runtime::Runtime, request: Request) {
+    fn handle_request(self: &Arc<Self>, runtime: &tokio::runtime::Runtime, request: ClientMessage) {
         match request {
-            Request::Call(call) => {
+            ClientMessage::Call(call) => {
                 let (far, id, cancel) = (Arc::clone(self), call.id, CancellationToken::new());
                 lock(&self.running).insert(id, cancel.clone());
                 runtime.spawn(async move {
                     let name = call.tool.clone();
-                    let run = tokio::spawn(Arc::clone(&far).run(*call, cancel));
+                    let run = tokio::spawn(Arc::clone(&far).run_call(*call, cancel));
                     let outcome = run
                         .await
                         .unwrap_or_else(|_| Err(ToolError::internal(format!("{name} crashed"))));
                     lock(&far.running).remove(&id);
-                    let outcome = outcome.and_then(done);
-                    let outcome = outcome.unwrap_or_else(|error| Outcome::from(&error));
+                    let outcome = outcome.and_then(to_outcome);
+                    let outcome = outcome.unwrap_or_else(|error| RemoteOutcome::from(&error));
                     // Who has gone away does not want it.
-                    let told = far.say(&Reply::Answer { id, outcome });
+                    let told = far.send_reply(&ServerMessage::Answer { id, outcome });
                     if told.is_err_and(|error| error.kind() == io::ErrorKind::Other) {
                         let error = ToolError::limit("The answer is too long to be sent");
-                        let outcome = Outcome::from(&error);
-                        let _ = far.say(&Reply::Answer { id, outcome });
+                        let outcome = RemoteOutcome::from(&error);
+                        let _ = far.send_reply(&ServerMessage::Answer { id, outcome });
                     }
                 });
             }
-            Request::Ping => {
-                let _ = self.say(&Reply::Pong);
+            ClientMessage::Ping => {
+                let _ = self.send_reply(&ServerMessage::Pong);
             }
-            Request::Cancel { id } => {
+            ClientMessage::Cancel { id } => {
                 if let Some(cancel) = lock(&self.running).get(&id) {
                     cancel.cancel();
                 }
             }
-            Request::Closed { question, closed } => {
+            ClientMessage::Closed { question, closed } => {
                 if let Some(asked) = lock(&self.questions).remove(&question) {
                     let _ = asked.send(closed);
                 }
@@ -141,9 +141,9 @@ impl Far {
         }
     }
 
-    async fn run(
+    async fn run_call(
         self: Arc<Self>,
-        call: Call,
+        call: RemoteCall,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let kept = self.tools.get(&call.tool).ok_or_else(|| {
@@ -158,23 +158,23 @@ impl Far {
         kept.ready.get_or_try_init(|| kept.tool.setup()).await?;
         let home = call.home.map(PathBuf::from);
         let workplace = WorkingDir::new(PathBuf::from(call.cwd), home);
-        let asker = Asker { far: Arc::clone(&self), id: call.id, cancel: cancel.clone() };
-        let asked = call.excepted.then(|| Arc::new(asker) as Arc<dyn Ask>);
-        let guarded = Arc::clone(&self.guarded);
+        let asker = RemotePathQuery { server: Arc::clone(&self), id: call.id, cancel: cancel.clone() };
+        let asked = call.excepted.then(|| Arc::new(asker) as Arc<dyn ClosedPathQuery>);
+        let guarded = Arc::clone(&self.protected);
         let grants = match call.grants {
             None => Grants::allow_all(),
             Some(granted) => {
                 let effects = granted.into_iter().map(Effect::from).collect();
-                let bounds = Bounds { effects, workplace: workplace.clone(), guarded, asked };
-                let found = tokio::task::spawn_blocking(move || bounds.find()).await;
+                let bounds = GrantResolver { effects, workplace: workplace.clone(), protected: guarded, query: asked };
+                let found = tokio::task::spawn_blocking(move || bounds.resolve_grants()).await;
                 found.map_err(|_| ToolError::internal("The bounds cannot be found"))??
             }
         };
         let context = call.context;
-        let _ = self.sessions.update(&call.session, CONTEXT, &mut |_| Ok(context.clone()));
+        let _ = self.sessions.update(&call.session, CONTEXT_DOCUMENT, &mut |_| Ok(context.clone()));
         let grants = Arc::new(grants);
         let session = Session::new(call.session, Arc::clone(&self.sessions) as _);
-        let bounds = call.bounds.map(|numbers| Arc::new(wire::bounds(numbers)));
+        let bounds = call.bounds.map(|numbers| Arc::new(wire::bounds_from_numbers(numbers)));
         let cx = ToolContext {
             call_id: call.call_id.into(),
             tool: call.tool.into(),
@@ -186,7 +186,7 @@ impl Far {
             grants,
             confinement: None,
             ports: Arc::new(bounds.map_or_else(Ports::new, |bounds| Ports::new().with(bounds))),
-            progress: Some(Arc::new(Sign { far: Arc::clone(&self), id: call.id })),
+            progress: Some(Arc::new(ProgressSender { server: Arc::clone(&self), id: call.id })),
             engine: None,
             is_nested: call.inner,
         };
@@ -195,45 +195,45 @@ impl Far {
 }
 
 /// What is sent of a call that is through.
-fn done(output: ToolOutput) -> Result<Outcome, ToolError> {
+fn to_outcome(output: ToolOutput) -> Result<RemoteOutcome, ToolError> {
     let stopped = output.is_stopped();
     let (content, attachments) = output.into_checked()?;
-    let attachments = attachments.into_iter().map(attach).collect::<Result<_, _>>()?;
-    Ok(Outcome::Done { content, attachments, stopped })
+    let attachments = attachments.into_iter().map(encode_attachment).collect::<Result<_, _>>()?;
+    Ok(RemoteOutcome::Done { content, attachments, stopped })
 }
 
-fn attach(attachment: Attachment) -> Result<Attached, ToolError> {
+fn encode_attachment(attachment: Attachment) -> Result<AttachedFile, ToolError> {
     let failed = |error| ToolError::io(attachment.path.display(), &error);
-    if std::fs::metadata(&attachment.path).map_err(failed)?.len() > LARGEST {
+    if std::fs::metadata(&attachment.path).map_err(failed)?.len() > MAX_ATTACHMENT_BYTES {
         let path = attachment.path.display();
         return Err(ToolError::limit(format!("{path} is too large to be sent")));
     }
     let bytes = std::fs::read(&attachment.path).map_err(failed)?;
-    Ok(Attached { media_type: attachment.media_type, base64: STANDARD.encode(bytes) })
+    Ok(AttachedFile { media_type: attachment.media_type, base64: STANDARD.encode(bytes) })
 }
 
 /// Asks the other end for a call.
-struct Asker {
-    far: Arc<Far>,
+struct RemotePathQuery {
+    server: Arc<ToolServer>,
     id: u64,
     cancel: CancellationToken,
 }
 
-impl Ask for Asker {
-    fn ask(&self, scope: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>> {
-        const LOOK_UP: Duration = Duration::from_millis(100);
-        let question = self.far.next.fetch_add(1, Ordering::Relaxed);
+impl ClosedPathQuery for RemotePathQuery {
+    fn query_closed(&self, scope: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>> {
+        const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(100);
+        let question = self.server.next_question.fetch_add(1, Ordering::Relaxed);
         let (asked, answer) = mpsc::channel();
-        lock(&self.far.questions).insert(question, asked);
+        lock(&self.server.questions).insert(question, asked);
         let paths = paths.iter().map(|path| PathText::from(path.as_path())).collect();
         let scope = scope.as_str().to_owned();
-        self.far.say(&Reply::Question { id: self.id, question, scope, paths }).ok()?;
+        self.server.send_reply(&ServerMessage::Question { id: self.id, question, scope, paths }).ok()?;
         loop {
-            match answer.recv_timeout(LOOK_UP) {
+            match answer.recv_timeout(CANCEL_POLL_INTERVAL) {
                 Ok(closed) => return Some(closed),
                 Err(mpsc::RecvTimeoutError::Timeout) if !self.cancel.is_cancelled() => {}
                 Err(_) => {
-                    lock(&self.far.questions).remove(&question);
+                    lock(&self.server.questions).remove(&question);
                     return None;
                 }
             }
@@ -242,14 +242,14 @@ impl Ask for Asker {
 }
 
 /// Signs of life, passed on.
-struct Sign {
-    far: Arc<Far>,
+struct ProgressSender {
+    server: Arc<ToolServer>,
     id: u64,
 }
 
-impl ProgressSink for Sign {
+impl ProgressSink for ProgressSender {
     fn report(&self, _tool: &str, progress: &ProgressUpdate) {
         let ProgressUpdate { fraction, message } = progress.clone();
-        let _ = self.far.say(&Reply::Progress { id: self.id, fraction, message });
+        let _ = self.server.send_reply(&ServerMessage::Progress { id: self.id, fraction, message });
     }
 }

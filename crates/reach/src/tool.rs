@@ -8,27 +8,27 @@ use hermes_core::{
 };
 use serde_json::Value;
 
-use crate::client::Hands;
+use crate::client::RemoteToolHost;
 
 /// What is said once.
-const NO_UNDO: &str = "`hermes undo` does not reach the place where this was changed";
+const NO_UNDO_NOTE: &str = "`hermes undo` does not reach the place where this was changed";
 
 /// The tool, working where these hands are. It is described, checked and
 /// judged as it is here; only its work is done there.
-pub fn over_there(tool: Arc<dyn DynTool>, hands: Arc<Hands>) -> Arc<dyn DynTool> {
+pub fn remote_tool(tool: Arc<dyn DynTool>, hands: Arc<RemoteToolHost>) -> Arc<dyn DynTool> {
     // What it changes is not here: nothing here is kept for it, least of all
     // files that happen to have the same names.
     let spec = tool.spec().clone().reports_changes();
-    Arc::new(OverThere { tool, hands, spec })
+    Arc::new(RemoteHostTool { tool, host: hands, spec })
 }
 
-struct OverThere {
+struct RemoteHostTool {
     tool: Arc<dyn DynTool>,
-    hands: Arc<Hands>,
+    host: Arc<RemoteToolHost>,
     spec: ToolSpec,
 }
 
-impl DynTool for OverThere {
+impl DynTool for RemoteHostTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -39,10 +39,10 @@ impl DynTool for OverThere {
 
     fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
         let bound = Arc::clone(&self.tool).bind(arguments)?;
-        Ok(Box::new(Distant {
+        Ok(Box::new(RemoteBoundCall {
             bound,
             arguments: arguments.clone(),
-            hands: Arc::clone(&self.hands),
+            host: Arc::clone(&self.host),
         }))
     }
 
@@ -55,26 +55,26 @@ impl DynTool for OverThere {
     }
 }
 
-struct Distant {
+struct RemoteBoundCall {
     bound: Box<dyn BoundCall>,
     arguments: Value,
-    hands: Arc<Hands>,
+    host: Arc<RemoteToolHost>,
 }
 
-impl BoundCall for Distant {
+impl BoundCall for RemoteBoundCall {
     fn effects(&self, at: &WorkingDir) -> Vec<Effect> {
         self.bound.effects(at)
     }
 
     fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let Self { bound, arguments, hands } = *self;
-        if hands.is_about_own(&bound.effects(&cx.working_dir)) {
+        let Self { bound, arguments, host: hands } = *self;
+        if hands.reads_local_only(&bound.effects(&cx.working_dir)) {
             return bound.run(cx);
         }
         Box::pin(async move {
             let (output, changed) = hands.call(bound, &arguments, &cx).await?;
-            if changed && hands.warns() {
-                return Ok(noted(output));
+            if changed && hands.take_undo_warning() {
+                return Ok(with_undo_note(output));
             }
             Ok(output)
         })
@@ -82,12 +82,12 @@ impl BoundCall for Distant {
 }
 
 /// The answer with a note, if it is one that can carry it.
-fn noted(output: ToolOutput) -> ToolOutput {
+fn with_undo_note(output: ToolOutput) -> ToolOutput {
     let Some(open) = output.content().strip_suffix('}').filter(|text| text.starts_with('{')) else {
         return output;
     };
     let comma = if open.trim_end().ends_with('{') { "" } else { "," };
-    let content = format!("{open}{comma}\"_note\":\"{NO_UNDO}\"}}");
+    let content = format!("{open}{comma}\"_note\":\"{NO_UNDO_NOTE}\"}}");
     let stopped = output.is_stopped();
     ToolOutput::unchecked(content).with_attachments(output.attachments).with_stopped(stopped)
 }

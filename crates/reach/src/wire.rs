@@ -12,27 +12,27 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// The version of the messages.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL_VERSION: u32 = 2;
 
 /// The line before the first message. A host may greet first.
-pub(crate) const GREETING: &[u8] = b"hermes-hands\n";
+pub(crate) const GREETING_LINE: &[u8] = b"hermes-hands\n";
 
 /// The line that says that the program is not there.
-pub(crate) const MISSING: &[u8] = b"hermes-missing\n";
+pub(crate) const MISSING_LINE: &[u8] = b"hermes-missing\n";
 
 /// No message is longer.
-const LONGEST: u32 = 1 << 30;
+const MAX_MESSAGE_BYTES: u32 = 1 << 30;
 
 /// From here to there.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Request {
-    Call(Box<Call>),
+pub(crate) enum ClientMessage {
+    Call(Box<RemoteCall>),
     /// Is somebody there?
     Ping,
     Cancel {
         id: u64,
     },
-    /// The answer to a [`Reply::Question`].
+    /// The answer to a [`ServerMessage::Question`].
     Closed {
         question: u64,
         closed: Vec<bool>,
@@ -41,16 +41,16 @@ pub(crate) enum Request {
 
 /// From there to here.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Reply {
+pub(crate) enum ServerMessage {
     Hello {
         protocol: u32,
         version: String,
     },
     Answer {
         id: u64,
-        outcome: Outcome,
+        outcome: RemoteOutcome,
     },
-    /// The answer to a [`Request::Ping`].
+    /// The answer to a [`ClientMessage::Ping`].
     Pong,
     Progress {
         id: u64,
@@ -68,14 +68,14 @@ pub(crate) enum Reply {
 
 /// A call.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct RemoteCall {
     pub(crate) id: u64,
     pub(crate) call_id: String,
     pub(crate) tool: String,
     // Read where a failure can be answered.
     pub(crate) arguments: Box<RawValue>,
     /// None if there are no bounds.
-    pub(crate) grants: Option<Vec<Granted>>,
+    pub(crate) grants: Option<Vec<GrantedEffect>>,
     /// Whether something below granted folders may be closed.
     pub(crate) excepted: bool,
     pub(crate) cwd: PathText,
@@ -92,14 +92,14 @@ pub(crate) struct Call {
 
 /// One effect that the call may have.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Granted {
+pub(crate) struct GrantedEffect {
     pub(crate) scope: String,
-    pub(crate) on: On,
+    pub(crate) on: GrantedResource,
 }
 
 /// A [`Resource`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum On {
+pub(crate) enum GrantedResource {
     Any,
     Path(PathText),
     Command(String),
@@ -110,10 +110,10 @@ pub(crate) enum On {
 
 /// How a call ended.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Outcome {
+pub(crate) enum RemoteOutcome {
     Done {
         content: String,
-        attachments: Vec<Attached>,
+        attachments: Vec<AttachedFile>,
         #[serde(default)]
         stopped: bool,
     },
@@ -127,7 +127,7 @@ pub(crate) enum Outcome {
 
 /// A file that comes with an answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Attached {
+pub(crate) struct AttachedFile {
     pub(crate) media_type: String,
     pub(crate) base64: String,
 }
@@ -158,47 +158,47 @@ impl From<PathText> for PathBuf {
     }
 }
 
-impl Granted {
+impl GrantedEffect {
     /// What a call was granted, without where that is here.
-    pub(crate) fn all(grants: &Grants) -> Option<Vec<Self>> {
+    pub(crate) fn from_grants(grants: &Grants) -> Option<Vec<Self>> {
         let one = |effect: &Effect| Self {
             scope: effect.scope.as_str().to_owned(),
             on: match &effect.resource {
-                Resource::Any => On::Any,
-                Resource::Path(path) => On::Path(path.as_path().into()),
-                Resource::Command(text) => On::Command(text.clone()),
-                Resource::Script(script) => On::Script {
+                Resource::Any => GrantedResource::Any,
+                Resource::Path(path) => GrantedResource::Path(path.as_path().into()),
+                Resource::Command(text) => GrantedResource::Command(text.clone()),
+                Resource::Script(script) => GrantedResource::Script {
                     text: script.text.clone(),
                     folder: script.cwd.as_deref().map(PathText::from),
                     input: script.stdin.clone(),
                     apart: script.fresh_shell,
                 },
-                Resource::Host(text) => On::Host(text.clone()),
-                Resource::Name(text) => On::Name(text.clone()),
+                Resource::Host(text) => GrantedResource::Host(text.clone()),
+                Resource::Name(text) => GrantedResource::Name(text.clone()),
             },
         };
         Some(grants.list()?.iter().map(|grant| one(&grant.effect)).collect())
     }
 }
 
-impl From<Granted> for Effect {
-    fn from(granted: Granted) -> Self {
+impl From<GrantedEffect> for Effect {
+    fn from(granted: GrantedEffect) -> Self {
         let resource = match granted.on {
-            On::Any => Resource::Any,
-            On::Path(path) => Resource::Path(path.into()),
-            On::Command(text) => Resource::Command(text),
-            On::Script { text, folder, input, apart } => {
+            GrantedResource::Any => Resource::Any,
+            GrantedResource::Path(path) => Resource::Path(path.into()),
+            GrantedResource::Command(text) => Resource::Command(text),
+            GrantedResource::Script { text, folder, input, apart } => {
                 let folder = folder.map(PathBuf::from);
                 Resource::Script(Box::new(ShellScript { text, cwd: folder, stdin: input, fresh_shell: apart }))
             }
-            On::Host(text) => Resource::Host(text),
-            On::Name(text) => Resource::Name(text),
+            GrantedResource::Host(text) => Resource::Host(text),
+            GrantedResource::Name(text) => Resource::Name(text),
         };
         Self { scope: Scope::named(granted.scope), resource }
     }
 }
 
-impl From<&ToolError> for Outcome {
+impl From<&ToolError> for RemoteOutcome {
     fn from(error: &ToolError) -> Self {
         Self::Failed {
             kind: error.kind().name().to_owned(),
@@ -210,7 +210,7 @@ impl From<&ToolError> for Outcome {
 }
 
 /// The error that was told.
-pub(crate) fn failed(
+pub(crate) fn tool_error(
     kind: &str,
     message: String,
     hint: String,
@@ -222,13 +222,13 @@ pub(crate) fn failed(
 }
 
 /// Bounds as plain numbers.
-pub(crate) fn numbers(bounds: &OutputLimits) -> [u64; 5] {
+pub(crate) fn bounds_to_numbers(bounds: &OutputLimits) -> [u64; 5] {
     let OutputLimits { command_bytes, read_lines, line_chars, read_chars, answer_chars } = *bounds;
     [command_bytes, read_lines, line_chars, read_chars, answer_chars]
 }
 
 /// The bounds of these numbers.
-pub(crate) fn bounds(
+pub(crate) fn bounds_from_numbers(
     [command_bytes, read_lines, line_chars, read_chars, answer_chars]: [u64; 5],
 ) -> OutputLimits {
     OutputLimits { command_bytes, read_lines, line_chars, read_chars, answer_chars }
@@ -238,7 +238,7 @@ pub(crate) fn bounds(
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;
-    let length = u32::try_from(frame.len() - 4).ok().filter(|length| *length <= LONGEST);
+    let length = u32::try_from(frame.len() - 4).ok().filter(|length| *length <= MAX_MESSAGE_BYTES);
     let length = length.ok_or_else(|| io::Error::other("the message is too long"))?;
     if let Some(head) = frame.first_chunk_mut::<4>() {
         *head = length.to_be_bytes();
@@ -260,7 +260,7 @@ pub(crate) fn receive<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<
         done => done?,
     }
     let length = u32::from_be_bytes(head);
-    if length > LONGEST {
+    if length > MAX_MESSAGE_BYTES {
         return Err(io::Error::other("what comes is not a message"));
     }
     let mut frame = Vec::new();

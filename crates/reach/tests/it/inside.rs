@@ -17,7 +17,7 @@ use hermes_engine::{Caller, Engine};
 use hermes_exec::output::OutputStream;
 use hermes_exec::tree::Signal;
 use hermes_exec::{ExecBackend, ProcessControl, ProcessExit, CommandSpec, HostFacts, ShellKind, TerminalSize, SpawnedProcess, InputWait};
-use hermes_reach::{Hands, Settings, over_there, serve};
+use hermes_reach::{RemoteToolHost, RemoteHostSettings, remote_tool, serve};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -159,7 +159,7 @@ impl BoundCall for Doing {
 }
 
 struct Room {
-    hands: Arc<Hands>,
+    hands: Arc<RemoteToolHost>,
     folder: TempDir,
 }
 
@@ -168,12 +168,12 @@ impl Room {
         let folder = tempfile::tempdir().unwrap();
         let executable = folder.path().join("program");
         fs::write(&executable, "never started").unwrap();
-        let settings = Settings { executable, ..Settings::default() };
-        Self { hands: Hands::new(Arc::new(Inside), settings), folder }
+        let settings = RemoteHostSettings { executable, ..RemoteHostSettings::default() };
+        Self { hands: RemoteToolHost::new(Arc::new(Inside), settings), folder }
     }
 
     fn tool(&self) -> Arc<dyn DynTool> {
-        over_there(Arc::new(Odd::new()), Arc::clone(&self.hands))
+        remote_tool(Arc::new(Odd::new()), Arc::clone(&self.hands))
     }
 
     fn context(&self) -> ToolContext {

@@ -12,7 +12,7 @@ use hermes_core::{
     BoxFuture, DynTool, Effect, Grant, Grants, Scope, Session, ToolContext, ToolError, WorkingDir,
 };
 use hermes_exec::{ExecBackend, LocalBackend, CommandSpec, HostFacts, SpawnedProcess};
-use hermes_reach::{Hands, Settings, over_there};
+use hermes_reach::{RemoteToolHost, RemoteHostSettings, remote_tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -88,7 +88,7 @@ impl ExecBackend for Elsewhere {
 pub(crate) struct World {
     folder: TempDir,
     pub(crate) backend: Arc<Elsewhere>,
-    pub(crate) hands: Arc<Hands>,
+    pub(crate) hands: Arc<RemoteToolHost>,
     pub(crate) session: Session,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn cache() -> PathBuf {
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::impatient(Settings::default().silence)
+        Self::impatient(RemoteHostSettings::default().silence_timeout)
     }
 
     /// One in which nobody may be silent for longer.
@@ -118,14 +118,14 @@ impl World {
             fs::create_dir_all(root.join(name)).unwrap();
         }
         let backend = Elsewhere::new(&root.join("home"));
-        let settings = Settings {
+        let settings = RemoteHostSettings {
             executable: server(),
             arguments: vec!["hands".into()],
             cache: Some(cache()),
-            own: vec![root.join("own")],
-            silence,
+            local_dirs: vec![root.join("own")],
+            silence_timeout: silence,
         };
-        let hands = Hands::new(Arc::clone(&backend) as _, settings);
+        let hands = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
         Self { folder, backend, hands, session: Session::in_memory() }
     }
 
@@ -147,7 +147,7 @@ impl World {
     pub(crate) fn tool(&self, name: &str) -> Arc<dyn DynTool> {
         let tools = hermes_tools_file::tools();
         let tool = tools.into_iter().find(|tool| tool.spec().name == name).unwrap();
-        over_there(tool, Arc::clone(&self.hands))
+        remote_tool(tool, Arc::clone(&self.hands))
     }
 
     /// What the engine hands to a call: its own effects, and some exceptions.

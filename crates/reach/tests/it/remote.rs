@@ -11,7 +11,7 @@ use hermes_core::{BoxFuture, ToolContext, ToolError};
 use hermes_exec::docker::{self, DockerTransport};
 use hermes_exec::ssh::{self, SshBackend};
 use hermes_exec::{ExecBackend, RemoteBackend, CapturedCommand, StdinSource, CommandSpec, StdioMode, HostFacts, SpawnedProcess};
-use hermes_reach::{Hands, Settings, over_there};
+use hermes_reach::{RemoteToolHost, RemoteHostSettings, remote_tool};
 use serde_json::{Value, json};
 
 use crate::place::{cache, server};
@@ -69,12 +69,12 @@ async fn say(backend: &dyn ExecBackend, command: &str) -> String {
     String::from_utf8(done.output).unwrap()
 }
 
-async fn call(hands: &Arc<Hands>, work: &Path, name: &str, arguments: Value) -> Value {
+async fn call(hands: &Arc<RemoteToolHost>, work: &Path, name: &str, arguments: Value) -> Value {
     let mut tools = hermes_tools_file::tools().into_iter();
     let tool = tools.find(|tool| tool.spec().name == name).unwrap();
     let mut cx = ToolContext::bare(work);
     cx.tool = name.into();
-    match over_there(tool, Arc::clone(hands)).bind(&arguments).unwrap().run(cx).await {
+    match remote_tool(tool, Arc::clone(hands)).bind(&arguments).unwrap().run(cx).await {
         Ok(output) => serde_json::from_str(output.content()).unwrap(),
         Err(error) => error.to_value(),
     }
@@ -84,8 +84,8 @@ async fn call(hands: &Arc<Hands>, work: &Path, name: &str, arguments: Value) -> 
 async fn works(inner: Arc<dyn ExecBackend>, work: &Path) {
     let folder = work.join("kept");
     let backend = Arc::new(Counting { inner, folder, starts: AtomicUsize::new(0) });
-    let settings = Settings { executable: server(), cache: Some(cache()), ..Settings::default() };
-    let hands = Hands::new(Arc::clone(&backend) as _, settings);
+    let settings = RemoteHostSettings { executable: server(), cache: Some(cache()), ..RemoteHostSettings::default() };
+    let hands = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
     let shown = work.display();
     say(&*backend, &format!("mkdir -p {shown}/sub; echo 'from a command' >{shown}/sub/c.txt"))
         .await;
@@ -158,8 +158,8 @@ async fn a_container_that_is_killed_hangs_nobody() {
     let work = Path::new("/root/reach");
     let backend =
         Arc::new(Counting { inner, folder: work.join("kept"), starts: AtomicUsize::new(0) });
-    let settings = Settings { executable: server(), cache: Some(cache()), ..Settings::default() };
-    let hands = Hands::new(Arc::clone(&backend) as _, settings);
+    let settings = RemoteHostSettings { executable: server(), cache: Some(cache()), ..RemoteHostSettings::default() };
+    let hands = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
     say(&*backend, "mkdir -p /root/reach; echo old >/root/reach/a.txt").await;
     call(&hands, work, "read_file", json!({"path": "a.txt"})).await;
     let id = say(&*backend, "hostname").await;

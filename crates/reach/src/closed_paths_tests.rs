@@ -9,18 +9,18 @@ struct Rules {
     seen: Mutex<Vec<PathBuf>>,
 }
 
-impl Ask for Rules {
-    fn ask(&self, _: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>> {
+impl ClosedPathQuery for Rules {
+    fn query_closed(&self, _: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.seen.lock().unwrap().extend_from_slice(paths);
         Some(paths.iter().map(|path| path.to_string_lossy().contains("shut")).collect())
     }
 }
 
-fn closed(rules: &Arc<Rules>, home: &str, working: (&Path, &Path)) -> Closed {
-    let guarded = Arc::new(Guarded::new(Some("/home/there".into()), None));
+fn closed(rules: &Arc<Rules>, home: &str, working: (&Path, &Path)) -> ClosedPaths {
+    let guarded = Arc::new(HostProtectedPaths::new(Some("/home/there".into()), None));
     let working = (working.0.to_path_buf(), working.1.to_path_buf());
-    Closed::new(guarded, Some(home.into()), working, Some(Arc::clone(rules) as _))
+    ClosedPaths::new(guarded, Some(home.into()), working, Some(Arc::clone(rules) as _))
 }
 
 #[test]
@@ -51,21 +51,21 @@ fn a_tree_is_asked_about_once() {
 #[test]
 fn nobody_answering_closes_everything() {
     struct Silent;
-    impl Ask for Silent {
-        fn ask(&self, _: &Scope, _: &[PathBuf]) -> Option<Vec<bool>> {
+    impl ClosedPathQuery for Silent {
+        fn query_closed(&self, _: &Scope, _: &[PathBuf]) -> Option<Vec<bool>> {
             None
         }
     }
-    let guarded = Arc::new(Guarded::new(None, None));
+    let guarded = Arc::new(HostProtectedPaths::new(None, None));
     let nowhere = ("/w".into(), "/w".into());
-    let closed = Closed::new(guarded, None, nowhere, Some(Arc::new(Silent)));
+    let closed = ClosedPaths::new(guarded, None, nowhere, Some(Arc::new(Silent)));
     assert!(closed.denies(&Scope::FILE_READ, Path::new("/w/any")));
 }
 
 #[test]
 fn the_home_of_the_place_is_protected_if_the_rules_know_another() {
-    let here = |closed: &Closed, path: &str| {
-        closed.closes_here(&Scope::FILE_READ, Path::new(path), Path::new(path))
+    let here = |closed: &ClosedPaths, path: &str| {
+        closed.is_closed_locally(&Scope::FILE_READ, Path::new(path), Path::new(path))
     };
     let rules = Arc::new(Rules::default());
     let root = (Path::new("/w"), Path::new("/w"));
@@ -83,7 +83,7 @@ fn what_is_led_to_is_protected_everywhere() {
     let rules = Arc::new(Rules::default());
     let closed = closed(&rules, "/home/there", (Path::new("/w"), Path::new("/w")));
     let leads = |scope: &Scope, to: &str| {
-        closed.closes_here(scope, Path::new(to), Path::new("/w/innocent"))
+        closed.is_closed_locally(scope, Path::new(to), Path::new("/w/innocent"))
     };
     assert!(leads(&Scope::FILE_READ, "/etc/shadow"));
     assert!(leads(&Scope::FILE_WRITE, "/etc/hosts"));
@@ -98,6 +98,6 @@ fn a_private_key_is_known_by_what_is_in_it() {
     fs::write(&certificate, "-----BEGIN CERTIFICATE-----\n").unwrap();
     let rules = Arc::new(Rules::default());
     let closed = closed(&rules, "/home/there", (folder.path(), folder.path()));
-    assert!(closed.closes_here(&Scope::FILE_READ, &key, &key));
-    assert!(!closed.closes_here(&Scope::FILE_READ, &certificate, &certificate));
+    assert!(closed.is_closed_locally(&Scope::FILE_READ, &key, &key));
+    assert!(!closed.is_closed_locally(&Scope::FILE_READ, &certificate, &certificate));
 }

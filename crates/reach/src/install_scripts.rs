@@ -1,72 +1,72 @@
 //! The words of `sh` that put the program into a place and start it there.
 //! They need no more than a POSIX shell with the usual small programs.
 
-use crate::bundle::{Bundle, LOADER, PROGRAM};
+use crate::bundle::{ProgramBundle, LOADER_NAME, PROGRAM_NAME};
 
 /// Finds the folder: the first of these that is there and ours.
-const FOLDERS: &str = r#"u=$(id -u); c=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}; t=${TMPDIR:-/tmp}
+const FIND_DIRS_SCRIPT: &str = r#"u=$(id -u); c=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}; t=${TMPDIR:-/tmp}
 ours() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 "#;
 
 /// What a parcel is called there, and how it is started.
 #[derive(Debug, Clone)]
-pub(crate) struct Placing {
+pub(crate) struct InstallScripts {
     hash: String,
-    run: String,
+    run_command: String,
 }
 
-impl Placing {
-    pub(crate) fn of(bundle: &Bundle) -> Self {
+impl InstallScripts {
+    pub(crate) fn for_bundle(bundle: &ProgramBundle) -> Self {
         // The loader of the parcel runs it, so that it needs none of the place.
         let run = if bundle.has_loader() {
-            format!("\"$d/{LOADER}\" --library-path \"$d\" \"$d/{PROGRAM}\"")
+            format!("\"$d/{LOADER_NAME}\" --library-path \"$d\" \"$d/{PROGRAM_NAME}\"")
         } else {
-            format!("\"$d/{PROGRAM}\"")
+            format!("\"$d/{PROGRAM_NAME}\"")
         };
-        Self { hash: bundle.hash.clone(), run }
+        Self { hash: bundle.hash.clone(), run_command: run }
     }
 
     /// Starts it, or says that it is not there.
-    pub(crate) fn starting(&self, arguments: &str) -> String {
-        let Self { hash, run } = self;
+    pub(crate) fn start_script(&self, arguments: &str) -> String {
+        let Self { hash, run_command: run } = self;
         format!(
-            "{FOLDERS}for d in ${{c:+\"$c/hermes/{hash}\"}} \"$t/hermes-$u-{hash}\"; do\n\
-             ours \"$d\" && [ -x \"$d/{PROGRAM}\" ] && exec {run} {arguments}\n\
+            "{FIND_DIRS_SCRIPT}for d in ${{c:+\"$c/hermes/{hash}\"}} \"$t/hermes-$u-{hash}\"; do\n\
+             ours \"$d\" && [ -x \"$d/{PROGRAM_NAME}\" ] && exec {run} {arguments}\n\
              done\necho hermes-missing\n"
         )
     }
 
     /// Takes all of it from the standard input, as an archive. Says `no-tar`
     /// if there is nothing to unpack it with.
-    pub(crate) fn unpacking(&self, word: &str) -> String {
+    pub(crate) fn unpack_script(&self, word: &str) -> String {
         format!(
             "{}command -v tar >/dev/null 2>&1 || {{ rm -rf \"$q\"; echo no-tar; exit 0; }}\n\
              (cd \"$q\" && tar xof -) || {{ rm -rf \"$q\"; exit 1; }}\n{}",
-            self.choosing(word),
-            self.settling()
+            self.choose_dir_script(word),
+            self.activate_script()
         )
     }
 
     /// Takes one file of it from the standard input.
-    pub(crate) fn taking(&self, word: &str, name: &str) -> String {
-        let chosen = self.choosing(word);
+    pub(crate) fn receive_file_script(&self, word: &str, name: &str) -> String {
+        let chosen = self.choose_dir_script(word);
         format!(
             "{chosen}cat >\"$q/{name}\" || {{ rm -rf \"$q\"; exit 1; }}\nchmod 755 \"$q/{name}\"\n"
         )
     }
 
     /// Ends what was taken file by file.
-    pub(crate) fn ending(&self, word: &str, bundle: &Bundle) -> String {
+    pub(crate) fn finish_script(&self, word: &str, bundle: &ProgramBundle) -> String {
         let links = bundle.links.iter().map(|(name, of)| format!("ln -s '{of}' \"$q/{name}\"\n"));
         let links: String = links.collect();
-        format!("{}{links}{}", self.choosing(word), self.settling())
+        format!("{}{links}{}", self.choose_dir_script(word), self.activate_script())
     }
 
     /// Makes the folder `$q` for what is coming, beside where it will be.
-    fn choosing(&self, word: &str) -> String {
+    fn choose_dir_script(&self, word: &str) -> String {
         let hash = &self.hash;
         format!(
-            "umask 077\n{FOLDERS}q=\n\
+            "umask 077\n{FIND_DIRS_SCRIPT}q=\n\
              for b in ${{c:+\"$c/hermes\"}} \"$t\"; do\n\
              mkdir -p \"$b\" 2>/dev/null; [ -w \"$b\" ] || continue\n\
              q=$b/.{hash}.{word}; ours \"$q\" || mkdir \"$q\" 2>/dev/null || {{ q=; continue; }}\n\
@@ -77,8 +77,8 @@ impl Placing {
 
     /// Sees that it runs, and moves it to its place: the first where it does,
     /// since programs may not be run from everywhere.
-    fn settling(&self) -> String {
-        let Self { hash, run } = self;
+    fn activate_script(&self) -> String {
+        let Self { hash, run_command: run } = self;
         format!(
             "for f in ${{c:+\"$c/hermes/{hash}\"}} \"$t/hermes-$u-{hash}\"; do\n\
              d=$q\n\

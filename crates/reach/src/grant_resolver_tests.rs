@@ -5,16 +5,16 @@ use super::*;
 
 struct Rules;
 
-impl Ask for Rules {
-    fn ask(&self, _: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>> {
+impl ClosedPathQuery for Rules {
+    fn query_closed(&self, _: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>> {
         Some(paths.iter().map(|path| path.to_string_lossy().contains("shut")).collect())
     }
 }
 
 fn find(cwd: &Path, effects: Vec<Effect>) -> Result<Grants, ToolError> {
-    let guarded = Arc::new(Guarded::new(None, None));
+    let guarded = Arc::new(HostProtectedPaths::new(None, None));
     let workplace = WorkingDir::new(cwd, None);
-    Bounds { effects, workplace, guarded, asked: Some(Arc::new(Rules)) }.find()
+    GrantResolver { effects, workplace, protected: guarded, query: Some(Arc::new(Rules)) }.resolve_grants()
 }
 
 fn real(cwd: &Path, scope: Scope, path: &Path) -> Result<PathBuf, ToolError> {

@@ -18,83 +18,83 @@ use hermes_exec::output::OutputStream;
 use hermes_exec::{ProcessControl, SpawnedProcess};
 use tokio::sync::oneshot;
 
-use crate::wire::{self, Call, Outcome, Reply, Request};
+use crate::wire::{self, RemoteCall, RemoteOutcome, ServerMessage, ClientMessage};
 
 /// How long the other end has to say its first word.
-const FIRST: Duration = Duration::from_secs(30);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Within the time that the other end may be silent it is asked so often
 /// whether somebody is there.
-const ROUNDS: u32 = 6;
+const PINGS_PER_TIMEOUT: u32 = 6;
 
 /// How long one that is told to go may take.
-const GRACE: Duration = Duration::from_secs(2);
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 /// Bytes that a pipe may hold.
-const ROOM: usize = 1024 * 1024;
+const PIPE_BYTES: usize = 1024 * 1024;
 
 /// Bytes that are sent at a time.
-const PIECE: usize = 64 * 1024;
+const WRITE_CHUNK_BYTES: usize = 64 * 1024;
 
 /// A host may greet first, but not for ever.
-const CHATTER: usize = 256 * 1024;
+const MAX_BANNER_BYTES: usize = 256 * 1024;
 
 /// What is remembered of its complaints.
-const COMPLAINTS: usize = 4096;
+const MAX_STDERR_BYTES: usize = 4096;
 
 /// What came of starting it.
-pub(crate) enum Begun {
-    Runs(Arc<Link>),
+pub(crate) enum LaunchResult {
+    Running(Arc<ServerConnection>),
     /// It is not there.
     Missing,
 }
 
 /// The line broke before the answer came.
 #[derive(Debug)]
-pub(crate) struct Lost {
+pub(crate) struct ConnectionLost {
     /// Whether the call may have got there.
-    pub(crate) begun: bool,
+    pub(crate) may_have_run: bool,
     /// Whether it is still there, and nobody answers.
-    pub(crate) silent: bool,
+    pub(crate) is_silent: bool,
 }
 
 /// A line to a server.
-pub(crate) struct Link {
-    line: Arc<Line>,
+pub(crate) struct ServerConnection {
+    shared: Arc<ConnectionShared>,
     control: Box<dyn ProcessControl>,
-    complaints: Arc<Mutex<Vec<u8>>>,
+    stderr_tail: Arc<Mutex<Vec<u8>>>,
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for ServerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link").field("control", &self.control).finish_non_exhaustive()
     }
 }
 
 /// What both threads and all calls share.
-struct Line {
-    state: Mutex<State>,
-    next: AtomicU64,
+struct ConnectionShared {
+    state: Mutex<ConnectionQueues>,
+    next_id: AtomicU64,
     /// When something last went either way.
-    moved: Mutex<Instant>,
+    last_activity: Mutex<Instant>,
 }
 
-struct State {
+struct ConnectionQueues {
     /// None when it is broken or closed.
     out: Option<mpsc::Sender<(Option<u64>, Vec<u8>)>>,
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<u64, PendingCall>,
 }
 
-struct Waiting {
-    answer: oneshot::Sender<Result<Outcome, Lost>>,
-    begun: bool,
+struct PendingCall {
+    answer: oneshot::Sender<Result<RemoteOutcome, ConnectionLost>>,
+    is_sent: bool,
     grants: Arc<Grants>,
     tool: Arc<str>,
     progress: Option<Arc<dyn ProgressSink>>,
 }
 
 /// Who makes a call, for what comes back before the answer.
-pub(crate) struct Asking {
+pub(crate) struct CallHandlers {
     pub(crate) grants: Arc<Grants>,
     pub(crate) tool: Arc<str>,
     pub(crate) progress: Option<Arc<dyn ProgressSink>>,
@@ -104,14 +104,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Link {
+impl ServerConnection {
     /// Listens to a server that has been started, until it has greeted.
-    pub(crate) async fn begin(started: SpawnedProcess, place: &str) -> Result<Begun, ToolError> {
+    pub(crate) async fn connect(started: SpawnedProcess, place: &str) -> Result<LaunchResult, ToolError> {
         let SpawnedProcess { output, input, control, .. } = started;
         let failed = |error: io::Error| ToolError::io(format!("{place} cannot be heard"), &error);
         let (mut stdout, mut stderr) = (None, None);
         for (source, fd) in output {
-            let file = blocking(fd).map_err(failed)?;
+            let file = blocking_file(fd).map_err(failed)?;
             let slot = if source == OutputStream::Stdout { &mut stdout } else { &mut stderr };
             *slot = Some(file);
         }
@@ -120,22 +120,22 @@ impl Link {
             let kept = Arc::clone(&complaints);
             thread::Builder::new()
                 .name("hands-errors".to_owned())
-                .spawn(move || listen(stderr, &kept))
+                .spawn(move || collect_stderr(stderr, &kept))
                 .map_err(failed)?;
         }
         let none = || failed(io::ErrorKind::NotConnected.into());
         let (stdout, input) = (stdout.ok_or_else(none)?, input.ok_or_else(none)?);
         let (out, frames) = mpsc::channel();
-        let line = Arc::new(Line {
-            state: Mutex::new(State { out: Some(out), waiting: HashMap::new() }),
-            next: AtomicU64::new(0),
-            moved: Mutex::new(Instant::now()),
+        let line = Arc::new(ConnectionShared {
+            state: Mutex::new(ConnectionQueues { out: Some(out), waiting: HashMap::new() }),
+            next_id: AtomicU64::new(0),
+            last_activity: Mutex::new(Instant::now()),
         });
-        let input = blocking(input).map_err(failed)?;
+        let input = blocking_file(input).map_err(failed)?;
         let weak = Arc::downgrade(&line);
         thread::Builder::new()
             .name("hands-write".to_owned())
-            .spawn(move || write(input, &frames, &weak))
+            .spawn(move || write_frames(input, &frames, &weak))
             .map_err(failed)?;
         let (greeted, greeting) = oneshot::channel();
         let weak = Arc::downgrade(&line);
@@ -143,23 +143,23 @@ impl Link {
             .name("hands-read".to_owned())
             .spawn(move || {
                 let mut stdout = BufReader::new(stdout);
-                let said = greet(&mut stdout);
+                let said = read_greeting(&mut stdout);
                 let runs = matches!(said, Ok(Some(())));
                 let _ = greeted.send(said);
                 if runs {
-                    read(Noticed(stdout, &weak), &weak);
+                    read_replies(ActivityStream(stdout, &weak), &weak);
                 }
                 if let Some(line) = weak.upgrade() {
-                    line.break_off();
+                    line.fail_pending();
                 }
             })
             .map_err(failed)?;
-        let link = Self { line, control, complaints };
-        match tokio::time::timeout(FIRST, greeting).await {
-            Ok(Ok(Ok(Some(())))) => Ok(Begun::Runs(Arc::new(link))),
+        let link = Self { shared: line, control, stderr_tail: complaints };
+        match tokio::time::timeout(GREETING_TIMEOUT, greeting).await {
+            Ok(Ok(Ok(Some(())))) => Ok(LaunchResult::Running(Arc::new(link))),
             Ok(Ok(Ok(None))) => {
                 link.close().await;
-                Ok(Begun::Missing)
+                Ok(LaunchResult::Missing)
             }
             other => {
                 link.close().await;
@@ -167,13 +167,13 @@ impl Link {
                     Ok(Ok(Err(error))) => error.to_string(),
                     _ => "no answer came".to_owned(),
                 };
-                Err(link.silent(place, &why))
+                Err(link.start_error(place, &why))
             }
         }
     }
 
-    fn silent(&self, place: &str, why: &str) -> ToolError {
-        let said = self.last_words().map(|said| format!(": {said}")).unwrap_or_default();
+    fn start_error(&self, place: &str, why: &str) -> ToolError {
+        let said = self.last_stderr_line().map(|said| format!(": {said}")).unwrap_or_default();
         ToolError::unavailable(format!("The file tools cannot be started in {place}: {why}{said}"))
             .with_hint(
                 "The `terminal` tool shows what is wrong there; commands such as cat and sed do \
@@ -182,76 +182,76 @@ impl Link {
     }
 
     /// What it last complained of.
-    pub(crate) fn last_words(&self) -> Option<String> {
-        let said = lock(&self.complaints);
+    pub(crate) fn last_stderr_line(&self) -> Option<String> {
+        let said = lock(&self.stderr_tail);
         let said = String::from_utf8_lossy(&said);
         said.trim().lines().next_back().map(|line| line.trim().to_owned())
     }
 
     /// Whether it can still be spoken to.
     pub(crate) fn is_open(&self) -> bool {
-        lock(&self.line.state).out.is_some()
+        lock(&self.shared.state).out.is_some()
     }
 
     /// Sends a call. The answer comes by itself.
     pub(crate) fn send(
         &self,
-        mut call: Call,
-        asking: Asking,
-    ) -> Result<(u64, oneshot::Receiver<Result<Outcome, Lost>>), ToolError> {
-        let id = self.line.next.fetch_add(1, Ordering::Relaxed);
+        mut call: RemoteCall,
+        asking: CallHandlers,
+    ) -> Result<(u64, oneshot::Receiver<Result<RemoteOutcome, ConnectionLost>>), ToolError> {
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         call.id = id;
-        let frame = wire::encode(&Request::Call(Box::new(call)))
+        let frame = wire::encode(&ClientMessage::Call(Box::new(call)))
             .map_err(|error| ToolError::limit(format!("The call cannot be sent: {error}")))?;
         let (answer, answered) = oneshot::channel();
-        let Asking { grants, tool, progress } = asking;
-        let mut state = lock(&self.line.state);
-        let waiting = Waiting { answer, begun: false, grants, tool, progress };
+        let CallHandlers { grants, tool, progress } = asking;
+        let mut state = lock(&self.shared.state);
+        let waiting = PendingCall { answer, is_sent: false, grants, tool, progress };
         state.waiting.insert(id, waiting);
         let sent = state.out.as_ref().is_some_and(|out| out.send((Some(id), frame)).is_ok());
         if !sent && let Some(waiting) = state.waiting.remove(&id) {
-            let _ = waiting.answer.send(Err(Lost { begun: false, silent: false }));
+            let _ = waiting.answer.send(Err(ConnectionLost { may_have_run: false, is_silent: false }));
         }
         Ok((id, answered))
     }
 
     /// Comes back when there was no sign of life for long, though one was
     /// asked for. The line is of no more use then.
-    pub(crate) async fn fallen_silent(&self, limit: Duration) {
+    pub(crate) async fn wait_for_silence(&self, limit: Duration) {
         let began = Instant::now();
         loop {
-            tokio::time::sleep(limit / ROUNDS).await;
-            let moved = *lock(&self.line.moved);
+            tokio::time::sleep(limit / PINGS_PER_TIMEOUT).await;
+            let moved = *lock(&self.shared.last_activity);
             if moved.max(began).elapsed() >= limit {
-                self.line.break_off();
+                self.shared.fail_pending();
                 return;
             }
-            self.line.say(&Request::Ping);
+            self.shared.send_request(&ClientMessage::Ping);
         }
     }
 
     /// Has a call stopped.
     pub(crate) fn cancel(&self, id: u64) {
-        self.line.say(&Request::Cancel { id });
+        self.shared.send_request(&ClientMessage::Cancel { id });
     }
 
     /// Ends the server, if it runs.
     pub(crate) async fn close(&self) {
-        lock(&self.line.state).out = None;
+        lock(&self.shared.state).out = None;
         // Without a line it goes by itself.
-        if tokio::time::timeout(GRACE, self.control.wait()).await.is_err() {
-            self.control.terminate(GRACE).await;
+        if tokio::time::timeout(CLOSE_GRACE, self.control.wait()).await.is_err() {
+            self.control.terminate(CLOSE_GRACE).await;
         }
     }
 
     /// Clears away what is left of one that is gone.
-    pub(crate) async fn bury(&self) {
+    pub(crate) async fn reap(&self) {
         self.control.terminate(Duration::ZERO).await;
-        let _ = tokio::time::timeout(GRACE, self.control.wait()).await;
+        let _ = tokio::time::timeout(CLOSE_GRACE, self.control.wait()).await;
     }
 }
 
-impl Drop for Link {
+impl Drop for ServerConnection {
     /// One that was not closed, such as one that nobody waited for until it
     /// was open.
     fn drop(&mut self) {
@@ -259,8 +259,8 @@ impl Drop for Link {
     }
 }
 
-impl Line {
-    fn say(&self, request: &Request) {
+impl ConnectionShared {
+    fn send_request(&self, request: &ClientMessage) {
         let Ok(frame) = wire::encode(request) else { return };
         if let Some(out) = &lock(&self.state).out {
             let _ = out.send((None, frame));
@@ -268,27 +268,27 @@ impl Line {
     }
 
     /// Nothing comes any more.
-    fn break_off(&self) {
+    fn fail_pending(&self) {
         let waiting = {
             let mut state = lock(&self.state);
             state.out = None;
             std::mem::take(&mut state.waiting)
         };
         for (_, call) in waiting {
-            let _ = call.answer.send(Err(Lost { begun: call.begun, silent: false }));
+            let _ = call.answer.send(Err(ConnectionLost { may_have_run: call.is_sent, is_silent: false }));
         }
     }
 
-    fn take(&self, reply: Reply) {
+    fn handle_reply(&self, reply: ServerMessage) {
         match reply {
-            Reply::Hello { .. } | Reply::Pong => {}
-            Reply::Answer { id, outcome } => {
+            ServerMessage::Hello { .. } | ServerMessage::Pong => {}
+            ServerMessage::Answer { id, outcome } => {
                 let waiting = lock(&self.state).waiting.remove(&id);
                 if let Some(waiting) = waiting {
                     let _ = waiting.answer.send(Ok(outcome));
                 }
             }
-            Reply::Progress { id, fraction, message } => {
+            ServerMessage::Progress { id, fraction, message } => {
                 let sink = lock(&self.state).waiting.get(&id).and_then(|call| {
                     Some((Arc::clone(call.progress.as_ref()?), Arc::clone(&call.tool)))
                 });
@@ -296,7 +296,7 @@ impl Line {
                     sink.report(&tool, &ProgressUpdate { fraction, message });
                 }
             }
-            Reply::Question { id, question, scope, paths } => {
+            ServerMessage::Question { id, question, scope, paths } => {
                 let grants =
                     lock(&self.state).waiting.get(&id).map(|call| Arc::clone(&call.grants));
                 let scope = Scope::named(scope);
@@ -306,81 +306,81 @@ impl Line {
                     None => true,
                 };
                 let closed = paths.into_iter().map(PathBuf::from).map(is_closed).collect();
-                self.say(&Request::Closed { question, closed });
+                self.send_request(&ClientMessage::Closed { question, closed });
             }
         }
     }
 }
 
 /// The stream as a file that waits.
-fn blocking(fd: OwnedFd) -> io::Result<File> {
+fn blocking_file(fd: OwnedFd) -> io::Result<File> {
     rustix::io::ioctl_fionbio(&fd, false)?;
     Ok(File::from(fd))
 }
 
 /// Waits for the greeting; none if the program is not there.
-fn greet(stdout: &mut impl BufRead) -> io::Result<Option<()>> {
+fn read_greeting(stdout: &mut impl BufRead) -> io::Result<Option<()>> {
     let mut heard = 0;
     let mut text = Vec::new();
     loop {
         text.clear();
-        let got = stdout.by_ref().take(CHATTER as u64).read_until(b'\n', &mut text)?;
+        let got = stdout.by_ref().take(MAX_BANNER_BYTES as u64).read_until(b'\n', &mut text)?;
         heard += got;
-        if text.ends_with(wire::MISSING) {
+        if text.ends_with(wire::MISSING_LINE) {
             return Ok(None);
         }
-        if text.ends_with(wire::GREETING) {
+        if text.ends_with(wire::GREETING_LINE) {
             break;
         }
         if got == 0 {
             return Err(io::Error::other("it ended at once"));
         }
-        if heard > CHATTER {
+        if heard > MAX_BANNER_BYTES {
             return Err(io::Error::other("something else answers"));
         }
     }
     match wire::receive(stdout)? {
-        Some(Reply::Hello { protocol: wire::PROTOCOL, .. }) => Ok(Some(())),
-        Some(Reply::Hello { version, .. }) => {
+        Some(ServerMessage::Hello { protocol: wire::PROTOCOL_VERSION, .. }) => Ok(Some(())),
+        Some(ServerMessage::Hello { version, .. }) => {
             Err(io::Error::other(format!("version {version} is there, which speaks otherwise")))
         }
         _ => Err(io::Error::other("something else answers")),
     }
 }
 
-fn read(mut stdout: impl Read, line: &Weak<Line>) {
+fn read_replies(mut stdout: impl Read, line: &Weak<ConnectionShared>) {
     while let Ok(Some(reply)) = wire::receive(&mut stdout) {
         let Some(line) = line.upgrade() else { return };
-        line.take(reply);
+        line.handle_reply(reply);
     }
 }
 
 /// A stream whose movements are noticed: a long message on a slow line is a
 /// sign of life.
-struct Noticed<'a, S>(S, &'a Weak<Line>);
+struct ActivityStream<'a, S>(S, &'a Weak<ConnectionShared>);
 
-impl<S> Noticed<'_, S> {
-    fn note(&self, moved: io::Result<usize>) -> io::Result<usize> {
+impl<S> ActivityStream<'_, S> {
+    fn record_activity(&self, moved: io::Result<usize>) -> io::Result<usize> {
         if let (Ok(1..), Some(line)) = (&moved, self.1.upgrade()) {
-            *lock(&line.moved) = Instant::now();
+            *lock(&line.last_activity) = Instant::now();
         }
         moved
     }
 }
 
-impl<S: Read> Read for Noticed<'_, S> {
+impl<S: Read> Read for ActivityStream<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.0.read(buffer);
-        self.note(got)
+        self.record_activity(got)
     }
 }
 
-impl<S: Write> Write for Noticed<'_, S> {
+impl<S: Write> Write for ActivityStream<'_, S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // A pipe takes more only when there is room, so that a long one is
         // noticed on its way.
-        let sent = self.0.write(bytes.get(..PIECE).unwrap_or(bytes));
-        self.note(sent)
+        let sent = self.0.write(bytes.get(..WRITE_CHUNK_BYTES).unwrap_or(bytes));
+        self.record_activity(sent)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -388,30 +388,30 @@ impl<S: Write> Write for Noticed<'_, S> {
     }
 }
 
-fn write(mut input: File, frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>, weak: &Weak<Line>) {
+fn write_frames(mut input: File, frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>, weak: &Weak<ConnectionShared>) {
     while let Ok((id, frame)) = frames.recv() {
         let Some(line) = weak.upgrade() else { return };
         if let Some(id) = id {
             match lock(&line.state).waiting.get_mut(&id) {
-                Some(call) => call.begun = true,
+                Some(call) => call.is_sent = true,
                 // Given up before it was sent.
                 None => continue,
             }
         }
         // That a pipe takes something says nothing of the other end, unless
         // there is more than it holds.
-        let sent = match frame.len() > ROOM {
-            true => wire::send(&mut Noticed(&mut input, weak), &frame),
+        let sent = match frame.len() > PIPE_BYTES {
+            true => wire::send(&mut ActivityStream(&mut input, weak), &frame),
             false => wire::send(&mut input, &frame),
         };
         if sent.is_err() {
-            line.break_off();
+            line.fail_pending();
             return;
         }
     }
 }
 
-fn listen(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
+fn collect_stderr(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 1024];
     while let Ok(got) = stderr.read(&mut buffer) {
         if got == 0 {
@@ -419,7 +419,7 @@ fn listen(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
         }
         let mut kept = lock(kept);
         kept.extend_from_slice(buffer.get(..got).unwrap_or_default());
-        let spare = kept.len().saturating_sub(COMPLAINTS);
+        let spare = kept.len().saturating_sub(MAX_STDERR_BYTES);
         kept.drain(..spare);
     }
 }

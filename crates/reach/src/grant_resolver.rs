@@ -8,90 +8,90 @@ use std::sync::Arc;
 
 use hermes_core::{Effect, Grant, Grants, Scope, ToolError, WorkingDir};
 
-use crate::closed::{Ask, Closed, Guarded};
+use crate::closed_paths::{ClosedPathQuery, ClosedPaths, HostProtectedPaths};
 
 /// What is needed to find out what a call may touch here.
-pub(crate) struct Bounds {
+pub(crate) struct GrantResolver {
     pub(crate) effects: Vec<Effect>,
     pub(crate) workplace: WorkingDir,
-    pub(crate) guarded: Arc<Guarded>,
+    pub(crate) protected: Arc<HostProtectedPaths>,
     /// None if nothing is closed below granted folders.
-    pub(crate) asked: Option<Arc<dyn Ask>>,
+    pub(crate) query: Option<Arc<dyn ClosedPathQuery>>,
 }
 
-impl Bounds {
+impl GrantResolver {
     /// The grants, with the real places.
     ///
     /// # Errors
     /// If a path leads out of what was judged, or to what is protected.
-    pub(crate) fn find(self) -> Result<Grants, ToolError> {
+    pub(crate) fn resolve_grants(self) -> Result<Grants, ToolError> {
         let mut reals = Vec::with_capacity(self.effects.len());
         for effect in &self.effects {
             let path = effect.resource.as_path();
-            let found = path.map(|path| (path, look_up(&effect.scope, path)));
+            let found = path.map(|path| (path, real_location(&effect.scope, path)));
             reals.push(match found {
-                Some((path, real)) => Some(real.map_err(|error| cannot(path, &error))?),
+                Some((path, real)) => Some(real.map_err(|error| unresolvable_error(path, &error))?),
                 None => None,
             });
         }
-        let working = self.working();
-        let closed = Closed::new(
-            Arc::clone(&self.guarded),
+        let working = self.working_dirs();
+        let closed = ClosedPaths::new(
+            Arc::clone(&self.protected),
             self.workplace.home().map(Path::to_path_buf),
             working.clone(),
-            self.asked.clone(),
+            self.query.clone(),
         );
         for (effect, real) in self.effects.iter().zip(&reals) {
             if let (Some(path), Some(real)) = (effect.resource.as_path(), real) {
-                Self::judge(&closed, &working, &effect.scope, path, real)?;
+                Self::check_path(&closed, &working, &effect.scope, path, real)?;
             }
         }
         let list = self.effects.into_iter().zip(reals);
         let grants = Grants::new(list.map(|(effect, real)| Grant { effect, real_path: real }).collect());
-        Ok(match self.asked {
+        Ok(match self.query {
             Some(_) => grants.with_exceptions(Arc::new(closed)),
             None => grants,
         })
     }
 
     /// The working folder, as written and as it really is.
-    fn working(&self) -> (PathBuf, PathBuf) {
+    fn working_dirs(&self) -> (PathBuf, PathBuf) {
         let cwd = self.workplace.cwd();
         let real = hermes_files::real_path(cwd).unwrap_or_else(|_| cwd.to_path_buf());
         (cwd.to_path_buf(), real)
     }
 
-    fn judge(
-        closed: &Closed,
+    fn check_path(
+        closed: &ClosedPaths,
         (cwd, real_cwd): &(PathBuf, PathBuf),
         scope: &Scope,
         path: &Path,
         real: &Path,
     ) -> Result<(), ToolError> {
-        if closed.closes_here(scope, real, path) {
-            return Err(protected(path, real));
+        if closed.is_closed_locally(scope, real, path) {
+            return Err(protected_error(path, real));
         }
         if real == path {
             return Ok(());
         }
         // The only links are on the way to the working folder.
-        if path.strip_prefix(cwd).is_ok_and(|rest| same(real, real_cwd, rest)) {
+        if path.strip_prefix(cwd).is_ok_and(|rest| is_same_below(real, real_cwd, rest)) {
             return Ok(());
         }
         // By the name of the end of the way, the rules may see it otherwise.
-        if real.starts_with(real_cwd) && !closed.closes_by_rule(scope, &[real.to_path_buf()]) {
+        if real.starts_with(real_cwd) && !closed.is_closed_by_rule(scope, &[real.to_path_buf()]) {
             return Ok(());
         }
-        Err(leads_away(path, real))
+        Err(unjudged_link_error(path, real))
     }
 }
 
-fn same(real: &Path, folder: &Path, rest: &Path) -> bool {
+fn is_same_below(real: &Path, folder: &Path, rest: &Path) -> bool {
     real.strip_prefix(folder).is_ok_and(|below| below == rest)
 }
 
 /// A link is deleted, not what it leads to.
-fn look_up(scope: &Scope, path: &Path) -> io::Result<PathBuf> {
+fn real_location(scope: &Scope, path: &Path) -> io::Result<PathBuf> {
     if *scope == Scope::FILE_DELETE {
         hermes_files::real_entry(path)
     } else {
@@ -99,11 +99,11 @@ fn look_up(scope: &Scope, path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-fn cannot(path: &Path, error: &io::Error) -> ToolError {
+fn unresolvable_error(path: &Path, error: &io::Error) -> ToolError {
     ToolError::io(format!("{} cannot be followed", path.display()), error)
 }
 
-fn leads_away(path: &Path, real: &Path) -> ToolError {
+fn unjudged_link_error(path: &Path, real: &Path) -> ToolError {
     let (path, real) = (path.display(), real.display());
     ToolError::denied(format!("{path} is a link there and leads to {real}, which was not judged"))
         .with("rule", "link")
@@ -111,7 +111,7 @@ fn leads_away(path: &Path, real: &Path) -> ToolError {
         .with_hint(format!("Call again with {real} itself, so that it can be judged."))
 }
 
-fn protected(path: &Path, real: &Path) -> ToolError {
+fn protected_error(path: &Path, real: &Path) -> ToolError {
     let led =
         if path == real { String::new() } else { format!(", which leads to {},", real.display()) };
     ToolError::denied(format!(
@@ -122,5 +122,5 @@ fn protected(path: &Path, real: &Path) -> ToolError {
 }
 
 #[cfg(test)]
-#[path = "granted_tests.rs"]
+#[path = "grant_resolver_tests.rs"]
 mod tests;

@@ -14,47 +14,47 @@ use hermes_policy::{PathVariables, SensitivePlaces};
 
 /// Places that are asked about at once. Who walks through a folder will want
 /// to know of the next ones, too.
-const BATCH: usize = 2000;
+const MAX_QUERY_PATHS: usize = 2000;
 
 /// Where no file of a user is.
-const NOWHERE: &str = "/proc/0/hermes";
+const NO_HERMES_HOME: &str = "/proc/0/hermes";
 
 /// Asks the other end which places are closed to a call by its rules; none if
 /// it does not answer.
-pub(crate) trait Ask: Send + Sync {
-    fn ask(&self, scope: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>>;
+pub(crate) trait ClosedPathQuery: Send + Sync {
+    fn query_closed(&self, scope: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>>;
 }
 
 /// The protected places of this place. Made once.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct HostProtectedPaths {
     /// With the home of this place.
     all: SensitivePlaces,
     /// Those that are the same everywhere.
-    general: SensitivePlaces,
+    home_independent: SensitivePlaces,
     home: Option<PathBuf>,
 }
 
-impl Guarded {
+impl HostProtectedPaths {
     pub(crate) fn new(home: Option<PathBuf>, hermes: Option<PathBuf>) -> Self {
         let hermes = hermes.or_else(|| Some(home.as_ref()?.join(".hermes")));
         let places = |home: Option<PathBuf>, hermes: Option<PathBuf>| PathVariables {
             workspace: None,
             home,
-            hermes: hermes.unwrap_or_else(|| NOWHERE.into()),
+            hermes: hermes.unwrap_or_else(|| NO_HERMES_HOME.into()),
             temp: Vec::new(),
         };
         let real = home.as_ref().and_then(|home| hermes_files::real_path(home).ok());
         Self {
             all: SensitivePlaces::new(&places(real.or_else(|| home.clone()), hermes)),
-            general: SensitivePlaces::new(&places(None, None)),
+            home_independent: SensitivePlaces::new(&places(None, None)),
             home,
         }
     }
 
     /// Whether this end closes a place that the rules know as `written`, and
     /// have judged or will judge by that name.
-    fn closes(&self, scope: &Scope, real: &Path, written: &Path, home: Option<&Path>) -> bool {
+    fn is_closed(&self, scope: &Scope, real: &Path, written: &Path, home: Option<&Path>) -> bool {
         let folded = hermes_policy::fold_path(real);
         let refuses = |rules: &SensitivePlaces| match scope.access() {
             AccessMode::Shared => rules.read_protection(&folded).is_some(),
@@ -70,7 +70,7 @@ impl Guarded {
         let is_strange = home.is_none() || home != self.home.as_deref();
         match (is_led, is_strange) {
             (true, _) => refuses(&self.all),
-            (false, true) => refuses(&self.all) && !refuses(&self.general),
+            (false, true) => refuses(&self.all) && !refuses(&self.home_independent),
             (false, false) => false,
         }
     }
@@ -79,7 +79,7 @@ impl Guarded {
 /// Whether a file whose name speaks of keys has a private one in it. Who
 /// judged the name could not look.
 fn holds_private_key(real: &Path) -> bool {
-    const FIRST: u64 = 4096;
+    const KEY_HEAD_BYTES: u64 = 4096;
     let name = real.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
     let speaks = [&b".pem"[..], b".key", b".ppk", b"_key", b"-key"];
     if !speaks.iter().any(|end| name.ends_with(end))
@@ -88,7 +88,7 @@ fn holds_private_key(real: &Path) -> bool {
         return false;
     }
     let mut head = Vec::new();
-    let read = fs::File::open(real).and_then(|file| file.take(FIRST).read_to_end(&mut head));
+    let read = fs::File::open(real).and_then(|file| file.take(KEY_HEAD_BYTES).read_to_end(&mut head));
     let mark = b"PRIVATE KEY-----";
     read.is_ok()
         && (head.windows(mark.len()).any(|piece| piece == mark)
@@ -96,30 +96,30 @@ fn holds_private_key(real: &Path) -> bool {
 }
 
 /// What stays closed to one call.
-pub(crate) struct Closed {
-    guarded: Arc<Guarded>,
+pub(crate) struct ClosedPaths {
+    protected: Arc<HostProtectedPaths>,
     /// The home that the rules know.
     home: Option<PathBuf>,
     /// The working folder, by the name that the rules know, and by its real
     /// place.
-    working: (PathBuf, PathBuf),
-    asked: Option<Arc<dyn Ask>>,
-    known: Mutex<HashMap<(Scope, PathBuf), bool>>,
+    working_dirs: (PathBuf, PathBuf),
+    query: Option<Arc<dyn ClosedPathQuery>>,
+    cache: Mutex<HashMap<(Scope, PathBuf), bool>>,
 }
 
-impl Closed {
+impl ClosedPaths {
     pub(crate) fn new(
-        guarded: Arc<Guarded>,
+        guarded: Arc<HostProtectedPaths>,
         home: Option<PathBuf>,
         working: (PathBuf, PathBuf),
-        asked: Option<Arc<dyn Ask>>,
+        asked: Option<Arc<dyn ClosedPathQuery>>,
     ) -> Self {
-        Self { guarded, home, working, asked, known: Mutex::default() }
+        Self { protected: guarded, home, working_dirs: working, query: asked, cache: Mutex::default() }
     }
 
     /// The name by which the rules know a real place.
-    pub(crate) fn written(&self, real: &Path) -> PathBuf {
-        let (written, root) = &self.working;
+    pub(crate) fn judged_path(&self, real: &Path) -> PathBuf {
+        let (written, root) = &self.working_dirs;
         match real.strip_prefix(root) {
             // `join` with nothing adds a slash.
             Ok(below) => written.join(below).components().collect(),
@@ -128,46 +128,46 @@ impl Closed {
     }
 
     /// Whether this end closes it, without asking the other one.
-    pub(crate) fn closes_here(&self, scope: &Scope, real: &Path, written: &Path) -> bool {
-        self.guarded.closes(scope, real, written, self.home.as_deref())
+    pub(crate) fn is_closed_locally(&self, scope: &Scope, real: &Path, written: &Path) -> bool {
+        self.protected.is_closed(scope, real, written, self.home.as_deref())
     }
 
     /// What the rules say of it by the name that they know. The first of the
     /// places is meant; the others will be asked about later.
-    pub(crate) fn closes_by_rule(&self, scope: &Scope, places: &[PathBuf]) -> bool {
-        let Some(asked) = &self.asked else { return false };
-        let names: Vec<PathBuf> = places.iter().map(|real| self.written(real)).collect();
+    pub(crate) fn is_closed_by_rule(&self, scope: &Scope, places: &[PathBuf]) -> bool {
+        let Some(asked) = &self.query else { return false };
+        let names: Vec<PathBuf> = places.iter().map(|real| self.judged_path(real)).collect();
         // Without an answer, nothing is open.
-        let Some(answers) = asked.ask(scope, &names) else { return true };
+        let Some(answers) = asked.query_closed(scope, &names) else { return true };
         let first = answers.first().copied().unwrap_or(true);
         if answers.len() != places.len() {
             return true;
         }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         known.extend(places.iter().map(|real| (scope.clone(), real.clone())).zip(answers));
         first
     }
 
-    fn known(&self, scope: &Scope, real: &Path) -> Option<bool> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    fn cached(&self, scope: &Scope, real: &Path) -> Option<bool> {
+        let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(scope.clone(), real.to_path_buf())).copied()
     }
 }
-impl GrantExceptions for Closed {
+impl GrantExceptions for ClosedPaths {
     fn denies(&self, scope: &Scope, real: &Path) -> bool {
-        self.closes_here(scope, real, &self.written(real))
-            || self.known(scope, real).unwrap_or_else(|| self.closes_by_rule(scope, &gather(real)))
+        self.is_closed_locally(scope, real, &self.judged_path(real))
+            || self.cached(scope, real).unwrap_or_else(|| self.is_closed_by_rule(scope, &nearby_paths(real)))
     }
 }
 
 /// A place, and what is beside it and below.
-fn gather(real: &Path) -> Vec<PathBuf> {
+fn nearby_paths(real: &Path) -> Vec<PathBuf> {
     let mut found = vec![real.to_path_buf()];
     let mut folders: VecDeque<PathBuf> = real.parent().map(Path::to_path_buf).into_iter().collect();
     while let Some(folder) = folders.pop_front() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for entry in entries.flatten() {
-            if found.len() >= BATCH {
+            if found.len() >= MAX_QUERY_PATHS {
                 return found;
             }
             let path = entry.path();
@@ -183,5 +183,5 @@ fn gather(real: &Path) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "closed_tests.rs"]
+#[path = "closed_paths_tests.rs"]
 mod tests;
