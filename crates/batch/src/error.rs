@@ -19,13 +19,13 @@ pub enum BatchError {
     },
     /// There is a batch in the folder already.
     #[error("{} holds a batch already", .0.display())]
-    Taken(PathBuf),
+    AlreadyExists(PathBuf),
     /// Another process works in the folder.
     #[error("Another process is running a batch in {}", .0.display())]
     Busy(PathBuf),
     /// The batch in the folder was begun differently.
     #[error("The batch was begun with {what} {before}, not {now}")]
-    Different {
+    PlanMismatch {
         /// What is different.
         what: &'static str,
         /// What it was.
@@ -35,7 +35,7 @@ pub enum BatchError {
     },
     /// No toolset of the distribution is there.
     #[error("{0}")]
-    Tools(String),
+    NoToolset(String),
 }
 
 impl BatchError {

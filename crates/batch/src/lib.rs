@@ -1,24 +1,24 @@
 //! Many prompts, each a conversation of its own, written down for training.
 //!
-//! A [`Worker`] holds the conversations; [`run`] has several of them at work,
+//! A [`ConversationWorker`] holds the conversations; [`run`] has several of them at work,
 //! draws the tools of each prompt by a seed, and writes every conversation down
 //! before the next one is begun in its place. What a crash interrupts goes on
 //! from there, with no prompt twice and none left out.
 
-mod done;
+mod completed;
 mod error;
-mod folder;
+mod batch_dir;
 mod prompt;
 mod row;
 mod run;
 mod trajectory;
 mod worker;
 
-pub use done::LeftOut;
+pub use completed::ExcludedConversation;
 pub use error::BatchError;
-pub use folder::Plan;
-pub use prompt::{BadLine, Prompt, Prompts};
+pub use batch_dir::BatchPlan;
+pub use prompt::{BadLine, BatchPrompt, PromptFile};
 pub use row::ToolStats;
-pub use run::{Batch, Progress, Summary, run};
-pub use trajectory::{Turn, turns};
-pub use worker::{Conversation, Failed, Worker};
+pub use run::{BatchJob, BatchProgress, BatchSummary, run};
+pub use trajectory::{TrajectoryTurn, turns};
+pub use worker::{RecordedConversation, WorkerError, ConversationWorker};

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use crate::BatchError;
 
 /// The longest line that is read.
-const LONGEST: u64 = 16 * 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// One prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
+pub struct BatchPrompt {
     /// Its place in the file, from 0. Lines that are no prompts are counted, so
     /// that mending one moves no other.
     pub index: usize,
@@ -35,15 +35,15 @@ pub struct BadLine {
 
 /// A file of prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prompts {
+pub struct PromptFile {
     /// Those that can be read.
-    pub prompts: Vec<Prompt>,
+    pub prompts: Vec<BatchPrompt>,
     /// The lines that cannot.
     pub bad: Vec<BadLine>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct PromptRecord {
     prompt: String,
     #[serde(default)]
     cwd: Option<String>,
@@ -53,7 +53,7 @@ struct Line {
     docker_image: Option<serde_json::Value>,
 }
 
-impl Prompts {
+impl PromptFile {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, BatchError> {
         let file = std::fs::File::open(path).map_err(|e| BatchError::io("open", path, e))?;
@@ -67,10 +67,10 @@ impl Prompts {
         let mut bytes = Vec::new();
         for index in 0.. {
             bytes.clear();
-            if from.by_ref().take(LONGEST).read_until(b'\n', &mut bytes)? == 0 {
+            if from.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)? == 0 {
                 break;
             }
-            let is_cut = bytes.len() as u64 == LONGEST && !bytes.ends_with(b"\n");
+            let is_cut = bytes.len() as u64 == MAX_LINE_BYTES && !bytes.ends_with(b"\n");
             if is_cut {
                 skip_line(&mut from)?;
                 all.bad.push(BadLine { line: index + 1, why: "it is longer than 16 MB".into() });
@@ -81,7 +81,7 @@ impl Prompts {
             if line.is_empty() {
                 continue;
             }
-            match prompt(index, line) {
+            match parse_prompt(index, line) {
                 Ok(prompt) => all.prompts.push(prompt),
                 Err(why) => all.bad.push(BadLine { line: index + 1, why }),
             }
@@ -90,8 +90,8 @@ impl Prompts {
     }
 }
 
-fn prompt(index: usize, line: &[u8]) -> Result<Prompt, String> {
-    let read: Line = serde_json::from_slice(line).map_err(|e| match e.classify() {
+fn parse_prompt(index: usize, line: &[u8]) -> Result<BatchPrompt, String> {
+    let read: PromptRecord = serde_json::from_slice(line).map_err(|e| match e.classify() {
         // The line is ours to tell; the parser knows only this one.
         serde_json::error::Category::Data => {
             let told = e.to_string();
@@ -114,7 +114,7 @@ fn prompt(index: usize, line: &[u8]) -> Result<Prompt, String> {
     hasher.update(&[0]);
     hasher.update(cwd.as_deref().unwrap_or_default().as_bytes());
     let hash = hasher.finalize().to_hex().chars().take(32).collect();
-    Ok(Prompt { index, text: read.prompt, cwd, hash })
+    Ok(BatchPrompt { index, text: read.prompt, cwd, hash })
 }
 
 /// Reads on to the line's end, keeping nothing.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use hermes_llm::ChatMessage;
 use serde::{Deserialize, Serialize};
 
-use crate::prompt::Prompt;
-use crate::trajectory::{Turn, has_reasoning, is_failure, turns};
-use crate::worker::Conversation;
+use crate::prompt::BatchPrompt;
+use crate::trajectory::{TrajectoryTurn, has_reasoning, is_failure, turns};
+use crate::worker::RecordedConversation;
 
 /// How often a tool was called.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,10 +22,10 @@ pub struct ToolStats {
 
 /// A line of the output.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct TrajectoryRow {
     prompt_index: usize,
-    conversations: Vec<Turn>,
-    metadata: Metadata,
+    conversations: Vec<TrajectoryTurn>,
+    metadata: RowMetadata,
     completed: bool,
     partial: bool,
     api_calls: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Row {
 }
 
 #[derive(Debug, Serialize)]
-struct Metadata {
+struct RowMetadata {
     batch_num: usize,
     timestamp: String,
     model: String,
@@ -49,9 +49,9 @@ struct Metadata {
 
 /// What of a line is needed to know what it is about.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct RowSummary {
     pub(crate) prompt_index: usize,
-    pub(crate) metadata: MarkMetadata,
+    pub(crate) metadata: RowSummaryMetadata,
     #[serde(default)]
     pub(crate) completed: bool,
     #[serde(default)]
@@ -63,7 +63,7 @@ pub(crate) struct Mark {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct MarkMetadata {
+pub(crate) struct RowSummaryMetadata {
     pub(crate) prompt_hash: String,
     #[serde(default)]
     pub(crate) has_reasoning: bool,
@@ -73,22 +73,22 @@ pub(crate) struct MarkMetadata {
     pub(crate) output_tokens: u64,
 }
 
-impl Row {
+impl TrajectoryRow {
     /// The line for a conversation. Every tool that is known has its place, so
     /// that all lines have the same shape.
     pub(crate) fn new(
-        prompt: &Prompt,
+        prompt: &BatchPrompt,
         batch_num: usize,
         toolsets: Vec<String>,
-        conversation: Conversation,
+        conversation: RecordedConversation,
         known: &[String],
     ) -> Self {
-        let stats = stats(&conversation.messages, known);
+        let stats = count_tool_calls(&conversation.messages, known);
         let errors = stats.iter().map(|(name, stats)| (name.clone(), stats.failure)).collect();
         Self {
             prompt_index: prompt.index,
             conversations: turns(&conversation.tools, &conversation.messages),
-            metadata: Metadata {
+            metadata: RowMetadata {
                 batch_num,
                 timestamp: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
                 model: conversation.model,
@@ -108,7 +108,7 @@ impl Row {
     }
 }
 
-fn stats(messages: &[ChatMessage], known: &[String]) -> BTreeMap<String, ToolStats> {
+fn count_tool_calls(messages: &[ChatMessage], known: &[String]) -> BTreeMap<String, ToolStats> {
     let mut stats: BTreeMap<String, ToolStats> =
         known.iter().map(|name| (name.clone(), ToolStats::default())).collect();
     for message in messages {

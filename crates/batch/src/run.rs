@@ -10,21 +10,21 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::BatchError;
-use crate::done::{Done, LeftOut};
-use crate::folder::{Folder, Plan};
-use crate::prompt::{Prompt, Prompts};
-use crate::row::Row;
-use crate::worker::{Conversation, Failed, Worker};
+use crate::completed::{CompletedPrompts, ExcludedConversation};
+use crate::batch_dir::{BatchDir, BatchPlan};
+use crate::prompt::{BatchPrompt, PromptFile};
+use crate::row::TrajectoryRow;
+use crate::worker::{RecordedConversation, WorkerError, ConversationWorker};
 
 /// What is to be done.
 #[derive(Debug, Clone)]
-pub struct Batch {
+pub struct BatchJob {
     /// The prompts.
-    pub prompts: Prompts,
+    pub prompts: PromptFile,
     /// Where the output goes.
     pub output: PathBuf,
     /// How it is begun.
-    pub plan: Plan,
+    pub plan: BatchPlan,
     /// Whether to go on with what is in the folder.
     pub resume: bool,
     /// How many conversations at once.
@@ -41,7 +41,7 @@ pub struct Batch {
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct BatchProgress {
     /// How many prompts there are.
     pub total: usize,
     /// How many are done, with those of earlier.
@@ -54,7 +54,7 @@ pub struct Progress {
 
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct BatchSummary {
     /// How many prompts there are.
     pub prompts: usize,
     /// How many were done before.
@@ -72,49 +72,49 @@ pub struct Summary {
     /// How many are left out of it.
     pub left_out: usize,
     /// Which, and why.
-    pub left_out_why: Vec<LeftOut>,
+    pub left_out_why: Vec<ExcludedConversation>,
     /// Whether it was stopped.
     pub stopped: bool,
 }
 
-type Ended = (Prompt, Vec<String>, Result<Conversation, Failed>);
+type PromptOutcome = (BatchPrompt, Vec<String>, Result<RecordedConversation, WorkerError>);
 
 /// Runs a batch. `watch` is told of every step.
 ///
 /// # Errors
 /// When the folder cannot be used, or no toolset can be drawn.
 pub async fn run(
-    batch: Batch,
-    worker: Arc<dyn Worker>,
+    batch: BatchJob,
+    worker: Arc<dyn ConversationWorker>,
     cancel: &CancellationToken,
-    watch: &(dyn Fn(Progress) + Sync),
-) -> Result<Summary, BatchError> {
-    batch.draw(0)?;
-    let folder = Folder::open(&batch.output, &batch.plan, batch.resume)?;
-    let done = Done::read(&folder, &batch.prompts)?;
+    watch: &(dyn Fn(BatchProgress) + Sync),
+) -> Result<BatchSummary, BatchError> {
+    batch.draw_toolsets(0)?;
+    let folder = BatchDir::open(&batch.output, &batch.plan, batch.resume)?;
+    let done = CompletedPrompts::read(&folder, &batch.prompts)?;
     folder.remove("failures.jsonl")?;
     let mut progress =
-        Progress { total: batch.prompts.prompts.len(), done: done.count(), failed: 0, running: 0 };
+        BatchProgress { total: batch.prompts.prompts.len(), done: done.count(), failed: 0, running: 0 };
     let before = progress.done;
-    let mut waiting = batch.prompts.prompts.iter().filter(|prompt| !done.has(prompt.index));
-    let mut running: JoinSet<Ended> = JoinSet::new();
+    let mut waiting = batch.prompts.prompts.iter().filter(|prompt| !done.is_done(prompt.index));
+    let mut running: JoinSet<PromptOutcome> = JoinSet::new();
     loop {
         while running.len() < batch.workers.max(1) && !cancel.is_cancelled() {
             let Some(prompt) = waiting.next() else { break };
-            let toolsets = batch.draw(prompt.index)?;
+            let toolsets = batch.draw_toolsets(prompt.index)?;
             let (worker, prompt) = (Arc::clone(&worker), prompt.clone());
-            running.spawn(attend(worker, prompt, toolsets));
+            running.spawn(run_prompt(worker, prompt, toolsets));
         }
         progress.running = running.len();
         watch(progress);
         let Some(ended) = running.join_next().await else { break };
         match ended {
             Ok((prompt, toolsets, Ok(conversation))) => {
-                batch.keep(&folder, &prompt, toolsets, conversation)?;
+                batch.append_row(&folder, &prompt, toolsets, conversation)?;
                 progress.done += 1;
             }
-            Ok((_, _, Err(Failed::Stopped))) => {}
-            Ok((prompt, _, Err(Failed::Error(error)))) => {
+            Ok((_, _, Err(WorkerError::Stopped))) => {}
+            Ok((prompt, _, Err(WorkerError::Error(error)))) => {
                 let line = json!({
                     "prompt_index": prompt.index, "prompt_hash": prompt.hash, "error": error,
                 });
@@ -126,21 +126,21 @@ pub async fn run(
         }
     }
     let stopped = cancel.is_cancelled();
-    batch.conclude(&folder, before, progress, stopped)
+    batch.finish(&folder, before, progress, stopped)
 }
 
 /// Has one conversation; a worker that crashes harms nobody else.
-async fn attend(worker: Arc<dyn Worker>, prompt: Prompt, toolsets: Vec<String>) -> Ended {
+async fn run_prompt(worker: Arc<dyn ConversationWorker>, prompt: BatchPrompt, toolsets: Vec<String>) -> PromptOutcome {
     let (task, names) = (prompt.clone(), toolsets.clone());
     let work = tokio::spawn(async move { worker.run(&task, &names).await });
-    let ended = work.await.unwrap_or_else(|e| Err(Failed::Error(format!("It crashed: {e}"))));
+    let ended = work.await.unwrap_or_else(|e| Err(WorkerError::Error(format!("It crashed: {e}"))));
     (prompt, toolsets, ended)
 }
 
-impl Batch {
+impl BatchJob {
     /// The toolsets of a prompt: the same for the same seed, whichever prompts
     /// came before.
-    fn draw(&self, index: usize) -> Result<Vec<String>, BatchError> {
+    fn draw_toolsets(&self, index: usize) -> Result<Vec<String>, BatchError> {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.plan.seed.to_le_bytes());
         hasher.update(&(index as u64).to_le_bytes());
@@ -149,39 +149,39 @@ impl Batch {
         let valid = |name: &str| self.toolsets.iter().any(|known| known == name);
         self.distribution
             .sample(u64::from_le_bytes(seed), valid)
-            .map_err(|e| BatchError::Tools(e.to_string()))
+            .map_err(|e| BatchError::NoToolset(e.to_string()))
     }
 
-    fn keep(
+    fn append_row(
         &self,
-        folder: &Folder,
-        prompt: &Prompt,
+        folder: &BatchDir,
+        prompt: &BatchPrompt,
         toolsets: Vec<String>,
-        conversation: Conversation,
+        conversation: RecordedConversation,
     ) -> Result<(), BatchError> {
         let number = prompt.index / self.plan.batch_size.max(1);
-        let row = Row::new(prompt, number, toolsets, conversation, &self.tools);
+        let row = TrajectoryRow::new(prompt, number, toolsets, conversation, &self.tools);
         folder.append(&format!("batch_{number}.jsonl"), &row)
     }
 
     /// The whole file, the sums, and how it ended. Everything is read anew:
     /// what counts is what is on the disk.
-    fn conclude(
+    fn finish(
         &self,
-        folder: &Folder,
+        folder: &BatchDir,
         before: usize,
-        progress: Progress,
+        progress: BatchProgress,
         stopped: bool,
-    ) -> Result<Summary, BatchError> {
-        let done = Done::read(folder, &self.prompts)?;
+    ) -> Result<BatchSummary, BatchError> {
+        let done = CompletedPrompts::read(folder, &self.prompts)?;
         let sums = done.combine(folder, &self.tools, self.needs_reasoning)?;
-        let summary = Summary {
+        let summary = BatchSummary {
             prompts: progress.total,
             done_before: before,
             done: done.count(),
             failed: progress.failed,
             bad_lines: self.prompts.bad.len(),
-            strange: done.strange,
+            strange: done.unmatched,
             trajectories: sums.conversations,
             left_out: sums.left_out.len(),
             left_out_why: sums.left_out.clone(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// One turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct TrajectoryTurn {
     /// `system`, `human`, `gpt` or `tool`.
     pub from: String,
     /// What is said.
@@ -16,17 +16,17 @@ pub struct Turn {
 
 /// The turns of a conversation. The first tells of the tools; answers of tools
 /// that follow one another are one turn.
-pub fn turns(tools: &[Value], messages: &[ChatMessage]) -> Vec<Turn> {
-    let mut turns = vec![turn("system", system(tools))];
+pub fn turns(tools: &[Value], messages: &[ChatMessage]) -> Vec<TrajectoryTurn> {
+    let mut turns = vec![turn("system", system_text(tools))];
     for message in messages {
         match message {
             // What the model was told first is how it was run, not what it
             // should learn.
             ChatMessage::System { .. } => {}
-            ChatMessage::User { content } => turns.push(turn("human", said(content))),
-            ChatMessage::Assistant(reply) => turns.push(turn("gpt", answered(reply))),
+            ChatMessage::User { content } => turns.push(turn("human", user_text(content))),
+            ChatMessage::Assistant(reply) => turns.push(turn("gpt", assistant_text(reply))),
             ChatMessage::Tool(answer) => {
-                let block = response(answer);
+                let block = tool_response(answer);
                 match turns.last_mut() {
                     Some(last) if last.from == "tool" => {
                         last.value.push('\n');
@@ -43,7 +43,7 @@ pub fn turns(tools: &[Value], messages: &[ChatMessage]) -> Vec<Turn> {
 /// Whether the model thought aloud anywhere.
 pub(crate) fn has_reasoning(messages: &[ChatMessage]) -> bool {
     messages.iter().any(|message| match message {
-        ChatMessage::Assistant(reply) => !thought(reply).0.is_empty(),
+        ChatMessage::Assistant(reply) => !split_reasoning(reply).0.is_empty(),
         _ => false,
     })
 }
@@ -67,12 +67,12 @@ pub(crate) fn is_failure(answer: &ToolCallAnswer) -> bool {
     }
 }
 
-fn turn(from: &str, value: String) -> Turn {
-    Turn { from: from.to_owned(), value }
+fn turn(from: &str, value: String) -> TrajectoryTurn {
+    TrajectoryTurn { from: from.to_owned(), value }
 }
 
-fn system(tools: &[Value]) -> String {
-    let shown: Vec<Value> = tools.iter().map(definition).collect();
+fn system_text(tools: &[Value]) -> String {
+    let shown: Vec<Value> = tools.iter().map(tool_definition).collect();
     let shown = serde_json::to_string(&shown).unwrap_or_default();
     format!(
         "You are a model that calls functions. The functions you may call are given as JSON within \
@@ -84,7 +84,7 @@ fn system(tools: &[Value]) -> String {
 }
 
 /// Name, description and parameters, in whatever shape they were sent.
-fn definition(tool: &Value) -> Value {
+fn tool_definition(tool: &Value) -> Value {
     let inner = tool.get("function").unwrap_or(tool);
     let parameters = inner.get("parameters").or_else(|| inner.get("input_schema"));
     json!({
@@ -94,7 +94,7 @@ fn definition(tool: &Value) -> Value {
     })
 }
 
-fn said(content: &[ContentPart]) -> String {
+fn user_text(content: &[ContentPart]) -> String {
     let parts: Vec<&str> = content
         .iter()
         .map(|part| match part {
@@ -106,7 +106,7 @@ fn said(content: &[ContentPart]) -> String {
 }
 
 /// What was thought, and what was said besides.
-fn thought(reply: &ModelReply) -> (String, String) {
+fn split_reasoning(reply: &ModelReply) -> (String, String) {
     let mut text = reply.text.clone();
     let mut thoughts = Vec::new();
     if let Some(reasoning) = &reply.reasoning
@@ -133,8 +133,8 @@ fn thought(reply: &ModelReply) -> (String, String) {
     (thoughts.join("\n"), text.trim().to_owned())
 }
 
-fn answered(reply: &ModelReply) -> String {
-    let (thoughts, text) = thought(reply);
+fn assistant_text(reply: &ModelReply) -> String {
+    let (thoughts, text) = split_reasoning(reply);
     let mut value = format!("<think>\n{thoughts}\n</think>\n");
     let mut pieces = Vec::new();
     if !text.is_empty() {
@@ -153,7 +153,7 @@ fn answered(reply: &ModelReply) -> String {
     value
 }
 
-fn response(answer: &ToolCallAnswer) -> String {
+fn tool_response(answer: &ToolCallAnswer) -> String {
     // A number or a word that happens to be JSON stays text.
     let content = match serde_json::from_str::<Value>(&answer.content) {
         Ok(content @ (Value::Object(_) | Value::Array(_))) => content,

@@ -74,7 +74,7 @@ fn thoughts_in_the_text_are_thoughts() {
         ("a <think></think> b", "<think>\n\n</think>\na  b"),
     ] {
         let reply = ModelReply { text: text.into(), ..ModelReply::default() };
-        assert_eq!(answered(&reply), value);
+        assert_eq!(assistant_text(&reply), value);
         let has = has_reasoning(&[ChatMessage::Assistant(reply)]);
         assert_eq!(has, value.contains("Hm.") || value.contains("never"));
     }

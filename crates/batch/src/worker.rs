@@ -4,22 +4,22 @@ use hermes_core::BoxFuture;
 use hermes_llm::{ChatMessage, TokenUsage};
 use serde_json::Value;
 
-use crate::prompt::Prompt;
+use crate::prompt::BatchPrompt;
 
 /// Whoever holds the conversations. Each is on its own: nothing of one can be
 /// seen in another.
-pub trait Worker: Send + Sync + 'static {
+pub trait ConversationWorker: Send + Sync + 'static {
     /// Has a conversation about a prompt, with the tools of these toolsets.
     fn run<'a>(
         &'a self,
-        prompt: &'a Prompt,
+        prompt: &'a BatchPrompt,
         toolsets: &'a [String],
-    ) -> BoxFuture<'a, Result<Conversation, Failed>>;
+    ) -> BoxFuture<'a, Result<RecordedConversation, WorkerError>>;
 }
 
 /// A conversation that is over.
 #[derive(Debug, Clone, Default)]
-pub struct Conversation {
+pub struct RecordedConversation {
     /// The definitions that the model was shown, each with a name, a
     /// description and parameters.
     pub tools: Vec<Value>,
@@ -40,7 +40,7 @@ pub struct Conversation {
 /// Why there is no conversation. The prompt is tried again when the batch is
 /// resumed.
 #[derive(Debug, Clone)]
-pub enum Failed {
+pub enum WorkerError {
     /// It was stopped.
     Stopped,
     /// It went wrong; how.

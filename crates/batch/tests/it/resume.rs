@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_batch::{BatchError, Prompts};
+use hermes_batch::{BatchError, PromptFile};
 use hermes_core::CancellationToken;
 use proptest::prelude::*;
 use serde_json::json;
@@ -109,7 +109,7 @@ fn batches_are_not_mixed() {
     let place = Place::new();
     work(place.batch(&prompts(2)), &Arc::new(Parrot::default())).unwrap();
     let parrot = Arc::new(Parrot::default());
-    assert!(matches!(work(place.batch(&prompts(2)), &parrot), Err(BatchError::Taken(_))));
+    assert!(matches!(work(place.batch(&prompts(2)), &parrot), Err(BatchError::AlreadyExists(_))));
     let mut other = place.batch(&prompts(2));
     other.resume = true;
     other.plan.seed = 8;
@@ -117,7 +117,7 @@ fn batches_are_not_mixed() {
     assert_eq!(error, "The batch was begun with seed 7, not 8");
     let mut nothing = place.batch(&prompts(2));
     nothing.toolsets.clear();
-    assert!(matches!(work(nothing, &parrot), Err(BatchError::Tools(_))));
+    assert!(matches!(work(nothing, &parrot), Err(BatchError::NoToolset(_))));
     assert!(asked(&parrot).is_empty());
 }
 
@@ -179,11 +179,11 @@ fn the_whole_leaves_out_what_is_not_wanted() {
 fn odd_lines_are_numbered_and_long_ones_passed_over() {
     let text =
         format!("\u{feff}{{\"prompt\":\"a\"}}\r\n{}\n{{\"prompt\":\"b\"}}", "x".repeat(17 << 20));
-    let read = Prompts::read(text.as_bytes()).unwrap();
+    let read = PromptFile::read(text.as_bytes()).unwrap();
     let places: Vec<usize> = read.prompts.iter().map(|prompt| prompt.index).collect();
     assert_eq!((places, read.bad[0].line), (vec![0, 2], 2));
     let deep = format!("{{\"prompt\":{}", "[".repeat(100_000));
-    assert_eq!(Prompts::read(deep.as_bytes()).unwrap().bad.len(), 1);
+    assert_eq!(PromptFile::read(deep.as_bytes()).unwrap().bad.len(), 1);
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hermes_batch::{
-    Batch, BatchError, Conversation, Failed, Plan, Prompt, Prompts, Summary, Worker, run,
+    BatchJob, BatchError, RecordedConversation, WorkerError, BatchPlan, BatchPrompt, PromptFile, BatchSummary, ConversationWorker, run,
 };
 use hermes_core::{BoxFuture, CancellationToken};
 use hermes_engine::distributions::ToolsetDistribution;
@@ -24,12 +24,12 @@ pub(crate) struct Parrot {
     pub(crate) mended: bool,
 }
 
-impl Worker for Parrot {
+impl ConversationWorker for Parrot {
     fn run<'a>(
         &'a self,
-        prompt: &'a Prompt,
+        prompt: &'a BatchPrompt,
         toolsets: &'a [String],
-    ) -> BoxFuture<'a, Result<Conversation, Failed>> {
+    ) -> BoxFuture<'a, Result<RecordedConversation, WorkerError>> {
         let count = {
             let mut asked = self.asked.lock().unwrap();
             asked.push(prompt.index);
@@ -47,14 +47,14 @@ impl Worker for Parrot {
             }
             match prompt.text.as_str() {
                 "panic" if !self.mended => panic!("as it was told"),
-                "fail" if !self.mended => Err(Failed::Error("the model is gone".into())),
+                "fail" if !self.mended => Err(WorkerError::Error("the model is gone".into())),
                 text => Ok(talk(text, toolsets)),
             }
         })
     }
 }
 
-fn talk(text: &str, toolsets: &[String]) -> Conversation {
+fn talk(text: &str, toolsets: &[String]) -> RecordedConversation {
     let call = RequestedCall { id: "c1".into(), name: "read_file".into(), arguments: "{}".into() };
     let answer = ToolCallAnswer {
         call_id: "c1".into(),
@@ -65,7 +65,7 @@ fn talk(text: &str, toolsets: &[String]) -> Conversation {
         is_cancelled: false,
     };
     let think = if text.contains("think") { "<think>Hm.</think>" } else { "" };
-    Conversation {
+    RecordedConversation {
         tools: vec![json!({"name": "read_file", "parameters": {}})],
         messages: vec![
             ChatMessage::user(text),
@@ -79,7 +79,7 @@ fn talk(text: &str, toolsets: &[String]) -> Conversation {
         completed: !text.contains("partial"),
         api_calls: 2,
         model: "parrot".into(),
-        ..Conversation::default()
+        ..RecordedConversation::default()
     }
 }
 
@@ -97,12 +97,12 @@ impl Place {
         self.home.path().join("out")
     }
 
-    pub(crate) fn batch(&self, lines: &str) -> Batch {
+    pub(crate) fn batch(&self, lines: &str) -> BatchJob {
         let distribution = ToolsetDistribution::parse("web=50,file=50,terminal=50").unwrap();
-        Batch {
-            prompts: Prompts::read(lines.as_bytes()).unwrap(),
+        BatchJob {
+            prompts: PromptFile::read(lines.as_bytes()).unwrap(),
             output: self.output(),
-            plan: Plan {
+            plan: BatchPlan {
                 seed: 7,
                 distribution: distribution.description.clone(),
                 model: None,
@@ -153,10 +153,10 @@ pub(crate) fn prompts(count: usize) -> String {
 }
 
 /// Runs a batch to its end.
-pub(crate) fn work(batch: Batch, parrot: &Arc<Parrot>) -> Result<Summary, BatchError> {
+pub(crate) fn work(batch: BatchJob, parrot: &Arc<Parrot>) -> Result<BatchSummary, BatchError> {
     let token = parrot.stop.as_ref().map(|(_, token)| token.clone()).unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let parrot = Arc::clone(parrot) as Arc<dyn Worker>;
+    let parrot = Arc::clone(parrot) as Arc<dyn ConversationWorker>;
     runtime.block_on(run(batch, parrot, &token, &|_| {}))
 }
 

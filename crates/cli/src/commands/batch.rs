@@ -11,8 +11,8 @@ use hermes::core::{BoxFuture, CancellationToken, ErrorKind};
 use hermes::engine::distributions::{self, ToolsetDistribution};
 use hermes_agent::{TurnEnd, NullObserver};
 use hermes_batch::{
-    Batch as Work, BatchError, Conversation, Failed, Plan, Progress, Prompt, Prompts, Summary,
-    Worker,
+    BatchJob as Work, BatchError, RecordedConversation, WorkerError, BatchPlan, BatchProgress, BatchPrompt, PromptFile, BatchSummary,
+    ConversationWorker,
 };
 use hermes_llm::ContentPart;
 use serde_json::json;
@@ -89,13 +89,13 @@ impl From<BatchError> for Failure {
     fn from(error: BatchError) -> Self {
         let text = error.to_string();
         match error {
-            BatchError::Taken(_) => {
+            BatchError::AlreadyExists(_) => {
                 Failure::usage(text).hint("Go on with it by --resume, or name another folder.")
             }
             BatchError::Busy(_) => Failure::failed(ErrorKind::Conflict, text),
-            BatchError::Different { what, .. } => Failure::usage(text)
+            BatchError::PlanMismatch { what, .. } => Failure::usage(text)
                 .hint(format!("Give the same --{what}, or name another folder.")),
-            BatchError::Tools(_) => Failure::usage(text)
+            BatchError::NoToolset(_) => Failure::usage(text)
                 .hint("`hermes toolsets list` shows the toolsets that are there."),
             _ => Failure::failed(ErrorKind::Internal, text).hint("Check the file and the folder."),
         }
@@ -104,7 +104,7 @@ impl From<BatchError> for Failure {
 
 pub(crate) fn run(app: &App, command: Batch) -> Outcome {
     let Batch::Run(args) = command;
-    let mut prompts = Prompts::load(&args.prompts)?;
+    let mut prompts = PromptFile::load(&args.prompts)?;
     for bad in prompts.bad.iter().take(TOLD) {
         app.terminal.warn(&format!(
             "{}:{}: {}",
@@ -138,7 +138,7 @@ pub(crate) fn run(app: &App, command: Batch) -> Outcome {
     report(app, &args, &summary)
 }
 
-fn plan(app: &App, args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, Failure> {
+fn plan(app: &App, args: &Run, prompts: PromptFile, ready: &Ready) -> Result<Work, Failure> {
     let distribution = match args.distribution.contains('=') {
         true => ToolsetDistribution::parse(&args.distribution)?,
         false => distributions::find(&args.distribution)?,
@@ -151,7 +151,7 @@ fn plan(app: &App, args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, 
         tools: snapshot.entries().iter().map(|entry| entry.name().to_owned()).collect(),
         prompts,
         output: std::path::absolute(args.output())?,
-        plan: Plan {
+        plan: BatchPlan {
             seed: args.seed,
             distribution: args.distribution.clone(),
             model: args.model.clone(),
@@ -197,7 +197,7 @@ fn without() -> Vec<String> {
     vec!["clarify".into()]
 }
 
-fn report(app: &App, args: &Run, summary: &Summary) -> Outcome {
+fn report(app: &App, args: &Run, summary: &BatchSummary) -> Outcome {
     let exit = match (summary.stopped, summary.failed) {
         (true, _) => Exit::Kind(ErrorKind::Cancelled),
         (false, 0) => Exit::Ok,
@@ -261,7 +261,7 @@ impl Desk {
     }
 
     /// The folder of a prompt, and whether it is made for it.
-    fn folder(&self, prompt: &Prompt) -> (PathBuf, bool) {
+    fn folder(&self, prompt: &BatchPrompt) -> (PathBuf, bool) {
         match &prompt.cwd {
             Some(dir) => (self.base.join(dir), false),
             // Its number may have been another one's, whose files stay.
@@ -272,7 +272,7 @@ impl Desk {
         }
     }
 
-    async fn talk(&self, prompt: &Prompt, toolsets: &[String]) -> Result<Conversation, Failure> {
+    async fn talk(&self, prompt: &BatchPrompt, toolsets: &[String]) -> Result<RecordedConversation, Failure> {
         let (folder, is_made) = self.folder(prompt);
         if is_made {
             // What an earlier attempt has left is not part of the task.
@@ -351,7 +351,7 @@ impl Desk {
             return Err(Failure::failed(ErrorKind::Internal, fault));
         }
         let makeup = engaged.agent.parts();
-        Ok(Conversation {
+        Ok(RecordedConversation {
             tools: makeup.tools.to_vec(),
             messages: engaged.agent.conversation().messages().to_vec(),
             completed: outcome.end.is_done(),
@@ -363,17 +363,17 @@ impl Desk {
     }
 }
 
-impl Worker for Desk {
+impl ConversationWorker for Desk {
     fn run<'a>(
         &'a self,
-        prompt: &'a Prompt,
+        prompt: &'a BatchPrompt,
         toolsets: &'a [String],
-    ) -> BoxFuture<'a, Result<Conversation, Failed>> {
+    ) -> BoxFuture<'a, Result<RecordedConversation, WorkerError>> {
         Box::pin(async move {
             let talked = self.talk(prompt, toolsets).await;
             talked.map_err(|failure| match self.cancel.is_cancelled() {
-                true => Failed::Stopped,
-                false => Failed::Error(failure.message),
+                true => WorkerError::Stopped,
+                false => WorkerError::Error(failure.message),
             })
         })
     }
@@ -390,11 +390,11 @@ impl Bar {
         Self { is_shown: app.terminal.stderr_is_person && !app.json, began: Instant::now() }
     }
 
-    fn show(&self, progress: Progress) {
+    fn show(&self, progress: BatchProgress) {
         if !self.is_shown {
             return;
         }
-        let Progress { total, done, failed, running } = progress;
+        let BatchProgress { total, done, failed, running } = progress;
         let width = 24;
         let full = (done * width).checked_div(total).unwrap_or(width).min(width);
         let bar = format!("{}{}", "█".repeat(full), "░".repeat(width - full));

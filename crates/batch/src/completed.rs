@@ -6,32 +6,32 @@ use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom
 use std::path::PathBuf;
 
 use crate::BatchError;
-use crate::folder::Folder;
-use crate::prompt::Prompts;
-use crate::row::{Mark, ToolStats};
+use crate::batch_dir::BatchDir;
+use crate::prompt::PromptFile;
+use crate::row::{RowSummary, ToolStats};
 
 /// Where the line of a prompt is.
 #[derive(Debug)]
-struct Place {
+struct RowLocation {
     file: usize,
-    from: u64,
+    offset: u64,
     length: u64,
-    mark: Mark,
+    mark: RowSummary,
 }
 
 /// What is done.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct CompletedPrompts {
     files: Vec<PathBuf>,
     /// By the place of the prompt.
-    places: BTreeMap<usize, Place>,
+    locations: BTreeMap<usize, RowLocation>,
     /// Lines of prompts that are not in the file any more, or have changed.
-    pub(crate) strange: usize,
+    pub(crate) unmatched: usize,
 }
 
 /// A conversation that is not in the whole file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct LeftOut {
+pub struct ExcludedConversation {
     /// The place of its prompt.
     pub prompt_index: usize,
     /// Why.
@@ -40,12 +40,12 @@ pub struct LeftOut {
 
 /// The sums over all lines.
 #[derive(Debug, Default, serde::Serialize)]
-pub(crate) struct Sums {
+pub(crate) struct BatchTotals {
     pub(crate) conversations: usize,
     pub(crate) completed: usize,
     pub(crate) partial: usize,
     pub(crate) with_reasoning: usize,
-    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<ExcludedConversation>,
     pub(crate) api_calls: u64,
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
@@ -53,13 +53,13 @@ pub(crate) struct Sums {
     pub(crate) tool_stats: BTreeMap<String, ToolStats>,
 }
 
-impl Done {
+impl CompletedPrompts {
     /// Reads the lines of a batch; torn ones are cut off.
-    pub(crate) fn read(folder: &Folder, prompts: &Prompts) -> Result<Self, BatchError> {
+    pub(crate) fn read(folder: &BatchDir, prompts: &PromptFile) -> Result<Self, BatchError> {
         let mut found = Vec::new();
-        let mut done = Self { files: folder.batches()?, ..Self::default() };
+        let mut done = Self { files: folder.batch_files()?, ..Self::default() };
         for (number, path) in done.files.iter().enumerate() {
-            folder.cut_torn(path)?;
+            folder.truncate_torn_line(path)?;
             let wrong = |e| BatchError::io("read", path, e);
             let mut from = BufReader::new(File::open(path).map_err(wrong)?);
             let (mut at, mut line) = (0, Vec::new());
@@ -69,26 +69,26 @@ impl Done {
                 if length == 0 {
                     break;
                 }
-                let place = serde_json::from_slice::<Mark>(&line).ok().map(|mark| Place {
+                let place = serde_json::from_slice::<RowSummary>(&line).ok().map(|mark| RowLocation {
                     file: number,
-                    from: at,
+                    offset: at,
                     length,
                     mark,
                 });
                 at += length;
                 match place {
                     Some(place) => found.push(place),
-                    None => done.strange += 1,
+                    None => done.unmatched += 1,
                 }
             }
         }
-        done.assign(found, prompts);
+        done.match_prompts(found, prompts);
         Ok(done)
     }
 
     /// Which prompt each line is about: the one with the same text. Its number has
     /// changed if lines were added or taken out before it.
-    fn assign(&mut self, found: Vec<Place>, prompts: &Prompts) {
+    fn match_prompts(&mut self, found: Vec<RowLocation>, prompts: &PromptFile) {
         let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
         for prompt in &prompts.prompts {
             open.entry(&prompt.hash).or_default().push_back(prompt.index);
@@ -104,7 +104,7 @@ impl Done {
             {
                 Some((same, at)) => {
                     same.remove(at);
-                    self.places.insert(index, place);
+                    self.locations.insert(index, place);
                 }
                 None => moved.push(place),
             }
@@ -112,21 +112,21 @@ impl Done {
         moved.sort_by_key(|place| place.mark.prompt_index);
         for place in moved {
             match open.get_mut(place.mark.metadata.prompt_hash.as_str()).map(VecDeque::pop_front) {
-                Some(Some(index)) => drop(self.places.insert(index, place)),
+                Some(Some(index)) => drop(self.locations.insert(index, place)),
                 // It is there already.
                 Some(None) => {}
-                None => self.strange += 1,
+                None => self.unmatched += 1,
             }
         }
     }
 
     /// Whether a prompt is done.
-    pub(crate) fn has(&self, index: usize) -> bool {
-        self.places.contains_key(&index)
+    pub(crate) fn is_done(&self, index: usize) -> bool {
+        self.locations.contains_key(&index)
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.places.len()
+        self.locations.len()
     }
 
     /// Writes all lines into one file, in the order of the prompts, and adds
@@ -134,17 +134,17 @@ impl Done {
     /// are not wanted, those without thoughts.
     pub(crate) fn combine(
         &self,
-        folder: &Folder,
+        folder: &BatchDir,
         known: &[String],
         needs_reasoning: bool,
-    ) -> Result<Sums, BatchError> {
+    ) -> Result<BatchTotals, BatchError> {
         let path = folder.path().join("trajectories.jsonl");
         let temporary = folder.path().join(".trajectories.tmp");
         let wrong = |e| BatchError::io("write", &path, e);
-        let mut sums = Sums::default();
+        let mut sums = BatchTotals::default();
         let mut to = BufWriter::new(File::create(&temporary).map_err(wrong)?);
         let mut open: BTreeMap<usize, File> = BTreeMap::new();
-        for (index, place) in &self.places {
+        for (index, place) in &self.locations {
             let is_known = |name: &String| known.is_empty() || known.contains(name);
             let mut used = place.mark.tool_stats.iter().filter(|(_, stats)| stats.count > 0);
             let why = match used.find(|(name, _)| !is_known(name)) {
@@ -156,7 +156,7 @@ impl Done {
             };
             if let Some(why) = why {
                 let prompt_index = *index;
-                sums.left_out.push(LeftOut { prompt_index, why });
+                sums.left_out.push(ExcludedConversation { prompt_index, why });
                 continue;
             }
             sums.add(&place.mark);
@@ -167,14 +167,14 @@ impl Done {
                     entry.insert(File::open(path).map_err(|e| BatchError::io("read", path, e))?)
                 }
             };
-            from.seek(SeekFrom::Start(place.from)).map_err(wrong)?;
+            from.seek(SeekFrom::Start(place.offset)).map_err(wrong)?;
             if *index == place.mark.prompt_index {
                 std::io::copy(&mut from.take(place.length), &mut to).map_err(wrong)?;
                 continue;
             }
             let mut line = Vec::new();
             from.take(place.length).read_to_end(&mut line).map_err(wrong)?;
-            to.write_all(&renumbered(line, place.mark.prompt_index, *index)).map_err(wrong)?;
+            to.write_all(&renumber(line, place.mark.prompt_index, *index)).map_err(wrong)?;
         }
         to.flush().and_then(|()| to.get_ref().sync_all()).map_err(wrong)?;
         std::fs::rename(&temporary, &path).map_err(wrong)?;
@@ -183,7 +183,7 @@ impl Done {
 }
 
 /// A line with the number that its prompt has now, which stands at its beginning.
-fn renumbered(line: Vec<u8>, before: usize, now: usize) -> Vec<u8> {
+fn renumber(line: Vec<u8>, before: usize, now: usize) -> Vec<u8> {
     let start = |index: usize| format!("{{\"prompt_index\":{index},").into_bytes();
     match line.strip_prefix(start(before).as_slice()) {
         Some(rest) => [&start(now), rest].concat(),
@@ -191,8 +191,8 @@ fn renumbered(line: Vec<u8>, before: usize, now: usize) -> Vec<u8> {
     }
 }
 
-impl Sums {
-    fn add(&mut self, mark: &Mark) {
+impl BatchTotals {
+    fn add(&mut self, mark: &RowSummary) {
         self.conversations += 1;
         self.completed += usize::from(mark.completed);
         self.partial += usize::from(!mark.completed);

@@ -12,7 +12,7 @@ use crate::BatchError;
 
 /// How a batch was begun. Going on differently would mix two batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct BatchPlan {
     /// Draws the toolsets.
     pub seed: u64,
     /// The chances of the toolsets.
@@ -25,9 +25,9 @@ pub struct Plan {
     pub batch_size: usize,
 }
 
-impl Plan {
+impl BatchPlan {
     /// What is different, if anything.
-    fn compare(&self, now: &Self) -> Result<(), BatchError> {
+    fn ensure_same(&self, now: &Self) -> Result<(), BatchError> {
         let show = |value: &Option<String>| value.clone().unwrap_or_else(|| "the usual".into());
         let turns = |value: &Option<u32>| show(&value.map(|n| n.to_string()));
         for (what, before, now) in [
@@ -38,7 +38,7 @@ impl Plan {
             ("batch-size", self.batch_size.to_string(), now.batch_size.to_string()),
         ] {
             if before != now {
-                return Err(BatchError::Different { what, before, now });
+                return Err(BatchError::PlanMismatch { what, before, now });
             }
         }
         Ok(())
@@ -47,14 +47,14 @@ impl Plan {
 
 /// The folder of a batch, ours as long as this lasts.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct BatchDir {
     path: PathBuf,
     _lock: File,
 }
 
-impl Folder {
+impl BatchDir {
     /// Begins a batch, or goes on with one.
-    pub(crate) fn open(path: &Path, plan: &Plan, resume: bool) -> Result<Self, BatchError> {
+    pub(crate) fn open(path: &Path, plan: &BatchPlan, resume: bool) -> Result<Self, BatchError> {
         std::fs::create_dir_all(path).map_err(|e| BatchError::io("make", path, e))?;
         let lock = path.join(".lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
@@ -65,22 +65,22 @@ impl Folder {
             Err(TryLockError::Error(e)) => return Err(BatchError::io("lock", &lock, e)),
         }
         let folder = Self { path: path.to_owned(), _lock: file };
-        folder.begin(plan, resume)?;
+        folder.init_plan(plan, resume)?;
         Ok(folder)
     }
 
-    fn begin(&self, plan: &Plan, resume: bool) -> Result<(), BatchError> {
+    fn init_plan(&self, plan: &BatchPlan, resume: bool) -> Result<(), BatchError> {
         let file = self.path.join("plan.json");
         match std::fs::read(&file) {
             Ok(bytes) if resume => {
-                let before: Plan = serde_json::from_slice(&bytes)
+                let before: BatchPlan = serde_json::from_slice(&bytes)
                     .map_err(|e| BatchError::io("read", &file, std::io::Error::other(e)))?;
-                before.compare(plan)
+                before.ensure_same(plan)
             }
-            Ok(_) => Err(BatchError::Taken(self.path.clone())),
+            Ok(_) => Err(BatchError::AlreadyExists(self.path.clone())),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                if !self.batches()?.is_empty() {
-                    return Err(BatchError::Taken(self.path.clone()));
+                if !self.batch_files()?.is_empty() {
+                    return Err(BatchError::AlreadyExists(self.path.clone()));
                 }
                 self.write_json("plan.json", plan)
             }
@@ -93,7 +93,7 @@ impl Folder {
     }
 
     /// The files with lines, in order.
-    pub(crate) fn batches(&self) -> Result<Vec<PathBuf>, BatchError> {
+    pub(crate) fn batch_files(&self) -> Result<Vec<PathBuf>, BatchError> {
         let entries =
             std::fs::read_dir(&self.path).map_err(|e| BatchError::io("list", &self.path, e))?;
         let number = |path: &Path| -> Option<usize> {
@@ -129,7 +129,7 @@ impl Folder {
     }
 
     /// Takes a line off the end that a crash has torn.
-    pub(crate) fn cut_torn(&self, path: &Path) -> Result<(), BatchError> {
+    pub(crate) fn truncate_torn_line(&self, path: &Path) -> Result<(), BatchError> {
         let wrong = |e| BatchError::io("mend", path, e);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(wrong)?;
         let length = file.metadata().map_err(wrong)?.len();
