@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_chat::{
-    Candidate, Choice, Completer, Completions, Event, Form, Look, Question, Screen, Status, Todo,
+    CompletionCandidate, QuestionChoice, LineCompleter, CompletionList, UserEvent, ScreenMode, ScreenOptions, UserQuestion, ChatScreen, StatusLine, TodoLine,
     TodoState,
 };
 use tokio::task::JoinSet;
@@ -59,38 +59,38 @@ That is all.
 
 struct Commands;
 
-impl Completer for Commands {
-    fn complete(&self, line: &str, cursor: usize) -> Completions {
+impl LineCompleter for Commands {
+    fn complete(&self, line: &str, cursor: usize) -> CompletionList {
         let typed = line.get(..cursor).unwrap_or_default();
         assert_ne!(typed, "/boom", "the screen itself panics");
         let fits = COMMANDS.iter().filter(|(name, _)| name.starts_with(typed));
         let candidates = fits
-            .map(|(name, note)| Candidate { text: format!("{name} "), note: (*note).to_owned() });
-        Completions { start: 0, candidates: candidates.collect() }
+            .map(|(name, note)| CompletionCandidate { text: format!("{name} "), note: (*note).to_owned() });
+        CompletionList { start: 0, candidates: candidates.collect() }
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn main() -> std::io::Result<()> {
-    let look = Look {
+    let look = ScreenOptions {
         history: std::env::var_os("CHAT_DEMO_HISTORY").map(Into::into),
         completer: Some(Arc::new(Commands)),
         placeholder: "say something, or / for commands".to_owned(),
-        ..Look::default()
+        ..ScreenOptions::default()
     };
-    let (screen, mut events) = Screen::open(look)?;
-    let mut status = Status {
+    let (screen, mut events) = ChatScreen::open(look)?;
+    let mut status = StatusLine {
         model: "echo-1".to_owned(),
         context_total: 200_000,
         cost: Some(0.0),
-        ..Status::default()
+        ..StatusLine::default()
     };
     let mut answers = JoinSet::new();
     screen.status(status.clone());
     screen.note("Nobody is here but an echo. Ctrl-D leaves.");
     while let Some(event) = events.next().await {
         match event {
-            Event::Line { text, attachments } => {
+            UserEvent::Line { text, attachments } => {
                 screen.user(&text);
                 for file in attachments {
                     screen.note(&format!("attached: {}", file.display()));
@@ -103,24 +103,24 @@ pub(crate) async fn main() -> std::io::Result<()> {
                 status.cost = status.cost.map(|cost| cost + 0.0042);
                 screen.status(status.clone());
             }
-            Event::Interrupt => screen.warn("interrupted"),
-            Event::Quit => {
+            UserEvent::Interrupt => screen.warn("interrupted"),
+            UserEvent::Quit => {
                 // The input of a pipe ends while answers are still wanted.
-                while screen.form() == Form::Piped && answers.join_next().await.is_some() {}
+                while screen.mode() == ScreenMode::Piped && answers.join_next().await.is_some() {}
                 break;
             }
-            Event::Terminated => {
+            UserEvent::Terminated => {
                 screen.note("asked to leave");
                 break;
             }
-            Event::ShiftTab | Event::Resized => {}
+            UserEvent::ShiftTab | UserEvent::Resized => {}
         }
     }
     screen.close();
     Ok(())
 }
 
-async fn answer(screen: Screen, text: String) {
+async fn answer(screen: ChatScreen, text: String) {
     let (command, rest) = text.split_once(' ').unwrap_or((&text, ""));
     match command {
         "/stream" => stream(&screen).await,
@@ -139,7 +139,7 @@ async fn answer(screen: Screen, text: String) {
     screen.end_text();
 }
 
-async fn stream(screen: &Screen) {
+async fn stream(screen: &ChatScreen) {
     screen.working(Some("waiting for the model"));
     sleep(Duration::from_millis(300)).await;
     screen.working(None);
@@ -149,7 +149,7 @@ async fn stream(screen: &Screen) {
     }
 }
 
-fn code(screen: &Screen, lines: usize) {
+fn code(screen: &ChatScreen, lines: usize) {
     screen.text("```python\n");
     for line in 0..lines {
         screen.text(&format!("print({line})\n"));
@@ -157,7 +157,7 @@ fn code(screen: &Screen, lines: usize) {
     screen.text("```\n");
 }
 
-async fn calls(screen: &Screen) {
+async fn calls(screen: &ChatScreen) {
     screen.text("Let me look at *three* things at once.");
     screen.call_began("1", "📖", "read_file", "src/main.rs");
     screen.call_began("2", "💻", "terminal", "cargo test --workspace");
@@ -174,40 +174,40 @@ async fn calls(screen: &Screen) {
     screen.text("Done.");
 }
 
-async fn ask(screen: &Screen) {
-    let question = Question {
+async fn ask(screen: &ChatScreen) {
+    let question = UserQuestion {
         title: "Run this command?".to_owned(),
         body: vec!["$ rm -rf build".to_owned(), "in /home/me/project".to_owned()],
         choices: vec![
-            Choice::new('y', "Yes, once"),
-            Choice::new('s', "Yes, for this session"),
-            Choice::new('a', "Always"),
-            Choice::new('n', "No"),
+            QuestionChoice::new('y', "Yes, once"),
+            QuestionChoice::new('s', "Yes, for this session"),
+            QuestionChoice::new('a', "Always"),
+            QuestionChoice::new('n', "No"),
         ],
-        ..Question::default()
+        ..UserQuestion::default()
     };
     let answer = screen.ask(question).await;
     screen.note(&format!("answer: {answer:?}"));
 }
 
-async fn words(screen: &Screen) {
-    let question = Question {
+async fn words(screen: &ChatScreen) {
+    let question = UserQuestion {
         title: "Which data base shall it be?".to_owned(),
-        choices: vec![Choice::new('1', "SQLite"), Choice::new('2', "PostgreSQL")],
+        choices: vec![QuestionChoice::new('1', "SQLite"), QuestionChoice::new('2', "PostgreSQL")],
         free_text: true,
-        ..Question::default()
+        ..UserQuestion::default()
     };
     let answer = screen.ask(question).await;
     screen.note(&format!("answer: {answer:?}"));
 }
 
-async fn secret(screen: &Screen) {
-    let question = Question { title: "Password".to_owned(), secret: true, ..Question::default() };
+async fn secret(screen: &ChatScreen) {
+    let question = UserQuestion { title: "Password".to_owned(), secret: true, ..UserQuestion::default() };
     let answer = screen.ask(question).await;
     screen.note(&format!("answered: {}", answer.is_some()));
 }
 
-async fn think(screen: &Screen) {
+async fn think(screen: &ChatScreen) {
     for word in "First I look at the question. Then I wonder what it means.\nThen I answer."
         .split_inclusive(' ')
     {
@@ -217,8 +217,8 @@ async fn think(screen: &Screen) {
     screen.text("I have thought about it.");
 }
 
-fn plan(screen: &Screen) {
-    let line = |state, text: &str| Todo { state, text: text.to_owned() };
+fn plan(screen: &ChatScreen) {
+    let line = |state, text: &str| TodoLine { state, text: text.to_owned() };
     screen.todo(&[
         line(TodoState::Done, "read the issue"),
         line(TodoState::Doing, "write the code"),
@@ -227,7 +227,7 @@ fn plan(screen: &Screen) {
     ]);
 }
 
-fn evil(screen: &Screen) {
+fn evil(screen: &ChatScreen) {
     let attack = "a\x1b]0;owned\x07b\x1b[2Jc\x1b[?1049hd\u{202e}e &#27;[31mf";
     screen.text(attack);
     screen.end_text();

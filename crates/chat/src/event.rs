@@ -6,7 +6,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 /// One thing that the person did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum UserEvent {
     /// A line was sent; while an answer is under way it is meant to steer it.
     Line {
         /// The whole text, pastes included.
@@ -29,17 +29,17 @@ pub enum Event {
 
 /// The events of a screen, in order.
 #[derive(Debug)]
-pub struct Events(pub(crate) UnboundedReceiver<Event>);
+pub struct EventStream(pub(crate) UnboundedReceiver<UserEvent>);
 
-impl Events {
+impl EventStream {
     /// Waits for the next event; none when the screen is closed. May be dropped at any time
     /// without losing one.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<UserEvent> {
         self.0.recv().await
     }
 
     /// The next event, if there is one already.
-    pub fn try_next(&mut self) -> Option<Event> {
+    pub fn try_next(&mut self) -> Option<UserEvent> {
         self.0.try_recv().ok()
     }
 }

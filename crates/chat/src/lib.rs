@@ -1,6 +1,6 @@
 //! The terminal of a conversation: what is typed, what is shown, what is asked.
 //!
-//! A [`Screen`] is written to from any thread; [`Events`] tell what the person did. Whether there
+//! A [`ChatScreen`] is written to from any thread; [`EventStream`] tell what the person did. Whether there
 //! is a terminal to draw on, a dumb one, or a pipe, is decided when the screen is opened; whoever
 //! uses it does not notice. What is finished is printed into the normal scrollback. Only the last
 //! few rows are redrawn: what is going on, the line that is typed, the status.
@@ -26,13 +26,13 @@
 //! # }
 //! ```
 
-mod clean;
+mod sanitize;
 mod editor;
 mod event;
-mod form;
-mod look;
+mod mode;
+mod options;
 mod markdown;
-mod order;
+mod command;
 mod plain;
 mod question;
 mod rich;
@@ -42,10 +42,10 @@ mod signals;
 mod transcript;
 mod wrap;
 
-pub use clean::clean;
-pub use event::{Event, Events};
-pub use form::Form;
-pub use look::{Candidate, Completer, Completions, Look};
-pub use order::{Status, Todo, TodoState};
-pub use question::{Answer, Choice, Question};
-pub use screen::Screen;
+pub use sanitize::sanitize;
+pub use event::{UserEvent, EventStream};
+pub use mode::ScreenMode;
+pub use options::{CompletionCandidate, LineCompleter, CompletionList, ScreenOptions};
+pub use command::{StatusLine, TodoLine, TodoState};
+pub use question::{QuestionAnswer, QuestionChoice, UserQuestion};
+pub use screen::ChatScreen;

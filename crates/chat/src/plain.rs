@@ -8,113 +8,113 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::clean::{Cleaner, clean, one_line};
-use crate::form::{Form, is_dumb};
-use crate::order::{Order, TodoState, Weight};
-use crate::row::Palette;
-use crate::signals::{Signals, Wish};
-use crate::transcript::{Transcript, brief};
-use crate::{Answer, Event, Question};
+use crate::sanitize::{TextSanitizer, sanitize, one_line};
+use crate::mode::{ScreenMode, is_dumb};
+use crate::command::{ScreenCommand, TodoState, MessageLevel};
+use crate::row::ColourSupport;
+use crate::signals::{SignalListener, SignalAction};
+use crate::transcript::{ChatTranscript, format_duration};
+use crate::{QuestionAnswer, UserEvent, UserQuestion};
 
 /// After this long without output the person is asked for the next line.
-const QUIET: Duration = Duration::from_millis(150);
+const PROMPT_DELAY: Duration = Duration::from_millis(150);
 
 /// A question that waits for a line.
-struct Waiting {
+struct QueuedQuestion {
     number: u64,
-    question: Question,
-    answer: oneshot::Sender<Option<Answer>>,
+    question: UserQuestion,
+    answer: oneshot::Sender<Option<QuestionAnswer>>,
 }
 
 /// The screen of those who have none.
-pub(crate) struct Plain {
-    form: Form,
+pub(crate) struct PlainScreen {
+    mode: ScreenMode,
     /// Nothing is said beside answers but what failed.
     quiet: bool,
-    tell: UnboundedSender<Event>,
-    cleaner: Cleaner,
+    event_tx: UnboundedSender<UserEvent>,
+    sanitizer: TextSanitizer,
     /// The last character was not a line end.
     is_in_line: bool,
     /// An answer is being printed.
-    is_speaking: bool,
+    is_answering: bool,
     has_prompt: bool,
     /// Calls that are under way: identity, emoji, name and summary.
     calls: Vec<(String, String)>,
     is_working: bool,
-    questions: VecDeque<Waiting>,
+    questions: VecDeque<QueuedQuestion>,
     /// Lines that end in a backslash.
     unfinished: String,
     /// Standard output is this terminal as well.
     shares_terminal: bool,
     /// Makes Markdown readable, where that can be shown.
-    rendered: Option<Transcript>,
+    transcript: Option<ChatTranscript>,
     /// What is typed is not shown.
-    hushed: Option<Hushed>,
+    echo_guard: Option<NoEchoGuard>,
 }
 
-enum Woken {
-    Signal(Wish),
-    Order(Option<Order>),
-    Line(Option<String>),
-    Quiet,
+enum PlainWakeup {
+    Signal(SignalAction),
+    Order(Option<ScreenCommand>),
+    InputLine(Option<String>),
+    PromptDue,
 }
 
-impl Plain {
-    pub(crate) fn new(form: Form, quiet: bool, tell: UnboundedSender<Event>) -> Self {
+impl PlainScreen {
+    pub(crate) fn new(form: ScreenMode, quiet: bool, tell: UnboundedSender<UserEvent>) -> Self {
         Self {
-            form,
+            mode: form,
             quiet,
-            tell,
-            cleaner: Cleaner::default(),
+            event_tx: tell,
+            sanitizer: TextSanitizer::default(),
             is_in_line: false,
-            is_speaking: false,
+            is_answering: false,
             has_prompt: false,
             calls: Vec::new(),
             is_working: false,
             questions: VecDeque::new(),
             unfinished: String::new(),
             shares_terminal: io::stdout().is_terminal(),
-            hushed: None,
-            rendered: can_render().then(|| Transcript::new(columns(), false)),
+            echo_guard: None,
+            transcript: can_render().then(|| ChatTranscript::new(columns(), false)),
         }
     }
 
-    pub(crate) async fn run(mut self, mut ordered: UnboundedReceiver<Order>) {
-        let Ok(mut signals) = Signals::new() else { return };
+    pub(crate) async fn run(mut self, mut ordered: UnboundedReceiver<ScreenCommand>) {
+        let Ok(mut signals) = SignalListener::new() else { return };
         let mut lines = read_lines();
         let mut is_read = false;
         loop {
             let woken = tokio::select! {
                 biased;
-                wish = signals.next() => Woken::Signal(wish),
-                order = ordered.recv() => Woken::Order(order),
-                line = lines.recv(), if !is_read => Woken::Line(line),
-                () = tokio::time::sleep(QUIET), if self.wants_prompt() => Woken::Quiet,
+                wish = signals.next() => PlainWakeup::Signal(wish),
+                order = ordered.recv() => PlainWakeup::Order(order),
+                line = lines.recv(), if !is_read => PlainWakeup::InputLine(line),
+                () = tokio::time::sleep(PROMPT_DELAY), if self.wants_prompt() => PlainWakeup::PromptDue,
             };
             match woken {
-                Woken::Signal(Wish::Interrupt) => self.tell(Event::Interrupt),
-                Woken::Signal(Wish::Terminate) => self.tell(Event::Terminated),
-                Woken::Signal(_) => {}
-                Woken::Order(None | Some(Order::Close)) => break,
-                Woken::Order(Some(order)) => self.order(order),
-                Woken::Line(Some(line)) => self.line(&line),
-                Woken::Line(None) => {
+                PlainWakeup::Signal(SignalAction::Interrupt) => self.emit(UserEvent::Interrupt),
+                PlainWakeup::Signal(SignalAction::Terminate) => self.emit(UserEvent::Terminated),
+                PlainWakeup::Signal(_) => {}
+                PlainWakeup::Order(None | Some(ScreenCommand::Close)) => break,
+                PlainWakeup::Order(Some(order)) => self.on_command(order),
+                PlainWakeup::InputLine(Some(line)) => self.on_line(&line),
+                PlainWakeup::InputLine(None) => {
                     is_read = true;
-                    self.end_of_input();
+                    self.on_end_of_input();
                 }
-                Woken::Quiet => self.prompt("> "),
+                PlainWakeup::PromptDue => self.prompt("> "),
             }
         }
         self.end_line();
     }
 
-    fn tell(&self, event: Event) {
-        let _ = self.tell.send(event);
+    fn emit(&self, event: UserEvent) {
+        let _ = self.event_tx.send(event);
     }
 
     fn wants_prompt(&self) -> bool {
-        let is_busy = self.is_speaking || self.is_working || !self.calls.is_empty();
-        self.form == Form::Plain && !self.has_prompt && !is_busy && self.questions.is_empty()
+        let is_busy = self.is_answering || self.is_working || !self.calls.is_empty();
+        self.mode == ScreenMode::Plain && !self.has_prompt && !is_busy && self.questions.is_empty()
     }
 
     /// Where the person looks, even if answers go elsewhere.
@@ -129,67 +129,67 @@ impl Plain {
         self.has_prompt = true;
     }
 
-    fn line(&mut self, line: &str) {
+    fn on_line(&mut self, line: &str) {
         self.has_prompt = false;
         self.is_in_line = false;
         let line = line.trim_end_matches(['\n', '\r']);
         if !self.questions.is_empty() {
-            self.reply(line);
+            self.answer_question(line);
             return;
         }
         if let Some(begun) = line.strip_suffix('\\') {
             self.unfinished.push_str(begun);
             self.unfinished.push('\n');
-            if self.form == Form::Plain {
+            if self.mode == ScreenMode::Plain {
                 self.prompt("… ");
             }
             return;
         }
         let text = format!("{}{line}", std::mem::take(&mut self.unfinished));
         if !text.trim().is_empty() {
-            self.tell(Event::Line { text: clean(&text), attachments: Vec::new() });
+            self.emit(UserEvent::Line { text: sanitize(&text), attachments: Vec::new() });
         }
     }
 
-    fn end_of_input(&mut self) {
+    fn on_end_of_input(&mut self) {
         let rest = std::mem::take(&mut self.unfinished);
         if !rest.trim().is_empty() {
-            self.tell(Event::Line { text: clean(&rest), attachments: Vec::new() });
+            self.emit(UserEvent::Line { text: sanitize(&rest), attachments: Vec::new() });
         }
-        self.hushed = None;
+        self.echo_guard = None;
         for waiting in self.questions.drain(..) {
             let _ = waiting.answer.send(None);
         }
-        self.form = Form::Piped;
-        self.tell(Event::Quit);
+        self.mode = ScreenMode::Piped;
+        self.emit(UserEvent::Quit);
     }
 
-    fn order(&mut self, order: Order) {
+    fn on_command(&mut self, order: ScreenCommand) {
         match order {
-            Order::Text(piece) => {
+            ScreenCommand::Text(piece) => {
                 let mut text = String::new();
-                match &mut self.rendered {
+                match &mut self.transcript {
                     Some(transcript) => {
                         transcript.text(&piece);
-                        text = written(transcript);
+                        text = take_rendered(transcript);
                     }
-                    None => self.cleaner.push(&piece, &mut text),
+                    None => self.sanitizer.push(&piece, &mut text),
                 }
-                self.say(&text);
+                self.print_answer(&text);
             }
-            Order::EndText => self.end_speech(),
-            Order::Working(label) => self.is_working = label.is_some(),
-            Order::CallBegan { id, emoji, name, summary } => {
+            ScreenCommand::EndText => self.end_answer(),
+            ScreenCommand::Working(label) => self.is_working = label.is_some(),
+            ScreenCommand::CallBegan { id, emoji, name, summary } => {
                 let head = [emoji, name, summary].map(|part| one_line(&part));
                 let head = head.iter().filter(|part| !part.is_empty());
                 let head = head.map(String::as_str).collect::<Vec<_>>().join(" ");
                 self.calls.push((id, head));
             }
-            Order::CallEnded { id, ok, duration, note } => self.end_call(&id, ok, duration, &note),
-            Order::Message(Weight::Note, text) => self.remark(&text),
-            Order::Message(Weight::Warning, text) => self.remark(&format!("warning: {text}")),
-            Order::Message(Weight::Error, text) => self.complain(&format!("error: {text}")),
-            Order::Todo(plan) => {
+            ScreenCommand::CallEnded { id, ok, duration, note } => self.end_call(&id, ok, duration, &note),
+            ScreenCommand::Message(MessageLevel::Note, text) => self.print_note(&text),
+            ScreenCommand::Message(MessageLevel::Warning, text) => self.print_note(&format!("warning: {text}")),
+            ScreenCommand::Message(MessageLevel::Error, text) => self.print_message(&format!("error: {text}")),
+            ScreenCommand::Todo(plan) => {
                 for line in plan {
                     let mark = match line.state {
                         TodoState::Open => "[ ]",
@@ -197,12 +197,12 @@ impl Plain {
                         TodoState::Done => "[x]",
                         TodoState::Dropped => "[-]",
                     };
-                    self.remark(&format!("{mark} {}", one_line(&line.text)));
+                    self.print_note(&format!("{mark} {}", one_line(&line.text)));
                 }
             }
-            Order::Ask { number, question, answer } => {
-                if self.form == Form::Plain {
-                    self.questions.push_back(Waiting { number, question, answer });
+            ScreenCommand::Ask { number, question, answer } => {
+                if self.mode == ScreenMode::Plain {
+                    self.questions.push_back(QueuedQuestion { number, question, answer });
                     if self.questions.len() == 1 {
                         self.ask();
                     }
@@ -210,41 +210,41 @@ impl Plain {
                     let _ = answer.send(None);
                 }
             }
-            Order::Withdraw(number) => self.withdraw(number),
+            ScreenCommand::WithdrawQuestion(number) => self.withdraw(number),
             // Nothing to see: what was typed is on the terminal, and there is no status row.
-            Order::Thought(_)
-            | Order::CallProgress { .. }
-            | Order::User(_)
-            | Order::Status(_)
-            | Order::Fill(_)
-            | Order::Retake
-            | Order::Close => {}
+            ScreenCommand::Thought(_)
+            | ScreenCommand::CallProgress { .. }
+            | ScreenCommand::User(_)
+            | ScreenCommand::Status(_)
+            | ScreenCommand::FillPrompt(_)
+            | ScreenCommand::Reacquire
+            | ScreenCommand::Close => {}
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn print_answer(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
         if self.has_prompt {
             self.end_line();
         }
-        self.is_speaking = true;
+        self.is_answering = true;
         self.is_in_line = !text.ends_with('\n');
         let _ = io::stdout().write_all(text.as_bytes());
         let _ = io::stdout().flush();
     }
 
-    fn end_speech(&mut self) {
-        if let Some(transcript) = &mut self.rendered {
+    fn end_answer(&mut self) {
+        if let Some(transcript) = &mut self.transcript {
             transcript.end_text();
-            let text = written(transcript);
-            self.say(&text);
+            let text = take_rendered(transcript);
+            self.print_answer(&text);
         }
-        if std::mem::take(&mut self.is_speaking) {
+        if std::mem::take(&mut self.is_answering) {
             self.end_line();
         }
-        self.cleaner = Cleaner::default();
+        self.sanitizer = TextSanitizer::default();
     }
 
     /// What is written next begins a line.
@@ -258,19 +258,19 @@ impl Plain {
     }
 
     /// Says something beside the answer.
-    fn remark(&mut self, text: &str) {
+    fn print_note(&mut self, text: &str) {
         if self.quiet {
-            self.end_speech();
+            self.end_answer();
         } else {
-            self.complain(text);
+            self.print_message(text);
         }
     }
 
     /// Says what nobody may miss.
-    fn complain(&mut self, text: &str) {
-        self.end_speech();
+    fn print_message(&mut self, text: &str) {
+        self.end_answer();
         self.end_line();
-        let _ = writeln!(io::stderr(), "{}", clean(text).trim_end());
+        let _ = writeln!(io::stderr(), "{}", sanitize(text).trim_end());
     }
 
     fn end_call(&mut self, id: &str, ok: bool, duration: Duration, note: &str) {
@@ -279,7 +279,7 @@ impl Plain {
         let mark = if ok { "ok" } else { "failed" };
         let note = one_line(note);
         let note = if note.is_empty() { note } else { format!(": {note}") };
-        self.remark(&format!("{head} ({mark}, {}){note}", brief(duration)));
+        self.print_note(&format!("{head} ({mark}, {}){note}", format_duration(duration)));
     }
 
     fn ask(&mut self) {
@@ -292,25 +292,25 @@ impl Plain {
         for choice in &question.choices {
             text.push_str(&format!("\n  {}  {}", choice.key, one_line(&choice.label)));
         }
-        self.remark(&text);
+        self.print_note(&text);
         if question.secret {
-            self.hushed = Hushed::new();
+            self.echo_guard = NoEchoGuard::new();
         }
         self.prompt("? ");
     }
 
-    fn reply(&mut self, line: &str) {
+    fn answer_question(&mut self, line: &str) {
         let Some(waiting) = self.questions.front() else { return };
-        let answer = answer(&waiting.question, line);
+        let answer = parse_answer(&waiting.question, line);
         if answer.is_none() && !line.trim().is_empty() {
-            self.remark("one of the keys above, or an empty line for no answer");
+            self.print_note("one of the keys above, or an empty line for no answer");
             self.prompt("? ");
             return;
         }
         if let Some(waiting) = self.questions.pop_front() {
             let _ = waiting.answer.send(answer);
         }
-        self.hushed = None;
+        self.echo_guard = None;
         self.ask();
     }
 
@@ -318,16 +318,16 @@ impl Plain {
         let was_first = self.questions.front().is_some_and(|first| first.number == number);
         self.questions.retain(|waiting| waiting.number != number);
         if was_first {
-            self.hushed = None;
+            self.echo_guard = None;
             self.ask();
         }
     }
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
-struct Hushed(Termios);
+struct NoEchoGuard(Termios);
 
-impl Hushed {
+impl NoEchoGuard {
     fn new() -> Option<Self> {
         let before = tcgetattr(io::stdin()).ok()?;
         let mut hushed = before.clone();
@@ -337,7 +337,7 @@ impl Hushed {
     }
 }
 
-impl Drop for Hushed {
+impl Drop for NoEchoGuard {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         let _ = writeln!(io::stderr());
@@ -356,28 +356,28 @@ fn columns() -> usize {
     if columns == 0 { 79 } else { usize::from(columns).saturating_sub(1).max(20) }
 }
 
-fn written(transcript: &mut Transcript) -> String {
+fn take_rendered(transcript: &mut ChatTranscript) -> String {
     let mut text = String::new();
     for row in transcript.take_rows() {
-        row.write(&mut text, Palette::Colours);
+        row.write(&mut text, ColourSupport::Full);
         text.push('\n');
     }
     text
 }
 
 /// What a line answers: a key, a label, or in words.
-fn answer(question: &Question, line: &str) -> Option<Answer> {
+fn parse_answer(question: &UserQuestion, line: &str) -> Option<QuestionAnswer> {
     let line = line.trim();
     let mut keys = line.chars();
     let chosen = match (keys.next(), keys.next()) {
-        (Some(key), None) => question.pressed(key),
-        _ => question.meant(line),
+        (Some(key), None) => question.choice_for_key(key),
+        _ => question.choice_for_line(line),
     };
     match chosen {
-        Some(choice) => Some(Answer::Key(choice.key)),
+        Some(choice) => Some(QuestionAnswer::Key(choice.key)),
         None if line.is_empty() => None,
         None if question.free_text || question.choices.is_empty() => {
-            Some(Answer::Text(clean(line)))
+            Some(QuestionAnswer::Text(sanitize(line)))
         }
         None => None,
     }

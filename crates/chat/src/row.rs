@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// One of the terminal's own colours, so that its theme decides how they look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Colour {
+pub(crate) enum AnsiColour {
     Red = 31,
     Green = 32,
     Yellow = 33,
@@ -18,8 +18,8 @@ pub(crate) enum Colour {
 
 /// How a piece of text looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Style {
-    pub(crate) colour: Option<Colour>,
+pub(crate) struct TextStyle {
+    pub(crate) colour: Option<AnsiColour>,
     pub(crate) bold: bool,
     pub(crate) dim: bool,
     pub(crate) italic: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Style {
 }
 
 /// Nothing special.
-pub(crate) const PLAIN: Style = Style {
+pub(crate) const PLAIN_STYLE: TextStyle = TextStyle {
     colour: None,
     bold: false,
     dim: false,
@@ -39,68 +39,68 @@ pub(crate) const PLAIN: Style = Style {
     reversed: false,
 };
 /// In the background.
-pub(crate) const DIM: Style = Style { dim: true, ..PLAIN };
+pub(crate) const DIM_STYLE: TextStyle = TextStyle { dim: true, ..PLAIN_STYLE };
 /// In the foreground.
-pub(crate) const BOLD: Style = Style { bold: true, ..PLAIN };
+pub(crate) const BOLD_STYLE: TextStyle = TextStyle { bold: true, ..PLAIN_STYLE };
 
-impl Colour {
+impl AnsiColour {
     /// Text in this colour.
-    pub(crate) const fn style(self) -> Style {
-        Style { colour: Some(self), ..PLAIN }
+    pub(crate) const fn style(self) -> TextStyle {
+        TextStyle { colour: Some(self), ..PLAIN_STYLE }
     }
 
     /// Bold text in this colour.
-    pub(crate) const fn bold(self) -> Style {
-        Style { colour: Some(self), ..BOLD }
+    pub(crate) const fn bold(self) -> TextStyle {
+        TextStyle { colour: Some(self), ..BOLD_STYLE }
     }
 }
 
 /// How much of a style may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Palette {
+pub(crate) enum ColourSupport {
     /// No escape sequences at all.
-    Bare,
+    Unstyled,
     /// Bold, dim and the like, but no colours.
-    Shades,
+    NoColour,
     /// Everything.
-    Colours,
+    Full,
 }
 
 /// Text in one style.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct StyledSpan {
     pub(crate) text: String,
-    pub(crate) style: Style,
+    pub(crate) style: TextStyle,
 }
 
 /// Text without line ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub(crate) spans: Vec<Span>,
+pub(crate) struct StyledRow {
+    pub(crate) spans: Vec<StyledSpan>,
 }
 
-impl Row {
-    pub(crate) fn new(text: &str, style: Style) -> Self {
+impl StyledRow {
+    pub(crate) fn new(text: &str, style: TextStyle) -> Self {
         let mut row = Self::default();
         row.push(text, style);
         row
     }
 
     /// Appends text; it must be clean.
-    pub(crate) fn push(&mut self, text: &str, style: Style) {
+    pub(crate) fn push(&mut self, text: &str, style: TextStyle) {
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some(last) if last.style == style => last.text.push_str(text),
-            _ => self.spans.push(Span { text: text.to_owned(), style }),
+            _ => self.spans.push(StyledSpan { text: text.to_owned(), style }),
         }
     }
 
-    pub(crate) fn with(mut self, text: &str, style: Style) -> Self {
+    pub(crate) fn with(mut self, text: &str, style: TextStyle) -> Self {
         self.push(text, style);
         self
     }
 
-    pub(crate) fn append(&mut self, row: &Row) {
+    pub(crate) fn append(&mut self, row: &StyledRow) {
         for span in &row.spans {
             self.push(&span.text, span.style);
         }
@@ -116,22 +116,22 @@ impl Row {
     }
 
     /// At most `most` columns; what is cut off leaves an ellipsis.
-    pub(crate) fn clipped(self, most: usize) -> Row {
+    pub(crate) fn clipped(self, most: usize) -> StyledRow {
         if self.width() <= most {
             return self;
         }
         let (mut kept, _) = self.split(most.saturating_sub(1));
-        let style = kept.spans.last().map_or(PLAIN, |span| span.style);
+        let style = kept.spans.last().map_or(PLAIN_STYLE, |span| span.style);
         kept.push("…", style);
         kept
     }
 
     /// What is before a column, and what is from there on.
-    pub(crate) fn split(&self, column: usize) -> (Row, Row) {
-        let (mut before, mut after) = (Row::default(), Row::default());
+    pub(crate) fn split(&self, column: usize) -> (StyledRow, StyledRow) {
+        let (mut before, mut after) = (StyledRow::default(), StyledRow::default());
         let mut left = column;
         for span in &self.spans {
-            let at = if after.spans.is_empty() { cut(&span.text, left) } else { 0 };
+            let at = if after.spans.is_empty() { fitting_prefix(&span.text, left) } else { 0 };
             let (head, tail) = span.text.split_at(at);
             left = left.saturating_sub(width(head));
             before.push(head, span.style);
@@ -141,22 +141,22 @@ impl Row {
     }
 
     /// Writes the row, and leaves the terminal's style as it was.
-    pub(crate) fn write(&self, out: &mut String, palette: Palette) {
-        let mut current = PLAIN;
+    pub(crate) fn write(&self, out: &mut String, palette: ColourSupport) {
+        let mut current = PLAIN_STYLE;
         for span in &self.spans {
-            if palette != Palette::Bare && span.style != current {
-                change(span.style, palette, out);
+            if palette != ColourSupport::Unstyled && span.style != current {
+                write_style(span.style, palette, out);
                 current = span.style;
             }
             out.push_str(&span.text);
         }
-        if current != PLAIN {
+        if current != PLAIN_STYLE {
             out.push_str("\x1b[0m");
         }
     }
 }
 
-fn change(style: Style, palette: Palette, out: &mut String) {
+fn write_style(style: TextStyle, palette: ColourSupport, out: &mut String) {
     out.push_str("\x1b[0");
     let shades = [
         (style.bold, 1),
@@ -169,7 +169,7 @@ fn change(style: Style, palette: Palette, out: &mut String) {
     for (_, code) in shades.into_iter().filter(|(wanted, _)| *wanted) {
         let _ = write!(out, ";{code}");
     }
-    if let (Some(colour), Palette::Colours) = (style.colour, palette) {
+    if let (Some(colour), ColourSupport::Full) = (style.colour, palette) {
         let _ = write!(out, ";{}", colour as u8);
     }
     out.push('m');
@@ -181,7 +181,7 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// The byte offset of the first character that does not fit into so many columns.
-pub(crate) fn cut(text: &str, columns: usize) -> usize {
+pub(crate) fn fitting_prefix(text: &str, columns: usize) -> usize {
     let mut used = 0;
     for (at, character) in text.grapheme_indices(true) {
         used += width(character);

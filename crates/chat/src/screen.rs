@@ -9,72 +9,72 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::form::{Form, Start};
-use crate::order::{Order, Weight};
-use crate::{Answer, Events, Look, Question, Status, Todo};
+use crate::mode::{ScreenMode, RenderStart};
+use crate::command::{ScreenCommand, MessageLevel};
+use crate::{QuestionAnswer, EventStream, ScreenOptions, UserQuestion, StatusLine, TodoLine};
 
 /// The screen of a conversation: cheap to clone, usable from any thread.
 ///
-/// Nothing here waits for the terminal, except [`Screen::close`]. When the last clone is dropped
+/// Nothing here waits for the terminal, except [`ChatScreen::close`]. When the last clone is dropped
 /// the screen is closed.
 #[derive(Clone, Debug)]
-pub struct Screen(Arc<Shared>);
+pub struct ChatScreen(Arc<ScreenHandle>);
 
 #[derive(Debug)]
-struct Shared {
-    orders: UnboundedSender<Order>,
+struct ScreenHandle {
+    command_tx: UnboundedSender<ScreenCommand>,
     thread: Mutex<Option<JoinHandle<()>>>,
     questions: AtomicU64,
-    form: Form,
+    mode: ScreenMode,
 }
 
-impl Screen {
+impl ChatScreen {
     /// Takes the terminal, if standard input and output are one and it can place its cursor.
     /// Otherwise lines are read from standard input; answers go to standard output, and what is
     /// said beside them to standard error.
     ///
     /// # Errors
     /// The terminal's settings cannot be read or changed, or no thread can be started.
-    pub fn open(look: Look) -> io::Result<(Self, Events)> {
+    pub fn open(look: ScreenOptions) -> io::Result<(Self, EventStream)> {
         let (orders, ordered) = unbounded_channel();
         let (tell, told) = unbounded_channel();
-        let start = Start { look, orders: orders.clone(), ordered, tell };
-        let (thread, form) = crate::form::start(start)?;
+        let start = RenderStart { options: look, command_tx: orders.clone(), command_rx: ordered, event_tx: tell };
+        let (thread, form) = crate::mode::start(start)?;
         let shared =
-            Shared { orders, thread: Mutex::new(Some(thread)), questions: AtomicU64::new(0), form };
-        Ok((Self(Arc::new(shared)), Events(told)))
+            ScreenHandle { command_tx: orders, thread: Mutex::new(Some(thread)), questions: AtomicU64::new(0), mode: form };
+        Ok((Self(Arc::new(shared)), EventStream(told)))
     }
 
     /// What kind of terminal there is, if any.
     #[must_use]
-    pub fn form(&self) -> Form {
-        self.0.form
+    pub fn mode(&self) -> ScreenMode {
+        self.0.mode
     }
 
     /// A piece of an answer, in Markdown, as it comes.
     pub fn text(&self, piece: &str) {
-        self.order(Order::Text(piece.to_owned()));
+        self.send(ScreenCommand::Text(piece.to_owned()));
     }
 
     /// The answer, or this part of it, is complete. Anything else that is shown ends it as well.
     pub fn end_text(&self) {
-        self.order(Order::EndText);
+        self.send(ScreenCommand::EndText);
     }
 
     /// A piece of what the model thinks before it answers.
     pub fn thought(&self, piece: &str) {
-        self.order(Order::Thought(piece.to_owned()));
+        self.send(ScreenCommand::Thought(piece.to_owned()));
     }
 
     /// Something is going on that shows nothing yet, for instance a model that was asked; none
     /// when that is over.
     pub fn working(&self, label: Option<&str>) {
-        self.order(Order::Working(label.map(str::to_owned)));
+        self.send(ScreenCommand::Working(label.map(str::to_owned)));
     }
 
     /// A call began. It has a live row until it ends.
     pub fn call_began(&self, id: &str, emoji: &str, name: &str, summary: &str) {
-        self.order(Order::CallBegan {
+        self.send(ScreenCommand::CallBegan {
             id: id.to_owned(),
             emoji: emoji.to_owned(),
             name: name.to_owned(),
@@ -85,58 +85,58 @@ impl Screen {
     /// How far a call is: in words, and as a fraction of 1 if that is known.
     pub fn call_progress(&self, id: &str, message: &str, fraction: Option<f64>) {
         let (id, message) = (id.to_owned(), message.to_owned());
-        self.order(Order::CallProgress { id, message, fraction });
+        self.send(ScreenCommand::CallProgress { id, message, fraction });
     }
 
     /// A call ended; its row is printed for good, with a note if there is one.
     pub fn call_ended(&self, id: &str, ok: bool, duration: Duration, note: &str) {
         let (id, note) = (id.to_owned(), note.to_owned());
-        self.order(Order::CallEnded { id, ok, duration, note });
+        self.send(ScreenCommand::CallEnded { id, ok, duration, note });
     }
 
     /// A remark, in any number of lines; spaces and line ends stay.
     pub fn note(&self, text: &str) {
-        self.order(Order::Message(Weight::Note, text.to_owned()));
+        self.send(ScreenCommand::Message(MessageLevel::Note, text.to_owned()));
     }
 
     /// Something to beware of.
     pub fn warn(&self, text: &str) {
-        self.order(Order::Message(Weight::Warning, text.to_owned()));
+        self.send(ScreenCommand::Message(MessageLevel::Warning, text.to_owned()));
     }
 
     /// Something that failed.
     pub fn error(&self, text: &str) {
-        self.order(Order::Message(Weight::Error, text.to_owned()));
+        self.send(ScreenCommand::Message(MessageLevel::Error, text.to_owned()));
     }
 
     /// What the person said; a line is not shown again by itself when it is sent.
     pub fn user(&self, text: &str) {
-        self.order(Order::User(text.to_owned()));
+        self.send(ScreenCommand::User(text.to_owned()));
     }
 
     /// A plan, as it is now.
-    pub fn todo(&self, plan: &[Todo]) {
-        self.order(Order::Todo(plan.to_vec()));
+    pub fn todo(&self, plan: &[TodoLine]) {
+        self.send(ScreenCommand::Todo(plan.to_vec()));
     }
 
     /// What the status row says from now on.
-    pub fn status(&self, status: Status) {
-        self.order(Order::Status(status));
+    pub fn status(&self, status: StatusLine) {
+        self.send(ScreenCommand::Status(status));
     }
 
     /// Puts a text into the line that is typed, for instance a message that is to be changed.
     pub fn fill(&self, text: &str) {
-        self.order(Order::Fill(text.to_owned()));
+        self.send(ScreenCommand::FillPrompt(text.to_owned()));
     }
 
     /// Asks, and waits for the answer. Questions wait for one another; what is being typed is
     /// kept. None if the person presses Esc, if there is nobody to ask, or when the screen is
     /// closed. Dropping the future takes the question back.
-    pub async fn ask(&self, question: Question) -> Option<Answer> {
+    pub async fn ask(&self, question: UserQuestion) -> Option<QuestionAnswer> {
         let number = self.0.questions.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        let _asked = Asked { screen: self, number };
-        self.order(Order::Ask { number, question, answer });
+        let _asked = QuestionGuard { screen: self, number };
+        self.send(ScreenCommand::Ask { number, question, answer });
         answered.await.ok().flatten()
     }
 
@@ -146,15 +146,15 @@ impl Screen {
         self.0.close();
     }
 
-    fn order(&self, order: Order) {
+    fn send(&self, order: ScreenCommand) {
         // Nobody listens after the close; then there is nothing to show it on.
-        let _ = self.0.orders.send(order);
+        let _ = self.0.command_tx.send(order);
     }
 }
 
-impl Shared {
+impl ScreenHandle {
     fn close(&self) {
-        let _ = self.orders.send(Order::Close);
+        let _ = self.command_tx.send(ScreenCommand::Close);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let _ = thread.join();
@@ -162,20 +162,20 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for ScreenHandle {
     fn drop(&mut self) {
         self.close();
     }
 }
 
 /// A question that is on its way, or on the screen.
-struct Asked<'a> {
-    screen: &'a Screen,
+struct QuestionGuard<'a> {
+    screen: &'a ChatScreen,
     number: u64,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
-        self.screen.order(Order::Withdraw(self.number));
+        self.screen.send(ScreenCommand::WithdrawQuestion(self.number));
     }
 }

@@ -7,11 +7,11 @@ use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// So long the program may take to leave by itself.
-const PATIENCE: Duration = Duration::from_secs(1);
+const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// What a signal wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SignalAction {
     /// Stop what is going on.
     Interrupt,
     /// Leave.
@@ -23,18 +23,18 @@ pub(crate) enum Wish {
 }
 
 /// Listens for them.
-pub(crate) struct Signals {
+pub(crate) struct SignalListener {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
     quit: Signal,
     resize: Signal,
-    proceed: Signal,
+    resume: Signal,
     /// When the first wish to leave came.
     since: Option<Instant>,
 }
 
-impl Signals {
+impl SignalListener {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -42,30 +42,30 @@ impl Signals {
             hang_up: signal(SignalKind::hangup())?,
             quit: signal(SignalKind::quit())?,
             resize: signal(SignalKind::window_change())?,
-            proceed: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
+            resume: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
             since: None,
         })
     }
 
     /// Waits until the program goes on after it was stopped.
-    pub(crate) async fn continued(&mut self) {
-        self.proceed.recv().await;
+    pub(crate) async fn wait_continued(&mut self) {
+        self.resume.recv().await;
     }
 
     /// The next one. Whoever asks again to leave, some time after the first, need not wait: that
     /// ends the process.
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> SignalAction {
         let wish = tokio::select! {
-            _ = self.interrupt.recv() => Wish::Interrupt,
-            _ = self.terminate.recv() => Wish::Terminate,
-            _ = self.hang_up.recv() => Wish::Terminate,
-            _ = self.quit.recv() => Wish::Terminate,
-            _ = self.resize.recv() => Wish::Resize,
-            _ = self.proceed.recv() => Wish::Continue,
+            _ = self.interrupt.recv() => SignalAction::Interrupt,
+            _ = self.terminate.recv() => SignalAction::Terminate,
+            _ = self.hang_up.recv() => SignalAction::Terminate,
+            _ = self.quit.recv() => SignalAction::Terminate,
+            _ = self.resize.recv() => SignalAction::Resize,
+            _ = self.resume.recv() => SignalAction::Continue,
         };
         // Supervisors send several signals at once; that is one wish.
-        if wish == Wish::Terminate
-            && self.since.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+        if wish == SignalAction::Terminate
+            && self.since.get_or_insert_with(Instant::now).elapsed() > EXIT_GRACE
         {
             let _ = rustix::process::kill_process(rustix::process::getpid(), Number::KILL);
         }

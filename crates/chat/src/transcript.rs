@@ -2,24 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use crate::clean::{Cleaner, clean, one_line};
-use crate::markdown::{Block, Blocks, render};
-use crate::order::{Todo, TodoState, Weight};
-use crate::row::{BOLD, Colour, DIM, PLAIN, Row, Span, Style};
-use crate::wrap::{Indent, wrap};
+use crate::sanitize::{TextSanitizer, sanitize, one_line};
+use crate::markdown::{MarkdownBlock, BlockSplitter, render};
+use crate::command::{TodoLine, TodoState, MessageLevel};
+use crate::row::{BOLD_STYLE, AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, StyledSpan, TextStyle};
+use crate::wrap::{RowIndent, wrap};
 
 /// Of what the person said, so many rows are shown again.
-const LONGEST_ECHO: usize = 20;
+const MAX_ECHO_ROWS: usize = 20;
 /// So much of a thought is held for its live row.
-const THOUGHT_TAIL: usize = 4096;
+const THOUGHT_TAIL_BYTES: usize = 4096;
 /// Of text that is not complete, so much can be seen.
-const LIVE_TAIL: usize = 16 * 1024;
+const LIVE_TAIL_BYTES: usize = 16 * 1024;
 /// Of what is asked about, so many lines are printed.
-const LONGEST_BODY: usize = 2_000;
+const MAX_QUESTION_LINES: usize = 2_000;
 
 /// What was shown last; other things stand apart from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Last {
+enum LastSection {
     Nothing,
     User,
     Text,
@@ -30,7 +30,7 @@ enum Last {
 
 /// A call that ended.
 #[derive(Debug)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct FinishedCall<'a> {
     pub(crate) emoji: &'a str,
     pub(crate) name: &'a str,
     pub(crate) summary: &'a str,
@@ -40,32 +40,32 @@ pub(crate) struct Ended<'a> {
 }
 
 #[derive(Debug)]
-struct Thought {
+struct OpenThought {
     since: Instant,
-    cleaner: Cleaner,
+    sanitizer: TextSanitizer,
     text: String,
 }
 
 /// Gathers rows in the order in which they are to be printed.
 #[derive(Debug)]
-pub(crate) struct Transcript {
+pub(crate) struct ChatTranscript {
     columns: usize,
     whole_thoughts: bool,
-    cleaner: Cleaner,
-    blocks: Blocks,
-    last: Last,
-    thought: Option<Thought>,
-    rows: Vec<Row>,
+    sanitizer: TextSanitizer,
+    blocks: BlockSplitter,
+    last: LastSection,
+    thought: Option<OpenThought>,
+    rows: Vec<StyledRow>,
 }
 
-impl Transcript {
+impl ChatTranscript {
     pub(crate) fn new(columns: usize, whole_thoughts: bool) -> Self {
         Self {
             columns,
             whole_thoughts,
-            cleaner: Cleaner::default(),
-            blocks: Blocks::default(),
-            last: Last::Nothing,
+            sanitizer: TextSanitizer::default(),
+            blocks: BlockSplitter::default(),
+            last: LastSection::Nothing,
             thought: None,
             rows: Vec::new(),
         }
@@ -76,20 +76,20 @@ impl Transcript {
     }
 
     /// The rows since this was last asked.
-    pub(crate) fn take_rows(&mut self) -> Vec<Row> {
+    pub(crate) fn take_rows(&mut self) -> Vec<StyledRow> {
         std::mem::take(&mut self.rows)
     }
 
     /// Text that is not complete yet: at most so many of its last rows.
-    pub(crate) fn unfinished(&self, most: usize) -> Vec<Row> {
+    pub(crate) fn unfinished(&self, most: usize) -> Vec<StyledRow> {
         let Some(mut block) = self.blocks.unfinished() else { return Vec::new() };
-        if let Block::Markdown { text, .. } | Block::Line(text) = &mut block {
-            keep_tail(text, LIVE_TAIL);
+        if let MarkdownBlock::Markdown { text, .. } | MarkdownBlock::Line(text) = &mut block {
+            keep_tail(text, LIVE_TAIL_BYTES);
         }
         let mut rows = Vec::new();
-        let gap = matches!(block, Block::Markdown { gap: true, .. });
-        if self.wants_gap(Last::Text) || (gap && self.last == Last::Text) {
-            rows.push(Row::default());
+        let gap = matches!(block, MarkdownBlock::Markdown { gap: true, .. });
+        if self.wants_gap(LastSection::Text) || (gap && self.last == LastSection::Text) {
+            rows.push(StyledRow::default());
         }
         rows.extend(render(&block, self.columns));
         if rows.len() > most {
@@ -99,13 +99,13 @@ impl Transcript {
     }
 
     /// Whether calls would stand apart from what is above them.
-    pub(crate) fn parts_calls(&self) -> bool {
-        self.wants_gap(Last::Calls)
+    pub(crate) fn separates_calls(&self) -> bool {
+        self.wants_gap(LastSection::Calls)
     }
 
     /// Whether anything was shown.
-    pub(crate) fn is_begun(&self) -> bool {
-        self.last != Last::Nothing
+    pub(crate) fn has_output(&self) -> bool {
+        self.last != LastSection::Nothing
     }
 
     /// Since when there are thoughts, and their last line.
@@ -118,29 +118,29 @@ impl Transcript {
     pub(crate) fn text(&mut self, piece: &str) {
         self.end_thought();
         let mut clean = String::new();
-        self.cleaner.push(piece, &mut clean);
+        self.sanitizer.push(piece, &mut sanitize);
         let mut done = Vec::new();
-        self.blocks.push(&clean, &mut done);
+        self.blocks.push(&sanitize, &mut done);
         self.print(&done);
     }
 
     pub(crate) fn end_text(&mut self) {
         let mut done = Vec::new();
         self.blocks.finish(&mut done);
-        self.cleaner = Cleaner::default();
+        self.sanitizer = TextSanitizer::default();
         self.print(&done);
     }
 
-    fn print(&mut self, blocks: &[Block]) {
+    fn print(&mut self, blocks: &[MarkdownBlock]) {
         for block in blocks {
             let gap = match block {
-                Block::Markdown { gap, .. } | Block::Code { gap, .. } => *gap,
-                Block::Line(_) | Block::CodeEnd => false,
+                MarkdownBlock::Markdown { gap, .. } | MarkdownBlock::Code { gap, .. } => *gap,
+                MarkdownBlock::Line(_) | MarkdownBlock::CodeEnd => false,
             };
-            if self.last == Last::Text && gap {
-                self.rows.push(Row::default());
+            if self.last == LastSection::Text && gap {
+                self.rows.push(StyledRow::default());
             }
-            self.begin(Last::Text);
+            self.begin_section(LastSection::Text);
             self.rows.extend(render(block, self.columns));
         }
     }
@@ -150,141 +150,141 @@ impl Transcript {
             self.end_text();
         }
         let whole = self.whole_thoughts;
-        let thought = self.thought.get_or_insert_with(|| Thought {
+        let thought = self.thought.get_or_insert_with(|| OpenThought {
             since: now,
-            cleaner: Cleaner::default(),
+            sanitizer: TextSanitizer::default(),
             text: String::new(),
         });
-        thought.cleaner.push(piece, &mut thought.text);
-        if !whole && thought.text.len() > 2 * THOUGHT_TAIL {
-            keep_tail(&mut thought.text, THOUGHT_TAIL);
+        thought.sanitizer.push(piece, &mut thought.text);
+        if !whole && thought.text.len() > 2 * THOUGHT_TAIL_BYTES {
+            keep_tail(&mut thought.text, THOUGHT_TAIL_BYTES);
         }
     }
 
     /// Thoughts are over: what remains of them is printed.
     pub(crate) fn end_thought(&mut self) {
         let Some(thought) = self.thought.take() else { return };
-        self.begin(Last::Other);
-        let seconds = brief(thought.since.elapsed());
-        self.rows.push(Row::new(&format!("✻ thought for {seconds}"), DIM));
+        self.begin_section(LastSection::Other);
+        let seconds = format_duration(thought.since.elapsed());
+        self.rows.push(StyledRow::new(&format!("✻ thought for {seconds}"), DIM_STYLE));
         if self.whole_thoughts {
-            let style = Style { italic: true, ..DIM };
-            let spans = [Span { text: thought.text.trim().to_owned(), style }];
-            let indent = Indent::all(Row::new("  ", PLAIN));
+            let style = TextStyle { italic: true, ..DIM_STYLE };
+            let spans = [StyledSpan { text: thought.text.trim().to_owned(), style }];
+            let indent = RowIndent::all(StyledRow::new("  ", PLAIN_STYLE));
             self.rows.extend(wrap(&spans, self.columns, &indent));
         }
     }
 
-    pub(crate) fn call(&mut self, call: &Ended<'_>) {
-        self.end_speech();
-        self.begin(Last::Calls);
-        let (mark, style) = if call.ok { ("✓ ", Colour::Green) } else { ("✗ ", Colour::Red) };
-        let mut row = Row::new(mark, style.style());
+    pub(crate) fn call(&mut self, call: &FinishedCall<'_>) {
+        self.end_section();
+        self.begin_section(LastSection::Calls);
+        let (mark, style) = if call.ok { ("✓ ", AnsiColour::Green) } else { ("✗ ", AnsiColour::Red) };
+        let mut row = StyledRow::new(mark, style.style());
         row.append(&call_head(call.emoji, call.name, call.summary));
-        let time = format!("  {}", brief(call.duration));
+        let time = format!("  {}", format_duration(call.duration));
         let mut row = row.clipped(self.columns.saturating_sub(time.chars().count()));
-        row.push(&time, DIM);
+        row.push(&time, DIM_STYLE);
         self.rows.push(row);
-        let note = clean(call.note);
+        let note = sanitize(call.note);
         if !note.trim().is_empty() {
-            let style = if call.ok { DIM } else { Colour::Red.style() };
+            let style = if call.ok { DIM_STYLE } else { AnsiColour::Red.style() };
             self.lines(note.trim_end(), "    ", "    ", style);
         }
     }
 
-    pub(crate) fn message(&mut self, weight: Weight, text: &str) {
-        self.end_speech();
-        self.begin(Last::Messages);
-        let text = clean(text);
+    pub(crate) fn message(&mut self, weight: MessageLevel, text: &str) {
+        self.end_section();
+        self.begin_section(LastSection::Messages);
+        let text = sanitize(text);
         let text = text.trim_end();
         match weight {
-            Weight::Note => self.lines(text, "  ", "  ", DIM),
-            Weight::Warning => self.lines(text, "! ", "  ", Colour::Yellow.style()),
-            Weight::Error => self.lines(text, "✗ ", "  ", Colour::Red.style()),
+            MessageLevel::Note => self.lines(text, "  ", "  ", DIM_STYLE),
+            MessageLevel::Warning => self.lines(text, "! ", "  ", AnsiColour::Yellow.style()),
+            MessageLevel::Error => self.lines(text, "✗ ", "  ", AnsiColour::Red.style()),
         }
     }
 
     pub(crate) fn user(&mut self, text: &str) {
-        self.end_speech();
-        self.rows.extend((self.last == Last::User).then(Row::default));
-        self.begin(Last::User);
-        let text = clean(text);
-        let head: String = text.trim_end().chars().take(LONGEST_ECHO * 400).collect();
-        let spans = [Span { text: head, style: BOLD }];
-        let indent = Indent::hanging(Row::new("❯ ", Colour::Blue.bold()));
+        self.end_section();
+        self.rows.extend((self.last == LastSection::User).then(StyledRow::default));
+        self.begin_section(LastSection::User);
+        let text = sanitize(text);
+        let head: String = text.trim_end().chars().take(MAX_ECHO_ROWS * 400).collect();
+        let spans = [StyledSpan { text: head, style: BOLD_STYLE }];
+        let indent = RowIndent::hanging(StyledRow::new("❯ ", AnsiColour::Blue.bold()));
         let mut rows = wrap(&spans, self.columns, &indent);
         let lines = text.trim_end().lines().count();
-        if rows.len() > LONGEST_ECHO {
-            rows.truncate(LONGEST_ECHO);
-            rows.push(Row::new(&format!("  … {lines} lines in all"), DIM));
+        if rows.len() > MAX_ECHO_ROWS {
+            rows.truncate(MAX_ECHO_ROWS);
+            rows.push(StyledRow::new(&format!("  … {lines} lines in all"), DIM_STYLE));
         }
         self.rows.extend(rows);
     }
 
-    pub(crate) fn todo(&mut self, plan: &[Todo]) {
-        self.end_speech();
-        self.begin(Last::Other);
+    pub(crate) fn todo(&mut self, plan: &[TodoLine]) {
+        self.end_section();
+        self.begin_section(LastSection::Other);
         for line in plan {
             let (mark, style) = match line.state {
-                TodoState::Open => ("☐ ", PLAIN),
-                TodoState::Doing => ("▶ ", Colour::Cyan.bold()),
-                TodoState::Done => ("☑ ", DIM),
-                TodoState::Dropped => ("☒ ", Style { struck: true, ..DIM }),
+                TodoState::Open => ("☐ ", PLAIN_STYLE),
+                TodoState::Doing => ("▶ ", AnsiColour::Cyan.bold()),
+                TodoState::Done => ("☑ ", DIM_STYLE),
+                TodoState::Dropped => ("☒ ", TextStyle { struck: true, ..DIM_STYLE }),
             };
-            let mark_style = Style { struck: false, ..style };
-            let spans = [Span { text: one_line(&line.text), style }];
-            let indent = Indent::hanging(Row::new("  ", PLAIN).with(mark, mark_style));
+            let mark_style = TextStyle { struck: false, ..style };
+            let spans = [StyledSpan { text: one_line(&line.text), style }];
+            let indent = RowIndent::hanging(StyledRow::new("  ", PLAIN_STYLE).with(mark, mark_style));
             self.rows.extend(wrap(&spans, self.columns, &indent));
         }
     }
 
     /// A question that was answered.
     pub(crate) fn answered(&mut self, title: &str, answer: &str) {
-        self.end_speech();
-        self.begin(Last::Messages);
-        let row = Row::new("? ", Colour::Cyan.bold())
-            .with(&one_line(title), PLAIN)
-            .with(" → ", DIM)
-            .with(&one_line(answer), BOLD);
+        self.end_section();
+        self.begin_section(LastSection::Messages);
+        let row = StyledRow::new("? ", AnsiColour::Cyan.bold())
+            .with(&one_line(title), PLAIN_STYLE)
+            .with(" → ", DIM_STYLE)
+            .with(&one_line(answer), BOLD_STYLE);
         self.rows.push(row.clipped(self.columns));
     }
 
     /// Lines as they are, for instance the whole of what is asked about.
     pub(crate) fn quoted(&mut self, title: &str, body: &[String]) {
-        self.end_speech();
-        self.begin(Last::Other);
-        self.rows.push(Row::new("? ", Colour::Cyan.bold()).with(&one_line(title), BOLD));
-        for line in body.iter().take(LONGEST_BODY) {
-            self.lines(&clean(line), "  │ ", "  │ ", PLAIN);
+        self.end_section();
+        self.begin_section(LastSection::Other);
+        self.rows.push(StyledRow::new("? ", AnsiColour::Cyan.bold()).with(&one_line(title), BOLD_STYLE));
+        for line in body.iter().take(MAX_QUESTION_LINES) {
+            self.lines(&sanitize(line), "  │ ", "  │ ", PLAIN_STYLE);
         }
-        let hidden = body.len().saturating_sub(LONGEST_BODY);
+        let hidden = body.len().saturating_sub(MAX_QUESTION_LINES);
         if hidden > 0 {
-            self.lines(&format!("… {hidden} more lines"), "  │ ", "  │ ", DIM);
+            self.lines(&format!("… {hidden} more lines"), "  │ ", "  │ ", DIM_STYLE);
         }
     }
 
     /// Ends what is being said, so that something else can follow.
-    pub(crate) fn end_speech(&mut self) {
+    pub(crate) fn end_section(&mut self) {
         self.end_thought();
         self.end_text();
     }
 
-    fn begin(&mut self, next: Last) {
+    fn begin_section(&mut self, next: LastSection) {
         if self.wants_gap(next) {
-            self.rows.push(Row::default());
+            self.rows.push(StyledRow::default());
         }
         self.last = next;
     }
 
-    fn wants_gap(&self, next: Last) -> bool {
-        self.last != next && self.last != Last::Nothing
+    fn wants_gap(&self, next: LastSection) -> bool {
+        self.last != next && self.last != LastSection::Nothing
     }
 
-    fn lines(&mut self, text: &str, mark: &str, rest: &str, style: Style) {
+    fn lines(&mut self, text: &str, mark: &str, rest: &str, style: TextStyle) {
         for (at, line) in text.split('\n').enumerate() {
             let first = if at == 0 { mark } else { rest };
-            let indent = Indent { first: Row::new(first, style), rest: Row::new(rest, style) };
-            let spans = [Span { text: line.to_owned(), style }];
+            let indent = RowIndent { first: StyledRow::new(first, style), rest: StyledRow::new(rest, style) };
+            let spans = [StyledSpan { text: line.to_owned(), style }];
             self.rows.extend(wrap(&spans, self.columns, &indent));
         }
     }
@@ -300,13 +300,13 @@ fn keep_tail(text: &mut String, most: usize) {
 }
 
 /// The beginning of the row of a call.
-pub(crate) fn call_head(emoji: &str, name: &str, summary: &str) -> Row {
-    let mut row = Row::default();
-    for (text, style) in [(emoji, PLAIN), (name, BOLD), (summary, DIM)] {
+pub(crate) fn call_head(emoji: &str, name: &str, summary: &str) -> StyledRow {
+    let mut row = StyledRow::default();
+    for (text, style) in [(emoji, PLAIN_STYLE), (name, BOLD_STYLE), (summary, DIM_STYLE)] {
         let text = one_line(text);
         if !text.is_empty() {
             if !row.spans.is_empty() {
-                row.push(" ", PLAIN);
+                row.push(" ", PLAIN_STYLE);
             }
             row.push(&text, style);
         }
@@ -315,7 +315,7 @@ pub(crate) fn call_head(emoji: &str, name: &str, summary: &str) -> Row {
 }
 
 /// A time that people can read at a glance.
-pub(crate) fn brief(time: Duration) -> String {
+pub(crate) fn format_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0 if time.as_millis() < 100 => format!("{} ms", time.as_millis()),

@@ -2,81 +2,81 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::row::{PLAIN, Row, Span, Style, cut, width};
+use crate::row::{PLAIN_STYLE, StyledRow, StyledSpan, TextStyle, fitting_prefix, width};
 
 /// A tab is this wide.
-const TAB: &str = "    ";
+const TAB_SPACES: &str = "    ";
 
 /// What stands before the first row and before the others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Indent {
-    pub(crate) first: Row,
-    pub(crate) rest: Row,
+pub(crate) struct RowIndent {
+    pub(crate) first: StyledRow,
+    pub(crate) rest: StyledRow,
 }
 
-impl Indent {
+impl RowIndent {
     /// The same before every row.
-    pub(crate) fn all(row: Row) -> Self {
+    pub(crate) fn all(row: StyledRow) -> Self {
         Self { first: row.clone(), rest: row }
     }
 
     /// A mark before the first row, and as many spaces before the others.
-    pub(crate) fn hanging(mark: Row) -> Self {
-        let rest = Row::new(&" ".repeat(mark.width()), PLAIN);
+    pub(crate) fn hanging(mark: StyledRow) -> Self {
+        let rest = StyledRow::new(&" ".repeat(mark.width()), PLAIN_STYLE);
         Self { first: mark, rest }
     }
 }
 
 /// Breaks a text into rows of at most `most` columns, at spaces and between ideographs; what has
 /// no such place is broken anywhere. Spaces at the beginning of a line stay.
-pub(crate) fn wrap(spans: &[Span], most: usize, indent: &Indent) -> Vec<Row> {
-    let mut wrapper = Wrapper::new(most, indent);
+pub(crate) fn wrap(spans: &[StyledSpan], most: usize, indent: &RowIndent) -> Vec<StyledRow> {
+    let mut wrapper = RowWrapper::new(most, indent);
     for span in spans {
         for character in span.text.graphemes(true) {
-            wrapper.take(character, span.style);
+            wrapper.push_char(character, span.style);
         }
     }
     wrapper.finish()
 }
 
-struct Wrapper<'a> {
+struct RowWrapper<'a> {
     most: usize,
-    indent: &'a Indent,
-    rows: Vec<Row>,
-    row: Row,
+    indent: &'a RowIndent,
+    rows: Vec<StyledRow>,
+    row: StyledRow,
     used: usize,
     /// Spaces that are only written when something follows them in the same row.
-    gap: Row,
+    gap: StyledRow,
     gap_width: usize,
-    word: Row,
+    word: StyledRow,
     word_width: usize,
     /// Nothing but spaces so far in this line.
     is_fresh: bool,
-    previous: Kind,
+    previous: CharClass,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharClass {
     Narrow,
     Wide,
     /// Wide, and never alone at the end of a row.
     Opening,
 }
 
-impl<'a> Wrapper<'a> {
-    fn new(most: usize, indent: &'a Indent) -> Self {
+impl<'a> RowWrapper<'a> {
+    fn new(most: usize, indent: &'a RowIndent) -> Self {
         let mut wrapper = Self {
             most: most.max(4),
             indent,
             rows: Vec::new(),
-            row: Row::default(),
+            row: StyledRow::default(),
             used: 0,
-            gap: Row::default(),
+            gap: StyledRow::default(),
             gap_width: 0,
-            word: Row::default(),
+            word: StyledRow::default(),
             word_width: 0,
             is_fresh: true,
-            previous: Kind::Narrow,
+            previous: CharClass::Narrow,
         };
         wrapper.begin();
         wrapper
@@ -89,31 +89,31 @@ impl<'a> Wrapper<'a> {
         self.used = indent.width().min(self.most.saturating_sub(2));
     }
 
-    fn take(&mut self, character: &str, style: Style) {
+    fn push_char(&mut self, character: &str, style: TextStyle) {
         match character {
             "\n" | "\r\n" => {
                 self.end_word();
                 self.end_row();
                 self.is_fresh = true;
             }
-            "\t" => self.space(TAB, style),
-            " " | "\u{3000}" => self.space(character, style),
-            _ => self.letter(character, style),
+            "\t" => self.push_space(TAB_SPACES, style),
+            " " | "\u{3000}" => self.push_space(character, style),
+            _ => self.push_letter(character, style),
         }
     }
 
-    fn space(&mut self, text: &str, style: Style) {
+    fn push_space(&mut self, text: &str, style: TextStyle) {
         self.end_word();
         self.gap.push(text, style);
         self.gap_width += width(text);
     }
 
-    fn letter(&mut self, character: &str, style: Style) {
+    fn push_letter(&mut self, character: &str, style: TextStyle) {
         let columns = width(character);
         let kind = match character {
-            "「" | "『" | "（" | "【" | "《" | "〈" | "“" | "‘" => Kind::Opening,
-            _ if columns > 1 => Kind::Wide,
-            _ => Kind::Narrow,
+            "「" | "『" | "（" | "【" | "《" | "〈" | "“" | "‘" => CharClass::Opening,
+            _ if columns > 1 => CharClass::Wide,
+            _ => CharClass::Narrow,
         };
         let closes = matches!(
             character,
@@ -142,9 +142,9 @@ impl<'a> Wrapper<'a> {
                 | ")"
         );
         let may_break = match self.previous {
-            Kind::Opening => false,
-            Kind::Wide => !closes,
-            Kind::Narrow => kind != Kind::Narrow && !closes,
+            CharClass::Opening => false,
+            CharClass::Wide => !closes,
+            CharClass::Narrow => kind != CharClass::Narrow && !closes,
         };
         if may_break {
             self.end_word();
@@ -155,7 +155,7 @@ impl<'a> Wrapper<'a> {
     }
 
     fn end_word(&mut self) {
-        self.previous = Kind::Narrow;
+        self.previous = CharClass::Narrow;
         if self.word_width == 0 && self.word.spans.is_empty() {
             return;
         }
@@ -166,7 +166,7 @@ impl<'a> Wrapper<'a> {
         } else if !self.is_fresh {
             self.end_row();
         }
-        self.gap = Row::default();
+        self.gap = StyledRow::default();
         self.gap_width = 0;
         self.is_fresh = false;
         self.place_word();
@@ -202,13 +202,13 @@ impl<'a> Wrapper<'a> {
     }
 
     fn end_row(&mut self) {
-        self.gap = Row::default();
+        self.gap = StyledRow::default();
         self.gap_width = 0;
         self.rows.push(std::mem::take(&mut self.row));
         self.begin();
     }
 
-    fn finish(mut self) -> Vec<Row> {
+    fn finish(mut self) -> Vec<StyledRow> {
         self.end_word();
         // A line end at the end begins no row.
         if self.rows.is_empty() || self.row != self.indent.rest {
@@ -219,13 +219,13 @@ impl<'a> Wrapper<'a> {
 }
 
 /// Cuts a line that is shown as it is into rows; spaces stay where they are.
-pub(crate) fn chop(text: &str, most: usize, style: Style, indent: &Row) -> Vec<Row> {
-    let text = text.replace('\t', TAB);
+pub(crate) fn hard_wrap(text: &str, most: usize, style: TextStyle, indent: &StyledRow) -> Vec<StyledRow> {
+    let text = text.replace('\t', TAB_SPACES);
     let room = most.saturating_sub(indent.width()).max(2);
     let mut rows = Vec::new();
     let mut rest = text.as_str();
     loop {
-        let mut at = cut(rest, room);
+        let mut at = fitting_prefix(rest, room);
         if at == 0 {
             at = rest.graphemes(true).next().map_or(0, str::len);
         }

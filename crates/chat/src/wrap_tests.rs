@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::row::BOLD;
+use crate::row::BOLD_STYLE;
 
 fn wrapped(text: &str, most: usize) -> Vec<String> {
-    let spans = [Span { text: text.to_owned(), style: PLAIN }];
-    wrap(&spans, most, &Indent::default()).iter().map(Row::text).collect()
+    let spans = [StyledSpan { text: text.to_owned(), style: PLAIN_STYLE }];
+    wrap(&spans, most, &RowIndent::default()).iter().map(StyledRow::text).collect()
 }
 
 #[test]
@@ -29,16 +29,16 @@ fn ideographs_break_anywhere_but_before_a_full_stop() {
 
 #[test]
 fn a_mark_hangs_before_the_text() {
-    let spans = [Span { text: "one two three".into(), style: BOLD }];
-    let rows = wrap(&spans, 9, &Indent::hanging(Row::new("• ", PLAIN)));
-    let rows: Vec<String> = rows.iter().map(Row::text).collect();
+    let spans = [StyledSpan { text: "one two three".into(), style: BOLD_STYLE }];
+    let rows = wrap(&spans, 9, &RowIndent::hanging(StyledRow::new("• ", PLAIN_STYLE)));
+    let rows: Vec<String> = rows.iter().map(StyledRow::text).collect();
     assert_eq!(rows, ["• one two", "  three"]);
 }
 
 #[test]
 fn lines_are_chopped_as_they_are() {
-    let rows = chop("fn  main() {", 6, PLAIN, &Row::new("  ", PLAIN));
-    let rows: Vec<String> = rows.iter().map(Row::text).collect();
+    let rows = hard_wrap("fn  main() {", 6, PLAIN_STYLE, &StyledRow::new("  ", PLAIN_STYLE));
+    let rows: Vec<String> = rows.iter().map(StyledRow::text).collect();
     assert_eq!(rows, ["  fn  ", "  main", "  () {"]);
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hermes::core::{BoxFuture, PasswordPrompter};
-use hermes_chat::{Answer, Question, Screen};
+use hermes_chat::{QuestionAnswer, UserQuestion, ChatScreen};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, oneshot};
 
@@ -20,7 +20,7 @@ pub(crate) struct Keyboard {
     secrets: Arc<Keeper>,
     may_ask: AtomicBool,
     /// Who shows questions, in a chat.
-    screen: OnceLock<Screen>,
+    screen: OnceLock<ChatScreen>,
     /// One question at a time.
     turn: Mutex<()>,
 }
@@ -45,12 +45,12 @@ impl Keyboard {
     }
 
     /// From now on questions are put on this screen.
-    pub(crate) fn lend(&self, screen: Screen) {
+    pub(crate) fn lend(&self, screen: ChatScreen) {
         let _ = self.screen.set(screen);
     }
 
     /// The screen that shows questions, in a chat.
-    pub(crate) fn screen(&self) -> Option<&Screen> {
+    pub(crate) fn screen(&self) -> Option<&ChatScreen> {
         self.screen.get()
     }
 
@@ -73,8 +73,8 @@ impl PasswordPrompter for Keyboard {
             if let Some(screen) = self.screen() {
                 let title = question.to_owned();
                 let question =
-                    Question { title, secret: true, free_text: true, ..Question::default() };
-                let Some(Answer::Text(password)) = screen.ask(question).await else { return None };
+                    UserQuestion { title, secret: true, free_text: true, ..UserQuestion::default() };
+                let Some(QuestionAnswer::Text(password)) = screen.ask(question).await else { return None };
                 self.secrets.learn_one("typed password", &password);
                 return Some(password);
             }

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, Write as _};
 
 use hermes::core::{BoxFuture, UserPrompter};
-use hermes_chat::{Answer, Choice, Form, Question};
+use hermes_chat::{QuestionAnswer, QuestionChoice, ScreenMode, UserQuestion};
 use tokio::sync::oneshot;
 
 use crate::keyboard::Keyboard;
@@ -18,9 +18,9 @@ impl UserPrompter for Keyboard {
         Box::pin(async move {
             if let Some(screen) = self.screen() {
                 return match screen.ask(put(question, choices)).await {
-                    Some(Answer::Text(text)) => Some(meant(&text, choices)),
-                    Some(Answer::Key(key)) => Some(meant(&key.to_string(), choices)),
-                    None if screen.form() == Form::Piped => None,
+                    Some(QuestionAnswer::Text(text)) => Some(meant(&text, choices)),
+                    Some(QuestionAnswer::Key(key)) => Some(meant(&key.to_string(), choices)),
+                    None if screen.mode() == ScreenMode::Piped => None,
                     // Somebody is there, who has put the question aside.
                     None => Some(String::new()),
                 };
@@ -37,18 +37,18 @@ impl UserPrompter for Keyboard {
 impl Keyboard {
     /// Puts a question that is answered by one of its choices; none if nobody
     /// answers so.
-    pub(crate) async fn choose(&self, question: Question) -> Option<char> {
+    pub(crate) async fn choose(&self, question: UserQuestion) -> Option<char> {
         if let Some(screen) = self.screen() {
             return match screen.ask(question).await? {
-                Answer::Key(key) => Some(key),
-                Answer::Text(_) => None,
+                QuestionAnswer::Key(key) => Some(key),
+                QuestionAnswer::Text(_) => None,
             };
         }
         let _turn = self.take_turn().await?;
         let _asking = Asking::begin();
         let _ = write!(io::stderr(), "{}", laid_out(&question));
         let _ = io::stderr().flush();
-        question.meant(&typed_line().await?).map(|choice| choice.key)
+        question.choice_for_line(&typed_line().await?).map(|choice| choice.key)
     }
 }
 
@@ -66,12 +66,12 @@ async fn typed_line() -> Option<String> {
 }
 
 /// A question with choices as a person sees it: an empty line is the first one.
-fn laid_out(question: &Question) -> String {
+fn laid_out(question: &UserQuestion) -> String {
     let mut text = String::from("\n");
     for line in &question.body {
         text.push_str(&format!("  {}\n", one_line(line)));
     }
-    let choice = |(at, choice): (usize, &Choice)| match at {
+    let choice = |(at, choice): (usize, &QuestionChoice)| match at {
         0 => format!("[{}] {}", choice.key.to_uppercase(), choice.label),
         _ => format!("[{}] {}", choice.key, choice.label),
     };
@@ -81,14 +81,14 @@ fn laid_out(question: &Question) -> String {
 }
 
 /// The question as a chat shows it: choices by their numbers.
-fn put(question: &str, choices: &[String]) -> Question {
+fn put(question: &str, choices: &[String]) -> UserQuestion {
     let mut lines = question.lines().map(one_line);
     let title = lines.next().unwrap_or_default();
     let numbered = ('1'..='9').zip(choices);
-    Question {
+    UserQuestion {
         title,
         body: lines.collect(),
-        choices: numbered.map(|(key, label)| Choice::new(key, one_line(label))).collect(),
+        choices: numbered.map(|(key, label)| QuestionChoice::new(key, one_line(label))).collect(),
         free_text: true,
         secret: false,
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope};
-use hermes_chat::{Choice, Question};
+use hermes_chat::{QuestionChoice, UserQuestion};
 use hermes_config::HermesHome;
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -89,10 +89,10 @@ impl Approver for ReducedSandbox {
     }
 }
 
-fn question() -> Question {
+fn question() -> UserQuestion {
     let obstacle = NamespaceObstacle::find();
     let why = obstacle.map_or_else(sandbox_support::summary, |obstacle| obstacle.detail);
-    Question {
+    UserQuestion {
         title: "Run commands with the reduced sandbox?".to_owned(),
         body: vec![
             format!("This system has no user namespaces ({why})."),
@@ -100,9 +100,9 @@ fn question() -> Question {
             "`hermes doctor` lists the ways to have the whole sandbox.".to_owned(),
         ],
         choices: vec![
-            Choice::new('n', "no").or(&["d", "deny"]),
-            Choice::new('y', "yes, until hermes ends").or(&["yes"]),
-            Choice::new('a', "always").or(&["always"]),
+            QuestionChoice::new('n', "no").with_aliases(&["d", "deny"]),
+            QuestionChoice::new('y', "yes, until hermes ends").with_aliases(&["yes"]),
+            QuestionChoice::new('a', "always").with_aliases(&["always"]),
         ],
         free_text: false,
         secret: false,

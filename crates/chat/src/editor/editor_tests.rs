@@ -1,16 +1,16 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::row::{PLAIN, Row};
+use crate::row::{PLAIN_STYLE, StyledRow};
 
-fn typed(text: &str) -> Editor {
-    let mut editor = Editor::default();
+fn typed(text: &str) -> LineEditor {
+    let mut editor = LineEditor::default();
     text.chars().for_each(|c| editor.insert_char(c));
     editor
 }
 
 /// The text with a bar where the cursor is.
-fn shown(editor: &Editor) -> String {
+fn shown(editor: &LineEditor) -> String {
     let (before, after) = editor.text.split_at(editor.cursor);
     format!("{before}|{after}")
 }
@@ -19,33 +19,33 @@ fn shown(editor: &Editor) -> String {
 fn words_and_lines_are_stepped_over() {
     let mut editor = typed("one two\nthree");
     for (step, want) in [
-        (Step::WordLeft, "one two\n|three"),
-        (Step::Left, "one two|\nthree"),
-        (Step::WordLeft, "one |two\nthree"),
-        (Step::LineStart, "|one two\nthree"),
-        (Step::WordRight, "one| two\nthree"),
-        (Step::LineEnd, "one two|\nthree"),
-        (Step::TextEnd, "one two\nthree|"),
+        (CursorMove::WordLeft, "one two\n|three"),
+        (CursorMove::Left, "one two|\nthree"),
+        (CursorMove::WordLeft, "one |two\nthree"),
+        (CursorMove::LineStart, "|one two\nthree"),
+        (CursorMove::WordRight, "one| two\nthree"),
+        (CursorMove::LineEnd, "one two|\nthree"),
+        (CursorMove::TextEnd, "one two\nthree|"),
     ] {
-        editor.step(step);
+        editor.move_cursor(step);
         assert_eq!(shown(&editor), want, "{step:?}");
     }
-    assert!(editor.step_line(Way::Up));
+    assert!(editor.move_line(LineDirection::Up));
     assert_eq!(shown(&editor), "one t|wo\nthree");
-    assert!(!editor.step_line(Way::Up));
-    assert!(editor.step_line(Way::Down));
-    assert!(!editor.step_line(Way::Down));
+    assert!(!editor.move_line(LineDirection::Up));
+    assert!(editor.move_line(LineDirection::Down));
+    assert!(!editor.move_line(LineDirection::Down));
 }
 
 #[test]
 fn what_is_killed_can_be_put_back() {
     let mut editor = typed("one two three");
-    editor.kill(Step::WordLeft);
+    editor.kill(CursorMove::WordLeft);
     assert_eq!(shown(&editor), "one two |");
-    editor.step(Step::TextStart);
+    editor.move_cursor(CursorMove::TextStart);
     editor.yank();
     assert_eq!(shown(&editor), "three|one two ");
-    editor.kill(Step::LineEnd);
+    editor.kill(CursorMove::LineEnd);
     editor.yank();
     editor.yank();
     assert_eq!(editor.text(), "threeone two one two ");
@@ -54,7 +54,7 @@ fn what_is_killed_can_be_put_back() {
 #[test]
 fn changes_are_undone_and_done_again() {
     let mut editor = typed("one two");
-    editor.delete(Step::WordLeft);
+    editor.delete(CursorMove::WordLeft);
     editor.undo();
     assert_eq!(shown(&editor), "one two|");
     editor.undo();
@@ -72,24 +72,24 @@ fn a_long_paste_is_one_thing_and_is_sent_whole() {
     let long = "line\n".repeat(214);
     editor.paste(&long);
     editor.insert_char('!');
-    let laid = lay_out(&editor, &Row::new("> ", PLAIN), 60, "", Sight::Shown);
+    let laid = layout_input(&editor, &StyledRow::new("> ", PLAIN_STYLE), 60, "", InputVisibility::Shown);
     assert_eq!(laid.rows[0].text(), "> see [pasted 214 lines]!");
-    assert_eq!(editor.whole(), format!("see {long}!"));
-    editor.delete(Step::Left);
-    editor.delete(Step::Left);
-    assert_eq!(editor.whole(), "see ");
+    assert_eq!(editor.expanded_text(), format!("see {long}!"));
+    editor.delete(CursorMove::Left);
+    editor.delete(CursorMove::Left);
+    assert_eq!(editor.expanded_text(), "see ");
     editor.undo();
-    assert_eq!(editor.whole(), format!("see {long}"));
+    assert_eq!(editor.expanded_text(), format!("see {long}"));
 }
 
 #[test]
 fn files_are_named_and_given_along() {
-    let mut editor = Editor::default();
+    let mut editor = LineEditor::default();
     editor.attach("/tmp/my picture.PNG".into());
     editor.insert("what is this?");
-    let laid = lay_out(&editor, &Row::default(), 60, "", Sight::Shown);
+    let laid = layout_input(&editor, &StyledRow::default(), 60, "", InputVisibility::Shown);
     assert_eq!(laid.rows[0].text(), "[picture my picture.PNG] what is this?");
-    assert_eq!(editor.whole(), "/tmp/my picture.PNG what is this?");
+    assert_eq!(editor.expanded_text(), "/tmp/my picture.PNG what is this?");
     assert_eq!(editor.files(), [PathBuf::from("/tmp/my picture.PNG")]);
 }
 
@@ -104,46 +104,46 @@ fn nothing_harmful_gets_in() {
 #[test]
 fn the_layout_follows_the_cursor() {
     let mut editor = typed("abcdefgh");
-    let prompt = Row::new("> ", PLAIN);
-    let laid = lay_out(&editor, &prompt, 6, "", Sight::Shown);
-    let rows: Vec<String> = laid.rows.iter().map(Row::text).collect();
+    let prompt = StyledRow::new("> ", PLAIN_STYLE);
+    let laid = layout_input(&editor, &prompt, 6, "", InputVisibility::Shown);
+    let rows: Vec<String> = laid.rows.iter().map(StyledRow::text).collect();
     assert_eq!(rows, ["> abcd", "  efgh", "  "]);
     assert_eq!((laid.row, laid.column), (2, 2));
-    editor.step(Step::TextStart);
-    let laid = lay_out(&editor, &prompt, 6, "", Sight::Shown);
+    editor.move_cursor(CursorMove::TextStart);
+    let laid = layout_input(&editor, &prompt, 6, "", InputVisibility::Shown);
     assert_eq!((laid.row, laid.column), (0, 2));
-    let worded = lay_out(&typed("one two three"), &prompt, 9, "", Sight::Shown);
-    let rows: Vec<String> = worded.rows.iter().map(Row::text).collect();
+    let worded = layout_input(&typed("one two three"), &prompt, 9, "", InputVisibility::Shown);
+    let rows: Vec<String> = worded.rows.iter().map(StyledRow::text).collect();
     assert_eq!(rows, ["> one two", "  three"]);
     assert_eq!((worded.row, worded.column), (1, 7));
-    let hidden = lay_out(&editor, &prompt, 20, "", Sight::Hidden);
+    let hidden = layout_input(&editor, &prompt, 20, "", InputVisibility::Hidden);
     assert_eq!(hidden.rows[0].text(), "> ••••••••");
-    assert_eq!(laid.windowed(1).rows.len(), 1);
+    assert_eq!(laid.around_cursor(1).rows.len(), 1);
 }
 
 #[derive(Clone, Debug)]
 enum Act {
     Type(char),
     Paste(String),
-    Go(Step),
-    Delete(Step),
-    Kill(Step),
+    Go(CursorMove),
+    Delete(CursorMove),
+    Kill(CursorMove),
     Yank,
-    Line(Way),
+    Line(LineDirection),
     Undo,
     Redo,
 }
 
 fn act() -> impl Strategy<Value = Act> {
     let step = prop::sample::select(vec![
-        Step::Left,
-        Step::Right,
-        Step::WordLeft,
-        Step::WordRight,
-        Step::LineStart,
-        Step::LineEnd,
-        Step::TextStart,
-        Step::TextEnd,
+        CursorMove::Left,
+        CursorMove::Right,
+        CursorMove::WordLeft,
+        CursorMove::WordRight,
+        CursorMove::LineStart,
+        CursorMove::LineEnd,
+        CursorMove::TextStart,
+        CursorMove::TextEnd,
     ]);
     let letter = prop::sample::select(vec![
         'a',
@@ -165,8 +165,8 @@ fn act() -> impl Strategy<Value = Act> {
         step.clone().prop_map(Act::Delete),
         step.prop_map(Act::Kill),
         Just(Act::Yank),
-        Just(Act::Line(Way::Up)),
-        Just(Act::Line(Way::Down)),
+        Just(Act::Line(LineDirection::Up)),
+        Just(Act::Line(LineDirection::Down)),
         Just(Act::Undo),
         Just(Act::Redo),
     ]
@@ -177,22 +177,22 @@ proptest! {
 
     #[test]
     fn the_cursor_is_always_between_characters(acts in prop::collection::vec(act(), 0..40)) {
-        let mut editor = Editor::default();
+        let mut editor = LineEditor::default();
         for act in acts {
             match act {
                 Act::Type(c) => editor.insert_char(c),
                 Act::Paste(text) => editor.paste(&text),
-                Act::Go(step) => editor.step(step),
+                Act::Go(step) => editor.move_cursor(step),
                 Act::Delete(step) => editor.delete(step),
                 Act::Kill(step) => editor.kill(step),
                 Act::Yank => editor.yank(),
-                Act::Line(way) => { editor.step_line(way); }
+                Act::Line(way) => { editor.move_line(way); }
                 Act::Undo => editor.undo(),
                 Act::Redo => editor.redo(),
             }
             prop_assert!(editor.text.is_char_boundary(editor.cursor));
             prop_assert!(editor.is_boundary(editor.cursor), "{:?}", shown(&editor));
-            let laid = lay_out(&editor, &Row::new("> ", PLAIN), 10, "", Sight::Shown);
+            let laid = layout_input(&editor, &StyledRow::new("> ", PLAIN_STYLE), 10, "", InputVisibility::Shown);
             prop_assert!(laid.row < laid.rows.len() && laid.column < 10);
             prop_assert!(laid.rows.iter().all(|row| row.width() <= 10));
         }
@@ -202,10 +202,10 @@ proptest! {
 
 #[test]
 fn a_wide_character_after_a_word_that_moved_to_the_next_row_fits() {
-    let mut editor = Editor::default();
+    let mut editor = LineEditor::default();
     editor.paste("ab cdefg");
     // Three columns, where the word leaves two.
     editor.paste("👨ि");
-    let laid = lay_out(&editor, &Row::new("> ", PLAIN), 10, "", Sight::Shown);
+    let laid = layout_input(&editor, &StyledRow::new("> ", PLAIN_STYLE), 10, "", InputVisibility::Shown);
     assert!(laid.rows.iter().all(|row| row.width() <= 10), "{:?}", laid.rows);
 }

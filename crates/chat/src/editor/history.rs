@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use hermes_store::regular_file;
 
 /// So many lines are remembered.
-const MOST: usize = 2_000;
+const MAX_HISTORY_LINES: usize = 2_000;
 /// A line that is longer is not remembered.
-const LONGEST: usize = 32 * 1024;
+const MAX_LINE_BYTES: usize = 32 * 1024;
 /// A file that is larger is not ours.
-const LARGEST_FILE: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Lines, the latest last.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct InputHistory {
     lines: Vec<String>,
     path: Option<PathBuf>,
 }
 
-impl History {
+impl InputHistory {
     /// Reads the file, if there is one; what cannot be read is not missed.
     pub(crate) fn open(path: Option<PathBuf>) -> Self {
         let lines = path.as_deref().and_then(|path| load(path).ok()).unwrap_or_default();
@@ -39,7 +39,7 @@ impl History {
     /// Remembers a line, unless it begins with a space or was sent just before.
     pub(crate) fn add(&mut self, line: &str) {
         let is_known = self.lines.last().is_some_and(|last| last == line);
-        if line.trim().is_empty() || line.starts_with(' ') || line.len() > LONGEST || is_known {
+        if line.trim().is_empty() || line.starts_with(' ') || line.len() > MAX_LINE_BYTES || is_known {
             return;
         }
         self.lines.push(line.to_owned());
@@ -50,7 +50,7 @@ impl History {
     }
 
     /// The latest line that begins with a text and is longer.
-    pub(crate) fn begins_with(&self, text: &str) -> Option<&str> {
+    pub(crate) fn latest_with_prefix(&self, text: &str) -> Option<&str> {
         let longer = |line: &&String| line.len() > text.len() && line.starts_with(text);
         self.lines.iter().rev().find(longer).map(String::as_str)
     }
@@ -64,18 +64,18 @@ impl History {
 }
 
 fn load(path: &Path) -> io::Result<Vec<String>> {
-    let bytes = regular_file::read_at_most(path, LARGEST_FILE)?;
+    let bytes = regular_file::read_at_most(path, MAX_FILE_BYTES)?;
     let text = String::from_utf8_lossy(&bytes);
-    let mut lines: Vec<String> = text.lines().map(unescaped).collect();
-    if lines.len() > 2 * MOST {
-        lines.drain(..lines.len() - MOST);
-        shorten(path, &lines)?;
+    let mut lines: Vec<String> = text.lines().map(unescape).collect();
+    if lines.len() > 2 * MAX_HISTORY_LINES {
+        lines.drain(..lines.len() - MAX_HISTORY_LINES);
+        rewrite(path, &lines)?;
     }
     Ok(lines)
 }
 
 /// The file, locked. Another process may have put a new one in its place meanwhile.
-fn locked(path: &Path) -> io::Result<File> {
+fn open_locked(path: &Path) -> io::Result<File> {
     loop {
         // What is no file is not written to: a pipe would be waited for.
         match regular_file::open(path) {
@@ -96,17 +96,17 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     // One write, so that whoever reads at this moment sees a line or none.
-    locked(path)?.write_all(format!("{}\n", escaped(line)).as_bytes())
+    open_locked(path)?.write_all(format!("{}\n", escape(line)).as_bytes())
 }
 
-fn shorten(path: &Path, lines: &[String]) -> io::Result<()> {
-    let _lock = locked(path)?;
+fn rewrite(path: &Path, lines: &[String]) -> io::Result<()> {
+    let _lock = open_locked(path)?;
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     let next = PathBuf::from(name);
     let mut text = String::new();
     for line in lines {
-        text.push_str(&escaped(line));
+        text.push_str(&escape(line));
         text.push('\n');
     }
     let mut options = OpenOptions::new();
@@ -115,11 +115,11 @@ fn shorten(path: &Path, lines: &[String]) -> io::Result<()> {
     std::fs::rename(&next, path)
 }
 
-fn escaped(line: &str) -> String {
+fn escape(line: &str) -> String {
     line.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
 }
 
-fn unescaped(line: &str) -> String {
+fn unescape(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut chars = line.chars();
     while let Some(c) = chars.next() {

@@ -6,14 +6,14 @@ use super::*;
 fn lines_are_shared_by_all_who_use_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/history");
-    let mut one = History::open(Some(path.clone()));
-    let mut two = History::open(Some(path.clone()));
+    let mut one = InputHistory::open(Some(path.clone()));
+    let mut two = InputHistory::open(Some(path.clone()));
     one.add("first\nin two \\n lines");
     two.add("second");
     two.add("second");
     one.add(" not kept");
     one.add("third");
-    let read = History::open(Some(path.clone()));
+    let read = InputHistory::open(Some(path.clone()));
     assert_eq!(read.lines, ["first\nin two \\n lines", "second", "third"]);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
@@ -22,23 +22,23 @@ fn lines_are_shared_by_all_who_use_the_file() {
 fn the_file_does_not_grow_for_ever() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history");
-    let text: String = (0..2 * MOST + 1).map(|number| format!("line {number}\n")).collect();
+    let text: String = (0..2 * MAX_HISTORY_LINES + 1).map(|number| format!("line {number}\n")).collect();
     std::fs::write(&path, text).unwrap();
-    let history = History::open(Some(path.clone()));
-    assert_eq!(history.len(), MOST);
-    assert_eq!(History::open(Some(path)).lines, history.lines);
-    assert_eq!(history.get(MOST - 1), Some("line 4000"));
+    let history = InputHistory::open(Some(path.clone()));
+    assert_eq!(history.len(), MAX_HISTORY_LINES);
+    assert_eq!(InputHistory::open(Some(path)).lines, history.lines);
+    assert_eq!(history.get(MAX_HISTORY_LINES - 1), Some("line 4000"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn lines_are_found_by_their_beginning_and_by_a_part() {
-    let mut history = History::default();
+    let mut history = InputHistory::default();
     for line in ["cargo test", "git status", "cargo check"] {
         history.add(line);
     }
-    assert_eq!(history.begins_with("cargo"), Some("cargo check"));
-    assert_eq!(history.begins_with("cargo check"), None);
+    assert_eq!(history.latest_with_prefix("cargo"), Some("cargo check"));
+    assert_eq!(history.latest_with_prefix("cargo check"), None);
     assert_eq!(history.find("CARGO", history.len()), Some(2));
     assert_eq!(history.find("cargo", 2), Some(0));
     assert_eq!(history.find("nothing", 3), None);

@@ -2,14 +2,14 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::Editor;
-use crate::row::{Colour, DIM, PLAIN, Row, Style, width};
+use super::LineEditor;
+use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, TextStyle, width};
 
-const TOKEN: Style = Colour::Magenta.style();
+const TOKEN_STYLE: TextStyle = AnsiColour::Magenta.style();
 
 /// Whether a text may be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum InputVisibility {
     Shown,
     /// Nothing of it but its length.
     Hidden,
@@ -17,15 +17,15 @@ pub(crate) enum Sight {
 
 /// Rows, and where the cursor is in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Laid {
-    pub(crate) rows: Vec<Row>,
+pub(crate) struct InputRows {
+    pub(crate) rows: Vec<StyledRow>,
     pub(crate) row: usize,
     pub(crate) column: usize,
 }
 
-impl Laid {
+impl InputRows {
     /// At most so many rows, those around the cursor.
-    pub(crate) fn windowed(mut self, most: usize) -> Self {
+    pub(crate) fn around_cursor(mut self, most: usize) -> Self {
         let most = most.max(1);
         if self.rows.len() > most {
             let first = (self.row + 1).saturating_sub(most);
@@ -38,39 +38,39 @@ impl Laid {
 }
 
 /// Lays out a text behind a prompt; `ghost` is shown dimly after it.
-pub(crate) fn lay_out(
-    editor: &Editor,
-    prompt: &Row,
+pub(crate) fn layout_input(
+    editor: &LineEditor,
+    prompt: &StyledRow,
     columns: usize,
     ghost: &str,
-    sight: Sight,
-) -> Laid {
-    let mut layout = Layout::new(prompt, columns);
+    sight: InputVisibility,
+) -> InputRows {
+    let mut layout = InputLayout::new(prompt, columns);
     for (at, character) in editor.text().grapheme_indices(true) {
         if at == editor.cursor() {
-            layout.mark();
+            layout.mark_cursor();
         }
         let label = character.chars().next().and_then(|c| editor.label(c));
         match (character, label) {
             ("\n", _) => layout.break_row(),
-            (_, Some(label)) => label.graphemes(true).for_each(|part| layout.put(part, TOKEN)),
-            _ if sight == Sight::Hidden => layout.put("•", PLAIN),
-            ("\t", _) => layout.put("    ", PLAIN),
-            (character, None) => layout.put(character, PLAIN),
+            (_, Some(label)) => label.graphemes(true).for_each(|part| layout.put(part, TOKEN_STYLE)),
+            _ if sight == InputVisibility::Hidden => layout.put("•", PLAIN_STYLE),
+            ("\t", _) => layout.put("    ", PLAIN_STYLE),
+            (character, None) => layout.put(character, PLAIN_STYLE),
         }
     }
     if editor.is_at_end() {
-        layout.mark();
+        layout.mark_cursor();
     }
     for character in ghost.graphemes(true).take_while(|character| *character != "\n") {
-        layout.put(character, DIM);
+        layout.put(character, DIM_STYLE);
     }
     layout.finish()
 }
 
-struct Layout {
-    laid: Laid,
-    row: Row,
+struct InputLayout {
+    output: InputRows,
+    row: StyledRow,
     used: usize,
     columns: usize,
     indent: String,
@@ -78,11 +78,11 @@ struct Layout {
     after_space: Option<usize>,
 }
 
-impl Layout {
-    fn new(prompt: &Row, columns: usize) -> Self {
+impl InputLayout {
+    fn new(prompt: &StyledRow, columns: usize) -> Self {
         let used = prompt.width();
         Self {
-            laid: Laid::default(),
+            output: InputRows::default(),
             row: prompt.clone(),
             used,
             columns: columns.max(used + 2),
@@ -91,16 +91,16 @@ impl Layout {
         }
     }
 
-    fn mark(&mut self) {
+    fn mark_cursor(&mut self) {
         // The cursor needs a place of its own after the last character of a row.
         if self.used + 1 > self.columns {
             self.overflow();
         }
-        self.laid.row = self.laid.rows.len();
-        self.laid.column = self.used;
+        self.output.row = self.output.rows.len();
+        self.output.column = self.used;
     }
 
-    fn put(&mut self, character: &str, style: Style) {
+    fn put(&mut self, character: &str, style: TextStyle) {
         let columns = width(character);
         if self.used + columns > self.columns {
             if character == " " {
@@ -126,26 +126,26 @@ impl Layout {
     fn overflow(&mut self) {
         let at = self.after_space.unwrap_or(self.used);
         let (kept, moved) = self.row.split(at);
-        let is_marked = self.laid.row == self.laid.rows.len() && self.laid.column >= at;
+        let is_marked = self.output.row == self.output.rows.len() && self.output.column >= at;
         self.row = kept;
         self.break_row();
         self.row.append(&moved);
         self.used += moved.width();
-        if is_marked && self.laid.column > 0 {
-            self.laid.row += 1;
-            self.laid.column = self.laid.column - at + self.indent.len();
+        if is_marked && self.output.column > 0 {
+            self.output.row += 1;
+            self.output.column = self.output.column - at + self.indent.len();
         }
     }
 
     fn break_row(&mut self) {
-        let next = Row::new(&self.indent, PLAIN);
-        self.laid.rows.push(std::mem::replace(&mut self.row, next));
+        let next = StyledRow::new(&self.indent, PLAIN_STYLE);
+        self.output.rows.push(std::mem::replace(&mut self.row, next));
         self.used = self.indent.len();
         self.after_space = None;
     }
 
-    fn finish(mut self) -> Laid {
-        self.laid.rows.push(self.row);
-        self.laid
+    fn finish(mut self) -> InputRows {
+        self.output.rows.push(self.row);
+        self.output
     }
 }

@@ -1,6 +1,6 @@
 //! The text that is being typed.
 
-mod attach;
+mod dropped_files;
 mod history;
 mod layout;
 mod undo;
@@ -9,47 +9,47 @@ use std::path::PathBuf;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-pub(crate) use attach::paths as pasted_paths;
-pub(crate) use history::History;
-pub(crate) use layout::{Sight, lay_out};
+pub(crate) use dropped_files::dropped_paths as pasted_paths;
+pub(crate) use history::InputHistory;
+pub(crate) use layout::{InputVisibility, layout_input};
 
-use crate::clean::clean;
-use undo::Undo;
+use crate::sanitize::sanitize;
+use undo::UndoHistory;
 
 /// Things that are put in whole stand in the text as one character of a private area.
 const FIRST_TOKEN: u32 = 0xf0000;
-const MOST_TOKENS: u32 = 60_000;
+const MAX_TOKENS: u32 = 60_000;
 /// A paste that is longer is shown as one thing.
-const LONG_PASTE: usize = 800;
+const LONG_PASTE_BYTES: usize = 800;
 const LONG_PASTE_LINES: usize = 6;
 
 /// A text with a cursor.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Editor {
+pub(crate) struct LineEditor {
     text: String,
     cursor: usize,
-    killed: String,
-    tokens: Vec<Token>,
-    undo: Undo,
+    kill_buffer: String,
+    tokens: Vec<InputToken>,
+    undo: UndoHistory,
 }
 
 /// Something that was put in whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+enum InputToken {
     Paste(String),
     File(PathBuf),
 }
 
 /// To the line above or below, to an older or a newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum LineDirection {
     Up,
     Down,
 }
 
 /// What a step of the cursor goes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum CursorMove {
     Left,
     Right,
     WordLeft,
@@ -60,7 +60,7 @@ pub(crate) enum Step {
     TextEnd,
 }
 
-impl Editor {
+impl LineEditor {
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -79,12 +79,12 @@ impl Editor {
     }
 
     /// What was typed, with everything that was put in.
-    pub(crate) fn whole(&self) -> String {
+    pub(crate) fn expanded_text(&self) -> String {
         let mut whole = String::with_capacity(self.text.len());
         for c in self.text.chars() {
             match self.token(c) {
-                Some(Token::Paste(text)) => whole.push_str(text),
-                Some(Token::File(path)) => whole.push_str(&path.to_string_lossy()),
+                Some(InputToken::Paste(text)) => whole.push_str(text),
+                Some(InputToken::File(path)) => whole.push_str(&path.to_string_lossy()),
                 None => whole.push(c),
             }
         }
@@ -92,7 +92,7 @@ impl Editor {
     }
 
     /// What was typed, as it was seen.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn displayed_text(&self) -> String {
         let mut shown = String::with_capacity(self.text.len());
         for c in self.text.chars() {
             match self.label(c) {
@@ -107,7 +107,7 @@ impl Editor {
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for c in self.text.chars() {
-            if let Some(Token::File(path)) = self.token(c)
+            if let Some(InputToken::File(path)) = self.token(c)
                 && !files.contains(path)
             {
                 files.push(path.clone());
@@ -118,59 +118,59 @@ impl Editor {
 
     /// Replaces everything.
     pub(crate) fn set(&mut self, text: &str) {
-        self.undo.keep(&self.text, self.cursor);
-        self.text = clean(text);
+        self.undo.record(&self.text, self.cursor);
+        self.text = sanitize(text);
         self.cursor = self.text.len();
     }
 
     pub(crate) fn clear(&mut self) {
         // What was put in whole does not outlast the text it was put into.
-        let killed = self.killed.chars().filter(|c| self.token(*c).is_none()).collect();
-        *self = Self { killed, ..Self::default() };
+        let killed = self.kill_buffer.chars().filter(|c| self.token(*c).is_none()).collect();
+        *self = Self { kill_buffer: killed, ..Self::default() };
     }
 
     pub(crate) fn insert_char(&mut self, c: char) {
         let mut bytes = [0; 4];
         let text = c.encode_utf8(&mut bytes);
-        if !crate::clean::is_harmless(c) && c != '\n' && c != '\t' {
+        if !crate::sanitize::is_displayable(c) && c != '\n' && c != '\t' {
             return;
         }
         if c.is_whitespace() || !self.undo.is_typing() {
-            self.undo.keep(&self.text, self.cursor);
+            self.undo.record(&self.text, self.cursor);
         }
-        self.put(text);
-        self.undo.typed();
+        self.insert_at_cursor(text);
+        self.undo.mark_typing();
     }
 
     pub(crate) fn insert(&mut self, text: &str) {
-        self.undo.keep(&self.text, self.cursor);
-        self.put(&clean(text));
+        self.undo.record(&self.text, self.cursor);
+        self.insert_at_cursor(&sanitize(text));
     }
 
     /// Puts in what was pasted; if it is long, as one thing.
     pub(crate) fn paste(&mut self, text: &str) {
-        let text = clean(text);
-        let is_long = text.len() > LONG_PASTE || text.lines().count() > LONG_PASTE_LINES;
-        if is_long { self.put_token(Token::Paste(text)) } else { self.insert(&text) }
+        let text = sanitize(text);
+        let is_long = text.len() > LONG_PASTE_BYTES || text.lines().count() > LONG_PASTE_LINES;
+        if is_long { self.put_token(InputToken::Paste(text)) } else { self.insert(&text) }
     }
 
     /// Puts in a file.
     pub(crate) fn attach(&mut self, path: PathBuf) {
-        self.put_token(Token::File(path));
-        self.put(" ");
+        self.put_token(InputToken::File(path));
+        self.insert_at_cursor(" ");
     }
 
-    fn put_token(&mut self, token: Token) {
-        let number = u32::try_from(self.tokens.len()).unwrap_or(MOST_TOKENS);
-        let Some(c) = char::from_u32(FIRST_TOKEN + number).filter(|_| number < MOST_TOKENS) else {
+    fn put_token(&mut self, token: InputToken) {
+        let number = u32::try_from(self.tokens.len()).unwrap_or(MAX_TOKENS);
+        let Some(c) = char::from_u32(FIRST_TOKEN + number).filter(|_| number < MAX_TOKENS) else {
             return;
         };
-        self.undo.keep(&self.text, self.cursor);
+        self.undo.record(&self.text, self.cursor);
         self.tokens.push(token);
-        self.put(c.encode_utf8(&mut [0; 4]));
+        self.insert_at_cursor(c.encode_utf8(&mut [0; 4]));
     }
 
-    fn token(&self, c: char) -> Option<&Token> {
+    fn token(&self, c: char) -> Option<&InputToken> {
         let number = u32::from(c).checked_sub(FIRST_TOKEN)?;
         self.tokens.get(usize::try_from(number).ok()?)
     }
@@ -178,14 +178,14 @@ impl Editor {
     /// How something that was put in whole is shown.
     fn label(&self, c: char) -> Option<String> {
         Some(match self.token(c)? {
-            Token::Paste(text) => match text.lines().count() {
+            InputToken::Paste(text) => match text.lines().count() {
                 0 | 1 => format!("[pasted {} characters]", text.chars().count()),
                 lines => format!("[pasted {lines} lines]"),
             },
-            Token::File(path) => {
+            InputToken::File(path) => {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-                let name = crate::clean::one_line(&name);
-                if attach::is_picture(path) {
+                let name = crate::sanitize::one_line(&name);
+                if dropped_files::is_picture(path) {
                     format!("[picture {name}]")
                 } else {
                     format!("[file {name}]")
@@ -194,14 +194,14 @@ impl Editor {
         })
     }
 
-    fn put(&mut self, text: &str) {
+    fn insert_at_cursor(&mut self, text: &str) {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
-        self.settle();
+        self.snap_cursor();
     }
 
     /// A combining mark may have joined what is around it.
-    fn settle(&mut self) {
+    fn snap_cursor(&mut self) {
         if !self.is_boundary(self.cursor) {
             self.cursor = self.boundary_after(self.cursor);
         }
@@ -222,70 +222,70 @@ impl Editor {
     }
 
     /// Moves the cursor.
-    pub(crate) fn step(&mut self, step: Step) {
-        self.undo.pause();
+    pub(crate) fn move_cursor(&mut self, step: CursorMove) {
+        self.undo.end_typing();
         self.cursor = self.target(step);
     }
 
     /// Deletes up to where a step would go.
-    pub(crate) fn delete(&mut self, step: Step) {
+    pub(crate) fn delete(&mut self, step: CursorMove) {
         let _ = self.remove(step);
     }
 
-    /// Deletes up to where a step would go, and keeps it for [`Editor::yank`].
-    pub(crate) fn kill(&mut self, step: Step) {
+    /// Deletes up to where a step would go, and keeps it for [`LineEditor::yank`].
+    pub(crate) fn kill(&mut self, step: CursorMove) {
         let removed = self.remove(step);
         if !removed.is_empty() {
-            self.killed = removed;
+            self.kill_buffer = removed;
         }
     }
 
     pub(crate) fn yank(&mut self) {
-        self.undo.keep(&self.text, self.cursor);
-        let killed = self.killed.clone();
-        self.put(&killed);
+        self.undo.record(&self.text, self.cursor);
+        let killed = self.kill_buffer.clone();
+        self.insert_at_cursor(&killed);
     }
 
-    fn remove(&mut self, step: Step) -> String {
+    fn remove(&mut self, step: CursorMove) -> String {
         let target = self.target(step);
         let (from, to) = (self.cursor.min(target), self.cursor.max(target));
         if from == to {
             return String::new();
         }
-        self.undo.keep(&self.text, self.cursor);
+        self.undo.record(&self.text, self.cursor);
         let removed = self.text.drain(from..to).collect();
         self.cursor = from;
-        self.settle();
+        self.snap_cursor();
         removed
     }
 
-    fn target(&self, step: Step) -> usize {
+    fn target(&self, step: CursorMove) -> usize {
         let (before, after) = self.text.split_at(self.cursor);
         match step {
-            Step::Left => before.grapheme_indices(true).next_back().map_or(0, |(at, _)| at),
-            Step::Right => self.cursor + after.graphemes(true).next().map_or(0, str::len),
-            Step::WordLeft => {
-                let words = before.trim_end_matches(|c: char| !is_word(c));
-                self.boundary_before(words.trim_end_matches(is_word).len())
+            CursorMove::Left => before.grapheme_indices(true).next_back().map_or(0, |(at, _)| at),
+            CursorMove::Right => self.cursor + after.graphemes(true).next().map_or(0, str::len),
+            CursorMove::WordLeft => {
+                let words = before.trim_end_matches(|c: char| !is_word_char(c));
+                self.boundary_before(words.trim_end_matches(is_word_char).len())
             }
-            Step::WordRight => {
-                let rest = after.trim_start_matches(|c: char| !is_word(c));
-                self.boundary_after(self.text.len() - rest.trim_start_matches(is_word).len())
+            CursorMove::WordRight => {
+                let rest = after.trim_start_matches(|c: char| !is_word_char(c));
+                self.boundary_after(self.text.len() - rest.trim_start_matches(is_word_char).len())
             }
-            Step::LineStart => before.rfind('\n').map_or(0, |at| at + 1),
-            Step::LineEnd => self.cursor + after.find('\n').unwrap_or(after.len()),
-            Step::TextStart => 0,
-            Step::TextEnd => self.text.len(),
+            CursorMove::LineStart => before.rfind('\n').map_or(0, |at| at + 1),
+            CursorMove::LineEnd => self.cursor + after.find('\n').unwrap_or(after.len()),
+            CursorMove::TextStart => 0,
+            CursorMove::TextEnd => self.text.len(),
         }
     }
 
     /// Moves the cursor to the line above or below; false if there is none.
-    pub(crate) fn step_line(&mut self, way: Way) -> bool {
-        self.undo.pause();
-        let start = self.target(Step::LineStart);
+    pub(crate) fn move_line(&mut self, way: LineDirection) -> bool {
+        self.undo.end_typing();
+        let start = self.target(CursorMove::LineStart);
         let column = self.text.get(start..self.cursor).unwrap_or_default().graphemes(true).count();
-        let line = if way == Way::Down {
-            let end = self.target(Step::LineEnd);
+        let line = if way == LineDirection::Down {
+            let end = self.target(CursorMove::LineEnd);
             if end == self.text.len() {
                 return false;
             }
@@ -303,27 +303,27 @@ impl Editor {
     /// Replaces what is before the cursor, from a byte offset on.
     pub(crate) fn complete(&mut self, start: usize, text: &str) {
         if start <= self.cursor && self.text.is_char_boundary(start) {
-            self.undo.keep(&self.text, self.cursor);
+            self.undo.record(&self.text, self.cursor);
             self.text.replace_range(start..self.cursor, "");
             self.cursor = start;
-            self.put(&clean(text));
+            self.insert_at_cursor(&sanitize(text));
         }
     }
 
     pub(crate) fn undo(&mut self) {
-        if let Some((text, cursor)) = self.undo.back(&self.text, self.cursor) {
+        if let Some((text, cursor)) = self.undo.undo(&self.text, self.cursor) {
             (self.text, self.cursor) = (text, cursor);
         }
     }
 
     pub(crate) fn redo(&mut self) {
-        if let Some((text, cursor)) = self.undo.forth(&self.text, self.cursor) {
+        if let Some((text, cursor)) = self.undo.redo(&self.text, self.cursor) {
             (self.text, self.cursor) = (text, cursor);
         }
     }
 }
 
-fn is_word(c: char) -> bool {
+fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 

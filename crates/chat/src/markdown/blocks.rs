@@ -3,11 +3,11 @@
 //! Lists are cut into their items and code into its lines, so that little is ever unfinished.
 
 /// A block that grows past this is shown in parts.
-const LONGEST: usize = 64 * 1024;
+const MAX_BLOCK_BYTES: usize = 64 * 1024;
 
 /// A part of a text that can be shown by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Block {
+pub(crate) enum MarkdownBlock {
     /// One block of Markdown, or one item of a list.
     Markdown {
         text: String,
@@ -26,15 +26,15 @@ pub(crate) enum Block {
 
 /// The text so far that is not complete.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks {
+pub(crate) struct BlockSplitter {
     /// A line without its end.
     line: String,
     /// Whole lines of a block without its end.
     block: String,
-    kind: Kind,
-    fence: Option<Fence>,
+    kind: BlockKind,
+    fence: Option<CodeFence>,
     /// A fence inside an item.
-    inner_fence: Option<Fence>,
+    inner_fence: Option<CodeFence>,
     /// An empty line came last.
     was_blank: bool,
     /// The block that is being gathered stands apart.
@@ -45,7 +45,7 @@ pub(crate) struct Blocks {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     #[default]
     Paragraph,
     Item,
@@ -53,97 +53,97 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Fence {
+struct CodeFence {
     mark: char,
     length: usize,
     indent: usize,
 }
 
-impl Blocks {
+impl BlockSplitter {
     /// Takes clean text; complete blocks are appended to `done`.
-    pub(crate) fn push(&mut self, text: &str, done: &mut Vec<Block>) {
+    pub(crate) fn push(&mut self, text: &str, done: &mut Vec<MarkdownBlock>) {
         for piece in text.split_inclusive('\n') {
             match piece.strip_suffix('\n') {
                 Some(rest) => {
                     self.line.push_str(rest);
                     let line = std::mem::take(&mut self.line);
-                    self.take(&line, done);
+                    self.push_line(&line, done);
                 }
                 None => self.line.push_str(piece),
             }
-            self.hold_bounds(done);
+            self.flush_oversized(done);
         }
     }
 
     /// The text is complete.
-    pub(crate) fn finish(&mut self, done: &mut Vec<Block>) {
+    pub(crate) fn finish(&mut self, done: &mut Vec<MarkdownBlock>) {
         if !self.line.is_empty() {
             let line = std::mem::take(&mut self.line);
-            self.take(&line, done);
+            self.push_line(&line, done);
         }
         self.end_block(done);
         if self.fence.take().is_some() {
-            done.push(Block::CodeEnd);
+            done.push(MarkdownBlock::CodeEnd);
         }
         *self = Self::default();
     }
 
     /// What is not complete yet, as it would look now.
-    pub(crate) fn unfinished(&self) -> Option<Block> {
+    pub(crate) fn unfinished(&self) -> Option<MarkdownBlock> {
         if self.fence.is_some() {
-            return Some(Block::Line(self.line.clone())).filter(|_| !self.line.is_empty());
+            return Some(MarkdownBlock::Line(self.line.clone())).filter(|_| !self.line.is_empty());
         }
         if self.block.is_empty() && self.line.trim().is_empty() {
             return None;
         }
         let text = format!("{}{}", self.block, self.line);
         if !self.block.is_empty() {
-            return Some(Block::Markdown { text, gap: self.gap, number: self.number });
+            return Some(MarkdownBlock::Markdown { text, gap: self.gap, number: self.number });
         }
-        let number = item(&self.line).flatten().map(|number| self.counted(number));
-        Some(Block::Markdown { text, gap: self.was_blank, number })
+        let number = parse_item_marker(&self.line).flatten().map(|number| self.item_number(number));
+        Some(MarkdownBlock::Markdown { text, gap: self.was_blank, number })
     }
 
     /// Lists may count 1, 1, 1; readers want 1, 2, 3.
-    fn counted(&self, (number, mark): (u64, char)) -> u64 {
+    fn item_number(&self, (number, mark): (u64, char)) -> u64 {
         match self.last_number {
             Some((last, same)) if same == mark => last.saturating_add(1),
             _ => number,
         }
     }
 
-    fn hold_bounds(&mut self, done: &mut Vec<Block>) {
-        if self.block.len() + self.line.len() <= LONGEST {
+    fn flush_oversized(&mut self, done: &mut Vec<MarkdownBlock>) {
+        if self.block.len() + self.line.len() <= MAX_BLOCK_BYTES {
             return;
         }
         if self.fence.is_none() && !self.block.is_empty() {
             self.end_block(done);
         }
         // A line without end; a megabyte of it may have come at once.
-        while self.line.len() > LONGEST {
-            let mut at = LONGEST;
+        while self.line.len() > MAX_BLOCK_BYTES {
+            let mut at = MAX_BLOCK_BYTES;
             while !self.line.is_char_boundary(at) {
                 at -= 1;
             }
             let space = self.line.get(..at).and_then(|head| head.rfind(' '));
             let rest = self.line.split_off(space.map_or(at, |space| space + 1));
             let line = std::mem::replace(&mut self.line, rest);
-            self.take(&line, done);
+            self.push_line(&line, done);
             self.end_block(done);
         }
     }
 
-    fn take(&mut self, line: &str, done: &mut Vec<Block>) {
+    fn push_line(&mut self, line: &str, done: &mut Vec<MarkdownBlock>) {
         if let Some(fence) = self.fence {
             if fence.is_closed_by(line) {
                 self.fence = None;
-                done.push(Block::CodeEnd);
+                done.push(MarkdownBlock::CodeEnd);
             } else {
-                done.push(Block::Line(fence.strip(line).to_owned()));
+                done.push(MarkdownBlock::Line(fence.strip(line).to_owned()));
             }
             return;
         }
-        if self.kind == Kind::Item && !self.block.is_empty() && self.goes_on_in_item(line) {
+        if self.kind == BlockKind::Item && !self.block.is_empty() && self.continues_item(line) {
             self.append(line);
             return;
         }
@@ -152,11 +152,11 @@ impl Blocks {
             self.was_blank = true;
             return;
         }
-        self.begin_or_go_on(line, done);
+        self.begin_or_continue(line, done);
     }
 
     /// Whether a line belongs to the item that is being gathered.
-    fn goes_on_in_item(&mut self, line: &str) -> bool {
+    fn continues_item(&mut self, line: &str) -> bool {
         if let Some(fence) = self.inner_fence {
             if fence.is_closed_by(line) {
                 self.inner_fence = None;
@@ -168,7 +168,7 @@ impl Blocks {
             return true;
         }
         if indent(line) >= 2 {
-            self.inner_fence = Fence::open(line).map(|(fence, _)| fence);
+            self.inner_fence = CodeFence::open(line).map(|(fence, _)| fence);
             self.was_blank = false;
             return true;
         }
@@ -176,21 +176,21 @@ impl Blocks {
         !self.was_blank && !starts_block(line)
     }
 
-    fn begin_or_go_on(&mut self, line: &str, done: &mut Vec<Block>) {
-        if let Some((fence, language)) = Fence::open(line).filter(|(fence, _)| fence.indent < 4) {
+    fn begin_or_continue(&mut self, line: &str, done: &mut Vec<MarkdownBlock>) {
+        if let Some((fence, language)) = CodeFence::open(line).filter(|(fence, _)| fence.indent < 4) {
             self.end_block(done);
             self.last_number = None;
             let gap = std::mem::take(&mut self.was_blank);
-            done.push(Block::Code { language, gap });
+            done.push(MarkdownBlock::Code { language, gap });
             self.fence = Some(fence);
             return;
         }
         let quotes = line.trim_start().starts_with('>');
         let goes_on = match self.kind {
             _ if self.block.is_empty() => false,
-            Kind::Paragraph => is_underline(line) || !starts_block(line),
-            Kind::Quote => quotes || !starts_block(line),
-            Kind::Item => false,
+            BlockKind::Paragraph => is_underline(line) || !starts_block(line),
+            BlockKind::Quote => quotes || !starts_block(line),
+            BlockKind::Item => false,
         };
         if !goes_on {
             self.end_block(done);
@@ -198,7 +198,7 @@ impl Blocks {
         }
         self.append(line);
         let is_done = is_heading(line) || (goes_on && is_underline(line)) || is_rule(line);
-        if self.kind == Kind::Paragraph && is_done {
+        if self.kind == BlockKind::Paragraph && is_done {
             self.end_block(done);
         }
     }
@@ -207,15 +207,15 @@ impl Blocks {
         self.gap = std::mem::take(&mut self.was_blank) || is_heading(line);
         self.number = None;
         self.inner_fence = None;
-        self.kind = match item(line) {
+        self.kind = match parse_item_marker(line) {
             Some(number) if !is_rule(line) => {
-                self.number = number.map(|number| self.counted(number));
+                self.number = number.map(|number| self.item_number(number));
                 self.last_number = self.number.zip(number.map(|(_, mark)| mark));
-                Kind::Item
+                BlockKind::Item
             }
             _ => {
                 self.last_number = None;
-                if quotes { Kind::Quote } else { Kind::Paragraph }
+                if quotes { BlockKind::Quote } else { BlockKind::Paragraph }
             }
         };
     }
@@ -225,18 +225,18 @@ impl Blocks {
         self.block.push('\n');
     }
 
-    fn end_block(&mut self, done: &mut Vec<Block>) {
+    fn end_block(&mut self, done: &mut Vec<MarkdownBlock>) {
         let text = std::mem::take(&mut self.block);
         self.inner_fence = None;
         if !text.trim().is_empty() {
             let number = self.number.take();
-            done.push(Block::Markdown { text, gap: self.gap, number });
+            done.push(MarkdownBlock::Markdown { text, gap: self.gap, number });
         }
-        self.kind = Kind::Paragraph;
+        self.kind = BlockKind::Paragraph;
     }
 }
 
-impl Fence {
+impl CodeFence {
     fn open(line: &str) -> Option<(Self, String)> {
         let text = line.trim_start();
         let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -275,9 +275,9 @@ fn indent(line: &str) -> usize {
 fn starts_block(line: &str) -> bool {
     is_heading(line)
         || is_rule(line)
-        || item(line).is_some()
+        || parse_item_marker(line).is_some()
         || line.trim_start().starts_with('>')
-        || Fence::open(line).is_some()
+        || CodeFence::open(line).is_some()
 }
 
 fn is_heading(line: &str) -> bool {
@@ -301,7 +301,7 @@ fn is_underline(line: &str) -> bool {
 }
 
 /// Whether a line begins an item, and with which number and mark.
-fn item(line: &str) -> Option<Option<(u64, char)>> {
+fn parse_item_marker(line: &str) -> Option<Option<(u64, char)>> {
     if indent(line) >= 4 {
         return None;
     }

@@ -1,21 +1,21 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::row::{Palette, Row};
+use crate::row::{ColourSupport, StyledRow};
 
 /// The rows of a text that comes in these pieces, as text; gaps are empty rows.
 fn shown(pieces: &[&str], columns: usize) -> Vec<String> {
-    let (mut blocks, mut done) = (Blocks::default(), Vec::new());
+    let (mut blocks, mut done) = (BlockSplitter::default(), Vec::new());
     for piece in pieces {
         blocks.push(piece, &mut done);
     }
     blocks.finish(&mut done);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<StyledRow> = Vec::new();
     for block in &done {
         let gap =
-            matches!(block, Block::Markdown { gap: true, .. } | Block::Code { gap: true, .. });
+            matches!(block, MarkdownBlock::Markdown { gap: true, .. } | MarkdownBlock::Code { gap: true, .. });
         if gap && !rows.is_empty() {
-            rows.push(Row::default());
+            rows.push(StyledRow::default());
         }
         rows.extend(render(block, columns));
     }
@@ -23,12 +23,12 @@ fn shown(pieces: &[&str], columns: usize) -> Vec<String> {
 }
 
 fn drawn(text: &str) -> String {
-    let (mut blocks, mut done) = (Blocks::default(), Vec::new());
+    let (mut blocks, mut done) = (BlockSplitter::default(), Vec::new());
     blocks.push(text, &mut done);
     blocks.finish(&mut done);
     let mut out = String::new();
     for row in done.iter().flat_map(|block| render(block, 60)) {
-        row.write(&mut out, Palette::Colours);
+        row.write(&mut out, ColourSupport::Full);
         out.push('\n');
     }
     out
@@ -142,37 +142,37 @@ fn nothing_in_a_text_reaches_the_terminal_as_a_command() {
 
 #[test]
 fn code_comes_line_by_line() {
-    let (mut blocks, mut done) = (Blocks::default(), Vec::new());
+    let (mut blocks, mut done) = (BlockSplitter::default(), Vec::new());
     blocks.push("```\none\ntwo\nthr", &mut done);
-    let lines = done.iter().filter(|block| matches!(block, Block::Line(_))).count();
+    let lines = done.iter().filter(|block| matches!(block, MarkdownBlock::Line(_))).count();
     assert_eq!(lines, 2);
-    assert_eq!(blocks.unfinished(), Some(Block::Line("thr".into())));
+    assert_eq!(blocks.unfinished(), Some(MarkdownBlock::Line("thr".into())));
     done.clear();
     blocks.push("ee\n```\n", &mut done);
-    assert_eq!(done, [Block::Line("three".into()), Block::CodeEnd]);
+    assert_eq!(done, [MarkdownBlock::Line("three".into()), MarkdownBlock::CodeEnd]);
     assert_eq!(blocks.unfinished(), None);
 }
 
 #[test]
 fn a_paragraph_is_seen_before_it_is_complete() {
-    let (mut blocks, mut done) = (Blocks::default(), Vec::new());
+    let (mut blocks, mut done) = (BlockSplitter::default(), Vec::new());
     blocks.push("first line\nsecond", &mut done);
     assert!(done.is_empty());
     let Some(block) = blocks.unfinished() else { panic!("nothing to see") };
-    assert_eq!(render(&block, 40).iter().map(Row::text).collect::<Vec<_>>(), ["first line second"]);
+    assert_eq!(render(&block, 40).iter().map(StyledRow::text).collect::<Vec<_>>(), ["first line second"]);
 }
 
 #[test]
 fn a_line_without_end_is_not_kept_whole() {
-    let (mut blocks, mut done) = (Blocks::default(), Vec::new());
+    let (mut blocks, mut done) = (BlockSplitter::default(), Vec::new());
     blocks.push(&"word ".repeat(200_000), &mut done);
     assert!(done.len() > 10);
-    let Some(Block::Markdown { text, .. }) = blocks.unfinished() else { panic!("nothing to see") };
+    let Some(MarkdownBlock::Markdown { text, .. }) = blocks.unfinished() else { panic!("nothing to see") };
     assert!(text.len() <= 70_000);
     let all: usize = done
         .iter()
         .map(|block| match block {
-            Block::Markdown { text, .. } => text.trim_end().len() + 1,
+            MarkdownBlock::Markdown { text, .. } => text.trim_end().len() + 1,
             other => panic!("{other:?}"),
         })
         .sum();

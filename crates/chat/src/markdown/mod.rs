@@ -4,7 +4,7 @@ mod blocks;
 mod render;
 mod table;
 
-pub(crate) use blocks::{Block, Blocks};
+pub(crate) use blocks::{MarkdownBlock, BlockSplitter};
 pub(crate) use render::render;
 
 #[cfg(test)]

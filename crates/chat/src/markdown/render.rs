@@ -2,64 +2,64 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::Block;
-use super::table::Table;
-use crate::clean::clean;
-use crate::row::{BOLD, Colour, DIM, PLAIN, Row, Span, Style};
-use crate::wrap::{Indent, chop, wrap};
+use super::MarkdownBlock;
+use super::table::MarkdownTable;
+use crate::sanitize::sanitize;
+use crate::row::{BOLD_STYLE, AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, StyledSpan, TextStyle};
+use crate::wrap::{RowIndent, hard_wrap, wrap};
 
 /// The longest line of text that is pleasant to read.
-const WIDEST: usize = 100;
-const CODE: Style = Colour::Cyan.style();
+const MAX_TEXT_COLUMNS: usize = 100;
+const CODE_STYLE: TextStyle = AnsiColour::Cyan.style();
 const CODE_INDENT: &str = "  ";
 
 /// The rows of a block, at most `columns` wide; lines of code are left to the terminal to break,
 /// so that they can be copied whole.
-pub(crate) fn render(block: &Block, columns: usize) -> Vec<Row> {
+pub(crate) fn render(block: &MarkdownBlock, columns: usize) -> Vec<StyledRow> {
     match block {
-        Block::Markdown { text, number, .. } => Renderer::new(columns, *number).run(text),
-        Block::Code { language, .. } => {
+        MarkdownBlock::Markdown { text, number, .. } => MarkdownRenderer::new(columns, *number).run(text),
+        MarkdownBlock::Code { language, .. } => {
             if language.is_empty() {
                 return Vec::new();
             }
-            vec![Row::new(&format!("{CODE_INDENT}─── {language}"), DIM)]
+            vec![StyledRow::new(&format!("{CODE_INDENT}─── {language}"), DIM_STYLE)]
         }
-        Block::Line(line) => vec![Row::new(CODE_INDENT, PLAIN).with(&untabbed(line), CODE)],
-        Block::CodeEnd => Vec::new(),
+        MarkdownBlock::Line(line) => vec![StyledRow::new(CODE_INDENT, PLAIN_STYLE).with(&expand_tabs(line), CODE_STYLE)],
+        MarkdownBlock::CodeEnd => Vec::new(),
     }
 }
 
-fn untabbed(line: &str) -> String {
+fn expand_tabs(line: &str) -> String {
     line.replace('\t', "    ")
 }
 
-struct Renderer {
+struct MarkdownRenderer {
     columns: usize,
-    rows: Vec<Row>,
+    rows: Vec<StyledRow>,
     /// What stands before every row of the blocks that are open; the mark of an item only once.
-    indents: Vec<(Option<Row>, Row)>,
-    spans: Vec<Span>,
-    styles: Vec<Style>,
+    indents: Vec<(Option<StyledRow>, StyledRow)>,
+    spans: Vec<StyledSpan>,
+    styles: Vec<TextStyle>,
     lists: Vec<Option<u64>>,
     /// The number of the first item, if it is known better from outside.
     number: Option<u64>,
     links: Vec<(String, usize)>,
     code: Option<String>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
     /// A row between this block and the next.
     wants_gap: bool,
     /// A list inside an item has just ended.
     is_after_list: bool,
 }
 
-impl Renderer {
+impl MarkdownRenderer {
     fn new(columns: usize, number: Option<u64>) -> Self {
         Self {
-            columns: columns.min(WIDEST),
+            columns: columns.min(MAX_TEXT_COLUMNS),
             rows: Vec::new(),
             indents: Vec::new(),
             spans: Vec::new(),
-            styles: vec![PLAIN],
+            styles: vec![PLAIN_STYLE],
             lists: Vec::new(),
             number,
             links: Vec::new(),
@@ -70,29 +70,29 @@ impl Renderer {
         }
     }
 
-    fn run(mut self, text: &str) -> Vec<Row> {
+    fn run(mut self, text: &str) -> Vec<StyledRow> {
         let options =
             Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
         for event in Parser::new_ext(text, options) {
-            self.take(event);
+            self.on_event(event);
         }
         self.end_text();
         self.rows
     }
 
-    fn take(&mut self, event: Event<'_>) {
+    fn on_event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => self.text(&text),
-            Event::Code(code) => self.styled(&code, CODE),
+            Event::Code(code) => self.push_styled(&code, CODE_STYLE),
             Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
             Event::Html(html) | Event::InlineHtml(html) => self.html(&html),
             Event::SoftBreak => self.text(" "),
             Event::HardBreak => self.text("\n"),
             Event::Rule => {
                 let rule = "─".repeat(self.columns.min(40));
-                self.block(&[Span { text: rule, style: DIM }]);
+                self.push_block(&[StyledSpan { text: rule, style: DIM_STYLE }]);
             }
             Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }),
             Event::FootnoteReference(name) => self.text(&format!("[{name}]")),
@@ -101,10 +101,10 @@ impl Renderer {
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Heading { level, .. } => self.styles.push(heading(level)),
+            Tag::Heading { level, .. } => self.styles.push(heading_style(level)),
             Tag::BlockQuote(_) => {
                 self.end_text();
-                self.indents.push((None, Row::new("│ ", DIM)));
+                self.indents.push((None, StyledRow::new("│ ", DIM_STYLE)));
             }
             Tag::List(first) => {
                 self.end_text();
@@ -120,7 +120,7 @@ impl Renderer {
                 if let CodeBlockKind::Fenced(language) = kind {
                     let language = language.split([' ', ',']).next().unwrap_or_default();
                     if !language.is_empty() {
-                        self.block(&[Span { text: clean(language), style: DIM }]);
+                        self.push_block(&[StyledSpan { text: sanitize(language), style: DIM_STYLE }]);
                     }
                 }
                 self.code = Some(String::new());
@@ -129,17 +129,17 @@ impl Renderer {
             Tag::Strong => self.restyle(|style| style.bold = true),
             Tag::Strikethrough => self.restyle(|style| style.struck = true),
             Tag::Link { dest_url, .. } => {
-                self.links.push((clean(&dest_url), self.spans.len()));
+                self.links.push((sanitize(&dest_url), self.spans.len()));
                 self.restyle(|style| style.underlined = true);
             }
             Tag::Image { dest_url, .. } => {
                 self.text("🖼 ");
-                self.links.push((clean(&dest_url), self.spans.len()));
+                self.links.push((sanitize(&dest_url), self.spans.len()));
                 self.restyle(|style| style.italic = true);
             }
             Tag::Table(alignments) => {
                 self.end_text();
-                self.table = Some(Table::new(alignments));
+                self.table = Some(MarkdownTable::new(alignments));
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {
@@ -158,12 +158,12 @@ impl Renderer {
             Some(Some(number)) => {
                 let mark = format!("{number}. ");
                 *number += 1;
-                Row::new(&mark, PLAIN)
+                StyledRow::new(&mark, PLAIN_STYLE)
             }
-            _ if depth % 2 == 1 => Row::new("• ", PLAIN),
-            _ => Row::new("◦ ", PLAIN),
+            _ if depth % 2 == 1 => StyledRow::new("• ", PLAIN_STYLE),
+            _ => StyledRow::new("◦ ", PLAIN_STYLE),
         };
-        let rest = Row::new(&" ".repeat(mark.width()), PLAIN);
+        let rest = StyledRow::new(&" ".repeat(mark.width()), PLAIN_STYLE);
         self.indents.push((Some(mark), rest));
     }
 
@@ -181,7 +181,7 @@ impl Renderer {
                 self.end_text();
                 if let Some((Some(_), _)) = self.indents.last() {
                     // An item with nothing in it.
-                    self.block(&[]);
+                    self.push_block(&[]);
                 }
                 self.indents.pop();
             }
@@ -197,7 +197,7 @@ impl Renderer {
             TagEnd::TableCell => {
                 let cell = std::mem::take(&mut self.spans);
                 if let Some(table) = &mut self.table {
-                    table.cell(cell);
+                    table.push_cell(cell);
                 }
             }
             TagEnd::Table => self.end_table(),
@@ -205,14 +205,14 @@ impl Renderer {
         }
     }
 
-    fn restyle(&mut self, change: impl FnOnce(&mut Style)) {
+    fn restyle(&mut self, change: impl FnOnce(&mut TextStyle)) {
         let mut style = self.style();
         change(&mut style);
         self.styles.push(style);
     }
 
-    fn style(&self) -> Style {
-        self.styles.last().copied().unwrap_or(PLAIN)
+    fn style(&self) -> TextStyle {
+        self.styles.last().copied().unwrap_or(PLAIN_STYLE)
     }
 
     fn text(&mut self, text: &str) {
@@ -220,18 +220,18 @@ impl Renderer {
             code.push_str(text);
             return;
         }
-        self.styled(text, self.style());
+        self.push_styled(text, self.style());
     }
 
     /// Text may have become something else on its way: `&#27;` is an escape character.
-    fn styled(&mut self, text: &str, style: Style) {
-        self.spans.push(Span { text: clean(text), style });
+    fn push_styled(&mut self, text: &str, style: TextStyle) {
+        self.spans.push(StyledSpan { text: sanitize(text), style });
     }
 
     fn html(&mut self, html: &str) {
         match html.trim().to_ascii_lowercase().as_str() {
             "<br>" | "<br/>" | "<br />" => self.text("\n"),
-            _ => self.styled(html, DIM),
+            _ => self.push_styled(html, DIM_STYLE),
         }
     }
 
@@ -242,33 +242,33 @@ impl Renderer {
         let bare =
             |address: &str| address.trim_start_matches("mailto:").trim_end_matches('/').to_owned();
         if !address.is_empty() && bare(&address) != bare(&text) {
-            self.styled(&format!(" ({address})"), DIM);
+            self.push_styled(&format!(" ({address})"), DIM_STYLE);
         }
     }
 
     fn end_text(&mut self) {
         let spans = std::mem::take(&mut self.spans);
         if spans.iter().any(|span| !span.text.trim().is_empty()) {
-            self.block(&spans);
+            self.push_block(&spans);
         }
     }
 
     fn end_code(&mut self) {
-        let code = clean(&self.code.take().unwrap_or_default());
-        self.gap();
+        let code = sanitize(&self.code.take().unwrap_or_default());
+        self.push_gap();
         for line in code.trim_end_matches('\n').split('\n') {
-            let indent = self.indent();
+            let indent = self.take_indent();
             let mut prefix = indent.first.clone();
-            prefix.push(CODE_INDENT, PLAIN);
-            self.rows.extend(chop(line, self.columns, CODE, &prefix));
+            prefix.push(CODE_INDENT, PLAIN_STYLE);
+            self.rows.extend(hard_wrap(line, self.columns, CODE_STYLE, &prefix));
         }
         self.wants_gap = true;
     }
 
     fn end_table(&mut self) {
         let Some(table) = self.table.take() else { return };
-        self.gap();
-        let indent = self.indent();
+        self.push_gap();
+        let indent = self.take_indent();
         let room = self.columns.saturating_sub(indent.first.width());
         for (at, row) in table.rows(room).into_iter().enumerate() {
             let mut whole = if at == 0 { indent.first.clone() } else { indent.rest.clone() };
@@ -278,16 +278,16 @@ impl Renderer {
         self.wants_gap = true;
     }
 
-    fn block(&mut self, spans: &[Span]) {
-        self.gap();
-        let indent = self.indent();
+    fn push_block(&mut self, spans: &[StyledSpan]) {
+        self.push_gap();
+        let indent = self.take_indent();
         self.rows.extend(wrap(spans, self.columns, &indent));
     }
 
-    fn gap(&mut self) {
+    fn push_gap(&mut self) {
         if std::mem::take(&mut self.wants_gap) && !self.rows.is_empty() {
             // The mark of an item that is about to begin belongs to its own row.
-            let mut row = Row::default();
+            let mut row = StyledRow::default();
             for (mark, rest) in &self.indents {
                 if mark.is_none() && row.width() <= self.columns / 2 {
                     row.append(rest);
@@ -298,8 +298,8 @@ impl Renderer {
     }
 
     /// What stands before the next rows; marks are used up by it.
-    fn indent(&mut self) -> Indent {
-        let mut indent = Indent::default();
+    fn take_indent(&mut self) -> RowIndent {
+        let mut indent = RowIndent::default();
         for (mark, rest) in &mut self.indents {
             // Deeply nested things would leave no room for themselves.
             if indent.rest.width() > self.columns / 2 {
@@ -312,10 +312,10 @@ impl Renderer {
     }
 }
 
-fn heading(level: HeadingLevel) -> Style {
+fn heading_style(level: HeadingLevel) -> TextStyle {
     match level {
-        HeadingLevel::H1 => Style { underlined: true, ..Colour::Magenta.bold() },
-        HeadingLevel::H2 => Colour::Magenta.bold(),
-        _ => BOLD,
+        HeadingLevel::H1 => TextStyle { underlined: true, ..AnsiColour::Magenta.bold() },
+        HeadingLevel::H2 => AnsiColour::Magenta.bold(),
+        _ => BOLD_STYLE,
     }
 }

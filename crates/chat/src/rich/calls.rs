@@ -2,20 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use crate::clean::one_line;
-use crate::row::{Colour, DIM, PLAIN, Row};
-use crate::transcript::{brief, call_head};
+use crate::sanitize::one_line;
+use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow};
+use crate::transcript::{format_duration, call_head};
 
 /// So many have a row of their own.
-const MOST_ROWS: usize = 6;
-const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const MAX_CALL_ROWS: usize = 6;
+const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long one of them is shown.
-pub(super) const FRAME: Duration = Duration::from_millis(100);
-const BAR: usize = 10;
+pub(super) const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
+const PROGRESS_BAR_WIDTH: usize = 10;
 
 /// One call.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct LiveCall {
     id: String,
     pub(super) emoji: String,
     pub(super) name: String,
@@ -27,9 +27,9 @@ pub(super) struct Call {
 
 /// Calls in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Call>);
+pub(super) struct LiveCalls(Vec<LiveCall>);
 
-impl Calls {
+impl LiveCalls {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -43,7 +43,7 @@ impl Calls {
         now: Instant,
     ) {
         self.0.retain(|call| call.id != id);
-        self.0.push(Call {
+        self.0.push(LiveCall {
             id,
             emoji,
             name,
@@ -61,38 +61,38 @@ impl Calls {
         }
     }
 
-    pub(super) fn end(&mut self, id: &str) -> Option<Call> {
+    pub(super) fn end(&mut self, id: &str) -> Option<LiveCall> {
         let at = self.0.iter().position(|call| call.id == id)?;
         Some(self.0.remove(at))
     }
 
-    pub(super) fn rows(&self, columns: usize, now: Instant) -> Vec<Row> {
-        let mut rows: Vec<Row> =
-            self.0.iter().take(MOST_ROWS).map(|call| call.row(columns, now)).collect();
-        let hidden = self.0.len().saturating_sub(MOST_ROWS);
+    pub(super) fn rows(&self, columns: usize, now: Instant) -> Vec<StyledRow> {
+        let mut rows: Vec<StyledRow> =
+            self.0.iter().take(MAX_CALL_ROWS).map(|call| call.row(columns, now)).collect();
+        let hidden = self.0.len().saturating_sub(MAX_CALL_ROWS);
         if hidden > 0 {
-            rows.push(Row::new(&format!("  … and {hidden} more"), DIM));
+            rows.push(StyledRow::new(&format!("  … and {hidden} more"), DIM_STYLE));
         }
         rows
     }
 }
 
-impl Call {
-    fn row(&self, columns: usize, now: Instant) -> Row {
+impl LiveCall {
+    fn row(&self, columns: usize, now: Instant) -> StyledRow {
         let elapsed = now.saturating_duration_since(self.since);
-        let mut tail = Row::default();
+        let mut tail = StyledRow::default();
         if let Some(fraction) = self.fraction {
-            tail.push("  ", PLAIN);
-            tail.append(&bar(fraction));
+            tail.push("  ", PLAIN_STYLE);
+            tail.append(&progress_bar(fraction));
         }
         if elapsed.as_secs() >= 1 {
-            tail.push(&format!("  {}", whole_seconds(elapsed)), DIM);
+            tail.push(&format!("  {}", whole_seconds(elapsed)), DIM_STYLE);
         }
         let mut row = spinner(elapsed);
         row.append(&call_head(&self.emoji, &self.name, &self.summary));
         if !self.message.is_empty() {
-            row.push(" · ", DIM);
-            row.push(&self.message, PLAIN);
+            row.push(" · ", DIM_STYLE);
+            row.push(&self.message, PLAIN_STYLE);
         }
         let mut row = row.clipped(columns.saturating_sub(tail.width()));
         row.append(&tail);
@@ -101,21 +101,21 @@ impl Call {
 }
 
 /// The turning mark of something that goes on.
-pub(super) fn spinner(elapsed: Duration) -> Row {
-    let frame = elapsed.as_millis() / FRAME.as_millis();
-    let frame = usize::try_from(frame).unwrap_or(0) % FRAMES.len();
-    Row::new(FRAMES.get(frame).copied().unwrap_or_default(), Colour::Cyan.style()).with(" ", PLAIN)
+pub(super) fn spinner(elapsed: Duration) -> StyledRow {
+    let frame = elapsed.as_millis() / SPINNER_INTERVAL.as_millis();
+    let frame = usize::try_from(frame).unwrap_or(0) % SPINNER_FRAMES.len();
+    StyledRow::new(SPINNER_FRAMES.get(frame).copied().unwrap_or_default(), AnsiColour::Cyan.style()).with(" ", PLAIN_STYLE)
 }
 
 /// Whole seconds, so that the row changes no more often than need be.
 pub(super) fn whole_seconds(elapsed: Duration) -> String {
     match elapsed.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
-        seconds => brief(Duration::from_secs(seconds)),
+        seconds => format_duration(Duration::from_secs(seconds)),
     }
 }
 
-fn bar(fraction: f64) -> Row {
+fn progress_bar(fraction: f64) -> StyledRow {
     let fraction = fraction.clamp(0.0, 1.0);
     #[expect(
         clippy::cast_possible_truncation,
@@ -123,8 +123,8 @@ fn bar(fraction: f64) -> Row {
         reason = "between 0 and 100"
     )]
     let percent = (fraction * 100.0).round() as usize;
-    let full = percent * BAR / 100;
-    Row::new(&"▰".repeat(full), Colour::Cyan.style())
-        .with(&"▱".repeat(BAR - full), DIM)
-        .with(&format!(" {percent} %"), DIM)
+    let full = percent * PROGRESS_BAR_WIDTH / 100;
+    StyledRow::new(&"▰".repeat(full), AnsiColour::Cyan.style())
+        .with(&"▱".repeat(PROGRESS_BAR_WIDTH - full), DIM_STYLE)
+        .with(&format!(" {percent} %"), DIM_STYLE)
 }

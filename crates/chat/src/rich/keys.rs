@@ -2,7 +2,7 @@
 
 /// Which key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum KeyCode {
     Char(char),
     Enter,
     Tab,
@@ -22,53 +22,53 @@ pub(crate) enum Code {
 
 /// A key with what was held down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(crate) code: Code,
+pub(crate) struct KeyPress {
+    pub(crate) code: KeyCode,
     pub(crate) ctrl: bool,
     pub(crate) alt: bool,
     pub(crate) shift: bool,
 }
 
-impl Key {
-    pub(crate) const fn plain(code: Code) -> Self {
+impl KeyPress {
+    pub(crate) const fn plain(code: KeyCode) -> Self {
         Self { code, ctrl: false, alt: false, shift: false }
     }
 
     pub(crate) const fn ctrl(c: char) -> Self {
-        Self { code: Code::Char(c), ctrl: true, alt: false, shift: false }
+        Self { code: KeyCode::Char(c), ctrl: true, alt: false, shift: false }
     }
 }
 
 /// What came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    Key(Key),
+pub(crate) enum TerminalInput {
+    Key(KeyPress),
     Paste(String),
 }
 
 /// What a paste may be at most; the rest of it is dropped.
-const LARGEST_PASTE: usize = 16 << 20;
+const MAX_PASTE_BYTES: usize = 16 << 20;
 /// No sequence of a terminal is longer.
-const LONGEST_SEQUENCE: usize = 64;
+const MAX_SEQUENCE_BYTES: usize = 64;
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// Reads what comes in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Parser {
+pub(crate) struct KeyParser {
     buffer: Vec<u8>,
     paste: Option<Vec<u8>>,
 }
 
-enum Step {
+enum ParseStep {
     /// So many bytes are read; they may have been a key.
-    Read(usize, Option<Key>),
+    Read(usize, Option<KeyPress>),
     /// A paste begins after so many.
     Paste(usize),
     /// It may go on.
     More,
 }
 
-impl Parser {
+impl KeyParser {
     /// Whether bytes are held back because more may follow them.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.buffer.is_empty() || self.paste.is_some()
@@ -78,24 +78,24 @@ impl Parser {
         self.paste.is_some()
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8], inputs: &mut Vec<Input>) {
+    pub(crate) fn push(&mut self, bytes: &[u8], inputs: &mut Vec<TerminalInput>) {
         let mut rest = bytes.to_vec();
         loop {
             if self.paste.is_some() {
                 let Some((text, read)) = self.take_paste(&rest) else { return };
-                inputs.push(Input::Paste(text));
+                inputs.push(TerminalInput::Paste(text));
                 rest.drain(..read);
             }
             self.buffer.append(&mut rest);
             let mut at = 0;
             let begins_paste = loop {
-                match step(self.buffer.get(at..).unwrap_or_default()) {
-                    Step::Read(length, key) => {
-                        inputs.extend(key.map(Input::Key));
+                match parse_step(self.buffer.get(at..).unwrap_or_default()) {
+                    ParseStep::Read(length, key) => {
+                        inputs.extend(key.map(TerminalInput::Key));
                         at += length;
                     }
-                    Step::Paste(length) => break Some(at + length),
-                    Step::More => break None,
+                    ParseStep::Paste(length) => break Some(at + length),
+                    ParseStep::More => break None,
                 }
             };
             let Some(from) = begins_paste else {
@@ -109,13 +109,13 @@ impl Parser {
     }
 
     /// Nothing followed: what was held back is all there is.
-    pub(crate) fn flush(&mut self, inputs: &mut Vec<Input>) {
+    pub(crate) fn flush(&mut self, inputs: &mut Vec<TerminalInput>) {
         if let Some(paste) = self.paste.take() {
-            inputs.push(Input::Paste(String::from_utf8_lossy(&paste).into_owned()));
+            inputs.push(TerminalInput::Paste(String::from_utf8_lossy(&paste).into_owned()));
         }
         let held = std::mem::take(&mut self.buffer);
         if let Some((b'\x1b', rest)) = held.split_first() {
-            inputs.push(Input::Key(Key::plain(Code::Escape)));
+            inputs.push(TerminalInput::Key(KeyPress::plain(KeyCode::Escape)));
             // `ESC [` alone is Alt and a bracket; nobody means it.
             if rest.len() > 1 {
                 self.push(rest, inputs);
@@ -143,9 +143,9 @@ impl Parser {
                 Some((text, read))
             }
             None => {
-                if paste.len() > LARGEST_PASTE {
+                if paste.len() > MAX_PASTE_BYTES {
                     let tail = paste.split_off(paste.len() - PASTE_END.len());
-                    paste.truncate(LARGEST_PASTE - PASTE_END.len());
+                    paste.truncate(MAX_PASTE_BYTES - PASTE_END.len());
                     paste.extend_from_slice(&tail);
                 }
                 None
@@ -154,52 +154,52 @@ impl Parser {
     }
 }
 
-fn step(bytes: &[u8]) -> Step {
+fn parse_step(bytes: &[u8]) -> ParseStep {
     match bytes {
-        [] => Step::More,
-        [0x1b, rest @ ..] => escape(rest),
-        [byte @ 0x20..=0x7e, ..] => Step::Read(1, Some(Key::plain(Code::Char(char::from(*byte))))),
-        [byte @ (0..=0x1f | 0x7f), ..] => Step::Read(1, Some(control(*byte))),
-        _ => letter(bytes),
+        [] => ParseStep::More,
+        [0x1b, rest @ ..] => parse_escape(rest),
+        [byte @ 0x20..=0x7e, ..] => ParseStep::Read(1, Some(KeyPress::plain(KeyCode::Char(char::from(*byte))))),
+        [byte @ (0..=0x1f | 0x7f), ..] => ParseStep::Read(1, Some(control_key(*byte))),
+        _ => parse_char(bytes),
     }
 }
 
-fn control(byte: u8) -> Key {
+fn control_key(byte: u8) -> KeyPress {
     match byte {
-        b'\r' => Key::plain(Code::Enter),
-        b'\t' => Key::plain(Code::Tab),
-        0x7f | 0x08 => Key::plain(Code::Backspace),
-        0 => Key::ctrl(' '),
-        1..=26 => Key::ctrl(char::from(byte - 1 + b'a')),
-        _ => Key::ctrl(char::from(byte + 0x40)),
+        b'\r' => KeyPress::plain(KeyCode::Enter),
+        b'\t' => KeyPress::plain(KeyCode::Tab),
+        0x7f | 0x08 => KeyPress::plain(KeyCode::Backspace),
+        0 => KeyPress::ctrl(' '),
+        1..=26 => KeyPress::ctrl(char::from(byte - 1 + b'a')),
+        _ => KeyPress::ctrl(char::from(byte + 0x40)),
     }
 }
 
-fn letter(bytes: &[u8]) -> Step {
+fn parse_char(bytes: &[u8]) -> ParseStep {
     let length = match bytes.first() {
         Some(0xc2..=0xdf) => 2,
         Some(0xe0..=0xef) => 3,
         Some(0xf0..=0xf4) => 4,
-        _ => return Step::Read(1, None),
+        _ => return ParseStep::Read(1, None),
     };
-    let Some(head) = bytes.get(..length) else { return Step::More };
+    let Some(head) = bytes.get(..length) else { return ParseStep::More };
     match std::str::from_utf8(head).ok().and_then(|text| text.chars().next()) {
-        Some(c) => Step::Read(length, Some(Key::plain(Code::Char(c)))),
-        None => Step::Read(1, None),
+        Some(c) => ParseStep::Read(length, Some(KeyPress::plain(KeyCode::Char(c)))),
+        None => ParseStep::Read(1, None),
     }
 }
 
 /// After ESC.
-fn escape(rest: &[u8]) -> Step {
+fn parse_escape(rest: &[u8]) -> ParseStep {
     match rest {
-        [] => Step::More,
-        [b'[', rest @ ..] => sequence(rest),
-        [b'O'] => Step::More,
-        [b'O', last, ..] => Step::Read(3, arrow(*last).map(Key::plain)),
-        [0x1b, ..] => Step::Read(1, Some(Key::plain(Code::Escape))),
-        _ => match step(rest) {
-            Step::Read(length, key) => {
-                Step::Read(length + 1, key.map(|key| Key { alt: true, ..key }))
+        [] => ParseStep::More,
+        [b'[', rest @ ..] => parse_csi(rest),
+        [b'O'] => ParseStep::More,
+        [b'O', last, ..] => ParseStep::Read(3, arrow_key(*last).map(KeyPress::plain)),
+        [0x1b, ..] => ParseStep::Read(1, Some(KeyPress::plain(KeyCode::Escape))),
+        _ => match parse_step(rest) {
+            ParseStep::Read(length, key) => {
+                ParseStep::Read(length + 1, key.map(|key| KeyPress { alt: true, ..key }))
             }
             other => other,
         },
@@ -207,10 +207,10 @@ fn escape(rest: &[u8]) -> Step {
 }
 
 /// After `ESC [`.
-fn sequence(rest: &[u8]) -> Step {
+fn parse_csi(rest: &[u8]) -> ParseStep {
     let Some(length) = rest.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
-        let is_broken = rest.len() > LONGEST_SEQUENCE || rest.contains(&0x1b);
-        return if is_broken { Step::Read(2, None) } else { Step::More };
+        let is_broken = rest.len() > MAX_SEQUENCE_BYTES || rest.contains(&0x1b);
+        return if is_broken { ParseStep::Read(2, None) } else { ParseStep::More };
     };
     let (parameters, last) = (rest.get(..length).unwrap_or_default(), rest.get(length).copied());
     let read = length + 3;
@@ -222,73 +222,73 @@ fn sequence(rest: &[u8]) -> Step {
         .collect();
     let number = |at: usize| numbers.get(at).copied().unwrap_or(1);
     let (code, held) = match last {
-        Some(b'~') if number(0) == 200 => return Step::Paste(read),
-        Some(b'~') if number(0) == 27 => (character(number(2)), number(1)),
-        Some(b'~') => (tilde(number(0)), number(1)),
-        Some(b'u') => (character(number(0)), number(1)),
-        Some(b'Z') => (Some(Code::BackTab), 1),
-        Some(last) => (arrow(last), number(1)),
+        Some(b'~') if number(0) == 200 => return ParseStep::Paste(read),
+        Some(b'~') if number(0) == 27 => (csi_u_key(number(2)), number(1)),
+        Some(b'~') => (tilde_key(number(0)), number(1)),
+        Some(b'u') => (csi_u_key(number(0)), number(1)),
+        Some(b'Z') => (Some(KeyCode::BackTab), 1),
+        Some(last) => (arrow_key(last), number(1)),
         None => (None, 1),
     };
-    Step::Read(read, code.map(|code| modified(code, held)))
+    ParseStep::Read(read, code.map(|code| with_modifiers(code, held)))
 }
 
-fn modified(code: Code, held: u32) -> Key {
+fn with_modifiers(code: KeyCode, held: u32) -> KeyPress {
     let bits = held.saturating_sub(1);
-    let key = Key { code, shift: bits & 1 != 0, alt: bits & 2 != 0, ctrl: bits & 4 != 0 };
+    let key = KeyPress { code, shift: bits & 1 != 0, alt: bits & 2 != 0, ctrl: bits & 4 != 0 };
     match key.code {
-        Code::Tab if key.shift => Key { code: Code::BackTab, shift: false, ..key },
+        KeyCode::Tab if key.shift => KeyPress { code: KeyCode::BackTab, shift: false, ..key },
         _ => key,
     }
 }
 
-fn arrow(last: u8) -> Option<Code> {
+fn arrow_key(last: u8) -> Option<KeyCode> {
     Some(match last {
-        b'A' => Code::Up,
-        b'B' => Code::Down,
-        b'C' => Code::Right,
-        b'D' => Code::Left,
-        b'H' => Code::Home,
-        b'F' => Code::End,
-        b'M' => Code::Enter,
+        b'A' => KeyCode::Up,
+        b'B' => KeyCode::Down,
+        b'C' => KeyCode::Right,
+        b'D' => KeyCode::Left,
+        b'H' => KeyCode::Home,
+        b'F' => KeyCode::End,
+        b'M' => KeyCode::Enter,
         _ => return None,
     })
 }
 
-fn tilde(number: u32) -> Option<Code> {
+fn tilde_key(number: u32) -> Option<KeyCode> {
     Some(match number {
-        1 | 7 => Code::Home,
-        3 => Code::Delete,
-        4 | 8 => Code::End,
-        5 => Code::PageUp,
-        6 => Code::PageDown,
+        1 | 7 => KeyCode::Home,
+        3 => KeyCode::Delete,
+        4 | 8 => KeyCode::End,
+        5 => KeyCode::PageUp,
+        6 => KeyCode::PageDown,
         _ => return None,
     })
 }
 
-fn character(number: u32) -> Option<Code> {
+fn csi_u_key(number: u32) -> Option<KeyCode> {
     Some(match number {
-        13 | 57414 => Code::Enter,
-        9 => Code::Tab,
-        27 => Code::Escape,
-        8 | 127 => Code::Backspace,
+        13 | 57414 => KeyCode::Enter,
+        9 => KeyCode::Tab,
+        27 => KeyCode::Escape,
+        8 | 127 => KeyCode::Backspace,
         // Keys that have no character have numbers of a private area, and so have those of the
         // number pad.
-        57399..=57408 => Code::Char(char::from_digit(number - 57399, 10)?),
-        57409 => Code::Char('.'),
-        57410 => Code::Char('/'),
-        57411 => Code::Char('*'),
-        57412 => Code::Char('-'),
-        57413 => Code::Char('+'),
-        57417 => Code::Left,
-        57418 => Code::Right,
-        57419 => Code::Up,
-        57420 => Code::Down,
-        57423 => Code::Home,
-        57424 => Code::End,
-        57426 => Code::Delete,
+        57399..=57408 => KeyCode::Char(char::from_digit(number - 57399, 10)?),
+        57409 => KeyCode::Char('.'),
+        57410 => KeyCode::Char('/'),
+        57411 => KeyCode::Char('*'),
+        57412 => KeyCode::Char('-'),
+        57413 => KeyCode::Char('+'),
+        57417 => KeyCode::Left,
+        57418 => KeyCode::Right,
+        57419 => KeyCode::Up,
+        57420 => KeyCode::Down,
+        57423 => KeyCode::Home,
+        57424 => KeyCode::End,
+        57426 => KeyCode::Delete,
         57344..=63743 => return None,
-        number => Code::Char(char::from_u32(number).filter(|c| !c.is_control())?),
+        number => KeyCode::Char(char::from_u32(number).filter(|c| !c.is_control())?),
     })
 }
 

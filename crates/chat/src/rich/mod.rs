@@ -1,6 +1,6 @@
 //! The form for terminals that are drawn on.
 
-mod asking;
+mod question_prompt;
 mod calls;
 mod keys;
 mod menu;
@@ -16,86 +16,86 @@ use rustix::process::{Signal, kill_current_process_group};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use crate::Event;
-use crate::form::Start;
-use crate::order::Order;
-use crate::signals::{Signals, Wish};
-use keys::{Input, Parser};
-use prompt::Wanted;
-use terminal::{Abilities, Hold, Keyboard};
-use ui::Ui;
+use crate::UserEvent;
+use crate::mode::RenderStart;
+use crate::command::ScreenCommand;
+use crate::signals::{SignalListener, SignalAction};
+use keys::{TerminalInput, KeyParser};
+use prompt::PromptAction;
+use terminal::{TerminalCapabilities, TerminalGuard, KeyboardReader};
+use ui::ScreenState;
 
 /// Nobody sees more than this.
-const BETWEEN_DRAWS: Duration = Duration::from_millis(16);
+const DRAW_INTERVAL: Duration = Duration::from_millis(16);
 /// After this long, ESC is the key and not the beginning of another.
-const ESCAPE: Duration = Duration::from_millis(40);
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(40);
 /// A paste that stops for so long has lost its end.
-const PASTE: Duration = Duration::from_secs(1);
+const PASTE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much text is taken in before keys are looked at again.
-const SLICE: usize = 64 * 1024;
+const TEXT_SLICE_BYTES: usize = 64 * 1024;
 /// How many orders are.
-const BATCH: usize = 256;
+const MAX_COMMAND_BATCH: usize = 256;
 /// So long it may take until the process is stopped.
-const STOP: Duration = Duration::from_millis(300);
+const SUSPEND_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The screen with its terminal.
-pub(crate) struct Rich {
-    ui: Ui,
-    signals: Signals,
-    keyboard: Keyboard,
-    parser: Parser,
-    orders: UnboundedSender<Order>,
-    ordered: UnboundedReceiver<Order>,
-    tell: UnboundedSender<Event>,
+pub(crate) struct RichScreen {
+    ui: ScreenState,
+    signals: SignalListener,
+    keyboard: KeyboardReader,
+    parser: KeyParser,
+    command_tx: UnboundedSender<ScreenCommand>,
+    command_rx: UnboundedReceiver<ScreenCommand>,
+    event_tx: UnboundedSender<UserEvent>,
     /// Text that is not taken in yet.
     backlog: String,
     last_bytes: Instant,
     last_draw: Instant,
     is_dirty: bool,
-    _hold: Hold,
+    _guard: TerminalGuard,
 }
 
 /// Whether the screen goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    GoOn,
+enum LoopStep {
+    Continue,
     /// The program closes it.
     Close,
     /// The terminal or the process is about to end.
     Terminate,
 }
 
-enum Woken {
-    Signal(Wish),
+enum RichWakeup {
+    Signal(SignalAction),
     Bytes(io::Result<usize>),
     Timer,
     Backlog,
-    Order(Option<Order>),
+    Order(Option<ScreenCommand>),
 }
 
-impl Rich {
+impl RichScreen {
     /// Takes the terminal.
-    pub(crate) fn open(start: Start, runtime: &Runtime) -> io::Result<Self> {
+    pub(crate) fn open(start: RenderStart, runtime: &Runtime) -> io::Result<Self> {
         let _entered = runtime.enter();
-        let Start { look, orders, ordered, tell } = start;
-        let signals = Signals::new()?;
-        let keyboard = Keyboard::open()?;
-        let ui = Ui::new(&look, terminal::size(), Abilities::find(), tell.clone());
-        let hold = Hold;
-        terminal::take(&orders)?;
+        let RenderStart { options: look, command_tx: orders, command_rx: ordered, event_tx: tell } = start;
+        let signals = SignalListener::new()?;
+        let keyboard = KeyboardReader::open()?;
+        let ui = ScreenState::new(&look, terminal::size(), TerminalCapabilities::detect(), tell.clone());
+        let hold = TerminalGuard;
+        terminal::acquire(&orders)?;
         Ok(Self {
             ui,
             signals,
             keyboard,
-            parser: Parser::default(),
-            orders,
-            ordered,
-            tell,
+            parser: KeyParser::default(),
+            command_tx: orders,
+            command_rx: ordered,
+            event_tx: tell,
             backlog: String::new(),
             last_bytes: Instant::now(),
             last_draw: Instant::now(),
             is_dirty: true,
-            _hold: hold,
+            _guard: hold,
         })
     }
 
@@ -103,63 +103,63 @@ impl Rich {
     pub(crate) async fn run(mut self) {
         let mut buffer = vec![0; 4096];
         let next = loop {
-            match self.turn(&mut buffer).await {
-                Next::GoOn => {}
+            match self.step(&mut buffer).await {
+                LoopStep::Continue => {}
                 next => break next,
             }
         };
         let backlog = std::mem::take(&mut self.backlog);
-        self.ui.order(Order::Text(backlog), Instant::now());
+        self.ui.on_command(ScreenCommand::Text(backlog), Instant::now());
         let last = self.ui.finish();
         let _ = terminal::write(&last);
-        terminal::give_back();
-        if next == Next::Terminate {
-            let _ = self.tell.send(Event::Terminated);
+        terminal::release();
+        if next == LoopStep::Terminate {
+            let _ = self.event_tx.send(UserEvent::Terminated);
             self.wait_for_close().await;
         }
     }
 
-    async fn turn(&mut self, buffer: &mut [u8]) -> Next {
-        self.is_dirty |= self.ui.settle(Instant::now());
+    async fn step(&mut self, buffer: &mut [u8]) -> LoopStep {
+        self.is_dirty |= self.ui.run_due(Instant::now());
         if self.draw_if_due().is_err() {
-            return Next::Terminate;
+            return LoopStep::Terminate;
         }
         match self.wait(buffer).await {
-            Woken::Signal(wish) => self.heed(wish),
-            Woken::Bytes(Ok(read)) => {
+            RichWakeup::Signal(wish) => self.on_signal(wish),
+            RichWakeup::Bytes(Ok(read)) => {
                 let mut inputs = Vec::new();
                 self.last_bytes = Instant::now();
                 self.parser.push(buffer.get(..read).unwrap_or_default(), &mut inputs);
-                self.take_inputs(inputs).await
+                self.handle_inputs(inputs).await
             }
-            Woken::Bytes(Err(_)) => Next::Terminate,
-            Woken::Timer => {
+            RichWakeup::Bytes(Err(_)) => LoopStep::Terminate,
+            RichWakeup::Timer => {
                 let mut inputs = Vec::new();
                 if self.escape_at().is_some_and(|at| at <= Instant::now()) {
                     self.parser.flush(&mut inputs);
                 }
-                self.take_inputs(inputs).await
+                self.handle_inputs(inputs).await
             }
-            Woken::Backlog => {
-                self.take_slice();
-                Next::GoOn
+            RichWakeup::Backlog => {
+                self.print_slice();
+                LoopStep::Continue
             }
-            Woken::Order(Some(order)) => self.take_orders(order),
-            Woken::Order(None) => Next::Close,
+            RichWakeup::Order(Some(order)) => self.handle_commands(order),
+            RichWakeup::Order(None) => LoopStep::Close,
         }
     }
 
-    async fn wait(&mut self, buffer: &mut [u8]) -> Woken {
-        let timer = [self.draw_at(), self.escape_at(), self.ui.due()].into_iter().flatten().min();
+    async fn wait(&mut self, buffer: &mut [u8]) -> RichWakeup {
+        let timer = [self.draw_at(), self.escape_at(), self.ui.next_deadline()].into_iter().flatten().min();
         let has_backlog = !self.backlog.is_empty();
         tokio::select! {
             biased;
-            wish = self.signals.next() => Woken::Signal(wish),
-            read = self.keyboard.read(buffer) => Woken::Bytes(read),
-            () = sleep_until(timer) => Woken::Timer,
+            wish = self.signals.next() => RichWakeup::Signal(wish),
+            read = self.keyboard.read(buffer) => RichWakeup::Bytes(read),
+            () = sleep_until(timer) => RichWakeup::Timer,
             // Lets the keyboard be looked at in between.
-            () = tokio::task::yield_now(), if has_backlog => Woken::Backlog,
-            order = self.ordered.recv(), if !has_backlog => Woken::Order(order),
+            () = tokio::task::yield_now(), if has_backlog => RichWakeup::Backlog,
+            order = self.command_rx.recv(), if !has_backlog => RichWakeup::Order(order),
         }
     }
 
@@ -179,9 +179,9 @@ impl Rich {
 
     fn draw_at(&self) -> Option<Instant> {
         let wait = if self.is_dirty {
-            BETWEEN_DRAWS
-        } else if self.ui.is_turning() {
-            calls::FRAME
+            DRAW_INTERVAL
+        } else if self.ui.is_animating() {
+            calls::SPINNER_INTERVAL
         } else {
             return None;
         };
@@ -189,82 +189,82 @@ impl Rich {
     }
 
     fn escape_at(&self) -> Option<Instant> {
-        let patience = if self.parser.is_pasting() { PASTE } else { ESCAPE };
+        let patience = if self.parser.is_pasting() { PASTE_TIMEOUT } else { ESCAPE_TIMEOUT };
         self.parser.is_waiting().then(|| self.last_bytes + patience)
     }
 
-    fn heed(&mut self, wish: Wish) -> Next {
+    fn on_signal(&mut self, wish: SignalAction) -> LoopStep {
         self.is_dirty = true;
         match wish {
-            Wish::Interrupt => {
-                let _ = self.tell.send(Event::Interrupt);
+            SignalAction::Interrupt => {
+                let _ = self.event_tx.send(UserEvent::Interrupt);
             }
-            Wish::Terminate => return Next::Terminate,
-            Wish::Resize => self.ui.resize(terminal::size()),
-            Wish::Continue => return self.retake(),
+            SignalAction::Terminate => return LoopStep::Terminate,
+            SignalAction::Resize => self.ui.resize(terminal::size()),
+            SignalAction::Continue => return self.reacquire(),
         }
-        Next::GoOn
+        LoopStep::Continue
     }
 
-    async fn take_inputs(&mut self, inputs: Vec<Input>) -> Next {
+    async fn handle_inputs(&mut self, inputs: Vec<TerminalInput>) -> LoopStep {
         self.is_dirty |= !inputs.is_empty();
         for input in inputs {
-            let wanted = self.ui.input(input, Instant::now());
-            if wanted == Wanted::Clear {
+            let wanted = self.ui.on_input(input, Instant::now());
+            if wanted == PromptAction::Clear {
                 let bytes = self.ui.clear();
                 let _ = terminal::write(&bytes);
             }
-            if wanted == Wanted::Suspend && self.suspend().await == Next::Terminate {
-                return Next::Terminate;
+            if wanted == PromptAction::Suspend && self.suspend().await == LoopStep::Terminate {
+                return LoopStep::Terminate;
             }
         }
-        Next::GoOn
+        LoopStep::Continue
     }
 
-    fn take_orders(&mut self, first: Order) -> Next {
+    fn handle_commands(&mut self, first: ScreenCommand) -> LoopStep {
         self.is_dirty = true;
         let mut order = first;
-        for _ in 0..BATCH {
+        for _ in 0..MAX_COMMAND_BATCH {
             match order {
-                Order::Close => return Next::Close,
-                Order::Retake => return self.retake(),
+                ScreenCommand::Close => return LoopStep::Close,
+                ScreenCommand::Reacquire => return self.reacquire(),
                 // In slices, so that a megabyte at once does not keep keys waiting.
-                Order::Text(piece) if piece.len() > SLICE => {
+                ScreenCommand::Text(piece) if piece.len() > TEXT_SLICE_BYTES => {
                     self.backlog = piece;
-                    return Next::GoOn;
+                    return LoopStep::Continue;
                 }
-                order => self.ui.order(order, Instant::now()),
+                order => self.ui.on_command(order, Instant::now()),
             }
-            match self.ordered.try_recv() {
+            match self.command_rx.try_recv() {
                 Ok(next) => order = next,
                 Err(_) => break,
             }
         }
-        Next::GoOn
+        LoopStep::Continue
     }
 
-    fn take_slice(&mut self) {
+    fn print_slice(&mut self) {
         self.is_dirty = true;
-        let mut at = self.backlog.len().min(SLICE);
+        let mut at = self.backlog.len().min(TEXT_SLICE_BYTES);
         while !self.backlog.is_char_boundary(at) {
             at -= 1;
         }
         let rest = self.backlog.split_off(at);
         let piece = std::mem::replace(&mut self.backlog, rest);
-        self.ui.order(Order::Text(piece), Instant::now());
+        self.ui.on_command(ScreenCommand::Text(piece), Instant::now());
     }
 
     /// Stops the whole job, as the shell expects it, and comes back when it is continued.
-    async fn suspend(&mut self) -> Next {
+    async fn suspend(&mut self) -> LoopStep {
         let bytes = self.ui.erase();
         let _ = terminal::write(&bytes);
-        terminal::give_back();
+        terminal::release();
         if kill_current_process_group(Signal::TSTP).is_ok() {
             // The signal may reach another thread first. If there is no shell to come back to,
             // nothing is stopped.
-            let _ = tokio::time::timeout(STOP, self.signals.continued()).await;
+            let _ = tokio::time::timeout(SUSPEND_TIMEOUT, self.signals.wait_continued()).await;
         }
-        self.retake()
+        self.reacquire()
     }
 
     /// The terminal is given back: nobody is asked any more, and what is still said is printed in
@@ -273,10 +273,10 @@ impl Rich {
         loop {
             tokio::select! {
                 _ = self.signals.next() => {}
-                order = self.ordered.recv() => match order {
-                    None | Some(Order::Close) => break,
-                    Some(Order::Ask { answer, .. }) => drop(answer.send(None)),
-                    Some(order) => self.ui.order(order, Instant::now()),
+                order = self.command_rx.recv() => match order {
+                    None | Some(ScreenCommand::Close) => break,
+                    Some(ScreenCommand::Ask { answer, .. }) => drop(answer.send(None)),
+                    Some(order) => self.ui.on_command(order, Instant::now()),
                 },
             }
         }
@@ -284,13 +284,13 @@ impl Rich {
         let _ = terminal::write(&last);
     }
 
-    fn retake(&mut self) -> Next {
+    fn reacquire(&mut self) -> LoopStep {
         self.is_dirty = true;
-        self.ui.forget();
+        self.ui.invalidate();
         self.ui.resize(terminal::size());
-        match terminal::take(&self.orders) {
-            Ok(()) => Next::GoOn,
-            Err(_) => Next::Terminate,
+        match terminal::acquire(&self.command_tx) {
+            Ok(()) => LoopStep::Continue,
+            Err(_) => LoopStep::Terminate,
         }
     }
 }

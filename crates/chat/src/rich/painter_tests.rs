@@ -1,12 +1,12 @@
 use super::*;
-use crate::row::{PLAIN, Palette};
+use crate::row::{PLAIN_STYLE, ColourSupport};
 
-fn rows(texts: &[&str]) -> Vec<Row> {
-    texts.iter().map(|text| Row::new(text, PLAIN)).collect()
+fn rows(texts: &[&str]) -> Vec<StyledRow> {
+    texts.iter().map(|text| StyledRow::new(text, PLAIN_STYLE)).collect()
 }
 
-fn live(texts: &[&str], cursor: (usize, usize)) -> Live {
-    Live { rows: rows(texts), cursor }
+fn live(texts: &[&str], cursor: (usize, usize)) -> LiveArea {
+    LiveArea { rows: rows(texts), cursor }
 }
 
 fn terminal(height: u16, columns: u16) -> vt100::Parser {
@@ -15,18 +15,18 @@ fn terminal(height: u16, columns: u16) -> vt100::Parser {
 }
 
 struct Screen {
-    painter: Painter,
+    painter: ScreenPainter,
     terminal: vt100::Parser,
 }
 
 impl Screen {
     fn new(height: u16, columns: u16) -> Self {
-        let abilities = Abilities { palette: Palette::Colours, reflows: true };
-        let painter = Painter::new((columns.into(), height.into()), abilities);
+        let abilities = TerminalCapabilities { palette: ColourSupport::Full, reflows: true };
+        let painter = ScreenPainter::new((columns.into(), height.into()), abilities);
         Self { painter, terminal: terminal(height, columns) }
     }
 
-    fn draw(&mut self, printed: &[&str], live: Live) {
+    fn draw(&mut self, printed: &[&str], live: LiveArea) {
         let bytes = self.painter.draw(&rows(printed), live);
         self.terminal.process(bytes.as_bytes());
     }
@@ -106,7 +106,7 @@ fn in_the_end_only_what_was_printed_is_left() {
 #[test]
 fn rows_that_stay_as_they_are_cost_nothing_above_them() {
     let mut screen = Screen::new(8, 30);
-    screen.painter.abilities.reflows = false;
+    screen.painter.capabilities.reflows = false;
     screen.draw(&["before"], live(&["a row of twenty-four col", "> typed"], (1, 7)));
     screen.terminal = terminal(8, 12);
     screen.terminal.process(b"before\r\na row of twe\r\n> typed");

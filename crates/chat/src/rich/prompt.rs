@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::keys::{Code, Key};
-use super::menu::{Menu, Opening};
-use super::painter::Live;
-use crate::Completer;
-use crate::editor::{Editor, History, Sight, Step, Way, lay_out, pasted_paths};
-use crate::row::{Colour, DIM, PLAIN, Row};
+use super::keys::{KeyCode, KeyPress};
+use super::menu::{CompletionMenu, MenuTrigger};
+use super::painter::LiveArea;
+use crate::LineCompleter;
+use crate::editor::{LineEditor, InputHistory, InputVisibility, CursorMove, LineDirection, layout_input, pasted_paths};
+use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow};
 
 /// What a key asks of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum PromptAction {
     Nothing,
-    Send { text: String, shown: String, files: Vec<PathBuf> },
+    Submit { text: String, shown: String, files: Vec<PathBuf> },
     ShiftTab,
     Interrupt,
     Quit,
@@ -24,40 +24,40 @@ pub(crate) enum Wanted {
 
 /// A search through the history.
 #[derive(Debug)]
-struct Search {
+struct HistorySearch {
     query: String,
     found: Option<usize>,
     /// What was typed before.
-    before: Editor,
+    before: LineEditor,
 }
 
 /// The line that is typed, with what helps to type it.
-pub(crate) struct Prompt {
-    editor: Editor,
-    history: History,
+pub(crate) struct LinePrompt {
+    editor: LineEditor,
+    history: InputHistory,
     /// The line of the history that is shown, and what was typed before.
-    recalled: Option<(usize, Editor)>,
-    search: Option<Search>,
-    menu: Option<Menu>,
-    completer: Option<Arc<dyn Completer>>,
+    recalled: Option<(usize, LineEditor)>,
+    search: Option<HistorySearch>,
+    menu: Option<CompletionMenu>,
+    completer: Option<Arc<dyn LineCompleter>>,
     placeholder: String,
     home: Option<PathBuf>,
 }
 
-impl Prompt {
+impl LinePrompt {
     pub(crate) fn new(
-        history: History,
-        completer: Option<Arc<dyn Completer>>,
+        history: InputHistory,
+        completer: Option<Arc<dyn LineCompleter>>,
         placeholder: &str,
     ) -> Self {
         Self {
-            editor: Editor::default(),
+            editor: LineEditor::default(),
             history,
             recalled: None,
             search: None,
             menu: None,
             completer,
-            placeholder: crate::clean::one_line(placeholder),
+            placeholder: crate::sanitize::one_line(placeholder),
             home: std::env::home_dir(),
         }
     }
@@ -68,7 +68,7 @@ impl Prompt {
 
     pub(crate) fn fill(&mut self, text: &str) {
         self.editor.set(text);
-        self.changed();
+        self.on_text_changed();
     }
 
     pub(crate) fn paste(&mut self, text: &str) {
@@ -77,144 +77,144 @@ impl Prompt {
             Some(paths) => paths.into_iter().for_each(|path| self.editor.attach(path)),
             None => self.editor.paste(text),
         }
-        self.changed();
+        self.on_text_changed();
     }
 
-    pub(crate) fn key(&mut self, key: Key) -> Wanted {
-        if self.search.is_some() && self.search_key(key) {
-            return Wanted::Nothing;
+    pub(crate) fn on_key(&mut self, key: KeyPress) -> PromptAction {
+        if self.search.is_some() && self.on_search_key(key) {
+            return PromptAction::Nothing;
         }
-        if self.menu_key(key) {
-            return Wanted::Nothing;
+        if self.on_menu_key(key) {
+            return PromptAction::Nothing;
         }
-        if let Some(wanted) = self.command(key) {
+        if let Some(wanted) = self.on_command_key(key) {
             return wanted;
         }
-        if !self.moved(key) {
-            self.edit(key);
-            self.changed();
+        if !self.on_move_key(key) {
+            self.on_edit_key(key);
+            self.on_text_changed();
         }
-        Wanted::Nothing
+        PromptAction::Nothing
     }
 
     /// Keys that concern more than the text.
-    fn command(&mut self, key: Key) -> Option<Wanted> {
+    fn on_command_key(&mut self, key: KeyPress) -> Option<PromptAction> {
         match (key.code, key.ctrl, key.alt) {
-            (Code::Char('c'), true, _) if self.editor.is_empty() => Some(Wanted::Interrupt),
-            (Code::Char('c'), true, _) => {
+            (KeyCode::Char('c'), true, _) if self.editor.is_empty() => Some(PromptAction::Interrupt),
+            (KeyCode::Char('c'), true, _) => {
                 self.editor.clear();
-                self.changed();
-                Some(Wanted::Nothing)
+                self.on_text_changed();
+                Some(PromptAction::Nothing)
             }
-            (Code::Char('d'), true, _) if self.editor.is_empty() => Some(Wanted::Quit),
-            (Code::Char('z'), true, false) => Some(Wanted::Suspend),
-            (Code::Char('l'), true, _) => Some(Wanted::Clear),
-            (Code::Char('r'), true, _) => {
+            (KeyCode::Char('d'), true, _) if self.editor.is_empty() => Some(PromptAction::Quit),
+            (KeyCode::Char('z'), true, false) => Some(PromptAction::Suspend),
+            (KeyCode::Char('l'), true, _) => Some(PromptAction::Clear),
+            (KeyCode::Char('r'), true, _) => {
                 self.start_search();
-                Some(Wanted::Nothing)
+                Some(PromptAction::Nothing)
             }
-            (Code::Tab, ..) => {
+            (KeyCode::Tab, ..) => {
                 self.complete();
-                Some(Wanted::Nothing)
+                Some(PromptAction::Nothing)
             }
-            (Code::BackTab, ..) => Some(Wanted::ShiftTab),
-            (Code::Enter, false, false) if !key.shift => Some(self.enter()),
+            (KeyCode::BackTab, ..) => Some(PromptAction::ShiftTab),
+            (KeyCode::Enter, false, false) if !key.shift => Some(self.enter()),
             _ => None,
         }
     }
 
-    fn enter(&mut self) -> Wanted {
+    fn enter(&mut self) -> PromptAction {
         let before = self.editor.text().get(..self.editor.cursor()).unwrap_or_default();
         let slashes = before.len() - before.trim_end_matches('\\').len();
         if slashes % 2 == 1 {
-            self.editor.delete(Step::Left);
+            self.editor.delete(CursorMove::Left);
             self.editor.insert("\n");
-            self.changed();
-            return Wanted::Nothing;
+            self.on_text_changed();
+            return PromptAction::Nothing;
         }
-        let (text, shown) = (self.editor.whole(), self.editor.shown());
+        let (text, shown) = (self.editor.expanded_text(), self.editor.displayed_text());
         let files = self.editor.files();
         if text.trim().is_empty() {
-            return Wanted::Nothing;
+            return PromptAction::Nothing;
         }
         self.history.add(&text);
         self.editor.clear();
-        self.changed();
+        self.on_text_changed();
         let [text, shown] = [text, shown].map(|text| text.trim_end().to_owned());
-        Wanted::Send { text, shown, files }
+        PromptAction::Submit { text, shown, files }
     }
 
     /// Keys that move the cursor, or through the history.
-    fn moved(&mut self, key: Key) -> bool {
+    fn on_move_key(&mut self, key: KeyPress) -> bool {
         let by_word = key.ctrl || key.alt;
         let step = match (key.code, key.ctrl, key.alt) {
-            (Code::Left, ..) if by_word => Step::WordLeft,
-            (Code::Right, ..) if by_word => Step::WordRight,
-            (Code::Char('b'), false, true) => Step::WordLeft,
-            (Code::Char('f'), false, true) => Step::WordRight,
-            (Code::Left, ..) | (Code::Char('b'), true, _) => Step::Left,
-            (Code::Right | Code::End, ..) | (Code::Char('f' | 'e'), true, _)
-                if self.editor.is_at_end() && !self.ghost().is_empty() =>
+            (KeyCode::Left, ..) if by_word => CursorMove::WordLeft,
+            (KeyCode::Right, ..) if by_word => CursorMove::WordRight,
+            (KeyCode::Char('b'), false, true) => CursorMove::WordLeft,
+            (KeyCode::Char('f'), false, true) => CursorMove::WordRight,
+            (KeyCode::Left, ..) | (KeyCode::Char('b'), true, _) => CursorMove::Left,
+            (KeyCode::Right | KeyCode::End, ..) | (KeyCode::Char('f' | 'e'), true, _)
+                if self.editor.is_at_end() && !self.suggestion().is_empty() =>
             {
-                let ghost = self.ghost();
+                let ghost = self.suggestion();
                 self.editor.insert(&ghost);
-                self.changed();
+                self.on_text_changed();
                 return true;
             }
-            (Code::Right, ..) | (Code::Char('f'), true, _) => Step::Right,
-            (Code::Home, true, _) | (Code::Char('<'), false, true) => Step::TextStart,
-            (Code::End, true, _) | (Code::Char('>'), false, true) => Step::TextEnd,
-            (Code::Home, ..) | (Code::Char('a'), true, _) => Step::LineStart,
-            (Code::End, ..) | (Code::Char('e'), true, _) => Step::LineEnd,
-            (Code::Up, ..) | (Code::Char('p'), true, _) => {
-                if !self.editor.step_line(Way::Up) {
-                    self.recall(Way::Up);
+            (KeyCode::Right, ..) | (KeyCode::Char('f'), true, _) => CursorMove::Right,
+            (KeyCode::Home, true, _) | (KeyCode::Char('<'), false, true) => CursorMove::TextStart,
+            (KeyCode::End, true, _) | (KeyCode::Char('>'), false, true) => CursorMove::TextEnd,
+            (KeyCode::Home, ..) | (KeyCode::Char('a'), true, _) => CursorMove::LineStart,
+            (KeyCode::End, ..) | (KeyCode::Char('e'), true, _) => CursorMove::LineEnd,
+            (KeyCode::Up, ..) | (KeyCode::Char('p'), true, _) => {
+                if !self.editor.move_line(LineDirection::Up) {
+                    self.recall(LineDirection::Up);
                 }
                 return true;
             }
-            (Code::Down, ..) | (Code::Char('n'), true, _) => {
-                if !self.editor.step_line(Way::Down) {
-                    self.recall(Way::Down);
+            (KeyCode::Down, ..) | (KeyCode::Char('n'), true, _) => {
+                if !self.editor.move_line(LineDirection::Down) {
+                    self.recall(LineDirection::Down);
                 }
                 return true;
             }
             _ => return false,
         };
-        self.editor.step(step);
+        self.editor.move_cursor(step);
         self.menu = None;
         true
     }
 
-    fn edit(&mut self, key: Key) {
+    fn on_edit_key(&mut self, key: KeyPress) {
         let editor = &mut self.editor;
         match (key.code, key.ctrl, key.alt) {
-            (Code::Enter, ..) | (Code::Char('j' | 'o'), true, _) => editor.insert("\n"),
-            (Code::Backspace, true, _) | (Code::Backspace, _, true) => editor.kill(Step::WordLeft),
-            (Code::Backspace, ..) | (Code::Char('h'), true, _) => editor.delete(Step::Left),
-            (Code::Delete, true, _) | (Code::Delete, _, true) | (Code::Char('d'), false, true) => {
-                editor.kill(Step::WordRight);
+            (KeyCode::Enter, ..) | (KeyCode::Char('j' | 'o'), true, _) => editor.insert("\n"),
+            (KeyCode::Backspace, true, _) | (KeyCode::Backspace, _, true) => editor.kill(CursorMove::WordLeft),
+            (KeyCode::Backspace, ..) | (KeyCode::Char('h'), true, _) => editor.delete(CursorMove::Left),
+            (KeyCode::Delete, true, _) | (KeyCode::Delete, _, true) | (KeyCode::Char('d'), false, true) => {
+                editor.kill(CursorMove::WordRight);
             }
-            (Code::Delete, ..) | (Code::Char('d'), true, _) => editor.delete(Step::Right),
-            (Code::Char('w'), true, _) => editor.kill(Step::WordLeft),
-            (Code::Char('k'), true, _) => {
+            (KeyCode::Delete, ..) | (KeyCode::Char('d'), true, _) => editor.delete(CursorMove::Right),
+            (KeyCode::Char('w'), true, _) => editor.kill(CursorMove::WordLeft),
+            (KeyCode::Char('k'), true, _) => {
                 let at_line_end = editor.text().get(editor.cursor()..).unwrap_or_default();
-                let step = if at_line_end.starts_with('\n') { Step::Right } else { Step::LineEnd };
+                let step = if at_line_end.starts_with('\n') { CursorMove::Right } else { CursorMove::LineEnd };
                 editor.kill(step);
             }
-            (Code::Char('u'), true, _) => editor.kill(Step::LineStart),
-            (Code::Char('y'), true, _) => editor.yank(),
-            (Code::Char('_' | '/' | '-' | '7'), true, _) => editor.undo(),
-            (Code::Char('_' | '-'), false, true) => editor.redo(),
-            (Code::Char(c), false, false) => editor.insert_char(c),
+            (KeyCode::Char('u'), true, _) => editor.kill(CursorMove::LineStart),
+            (KeyCode::Char('y'), true, _) => editor.yank(),
+            (KeyCode::Char('_' | '/' | '-' | '7'), true, _) => editor.undo(),
+            (KeyCode::Char('_' | '-'), false, true) => editor.redo(),
+            (KeyCode::Char(c), false, false) => editor.insert_char(c),
             _ => {}
         }
     }
 
-    fn recall(&mut self, way: Way) {
+    fn recall(&mut self, way: LineDirection) {
         let at = self.recalled.as_ref().map_or(self.history.len(), |(at, _)| *at);
         let next = match way {
-            Way::Down => at + 1,
-            Way::Up => at.wrapping_sub(1),
+            LineDirection::Down => at + 1,
+            LineDirection::Up => at.wrapping_sub(1),
         };
         if let Some(line) = self.history.get(next) {
             let line = line.to_owned();
@@ -224,7 +224,7 @@ impl Prompt {
             };
             self.editor.set(&line);
             self.recalled = Some((next, before));
-        } else if way == Way::Down
+        } else if way == LineDirection::Down
             && let Some((_, before)) = self.recalled.take()
         {
             self.editor = before;
@@ -234,29 +234,29 @@ impl Prompt {
 
     fn start_search(&mut self) {
         let before = self.editor.clone();
-        self.search = Some(Search { query: String::new(), found: None, before });
+        self.search = Some(HistorySearch { query: String::new(), found: None, before });
         self.menu = None;
     }
 
     /// Keys while a search is on; false if the key ends it and has a meaning of its own.
-    fn search_key(&mut self, key: Key) -> bool {
+    fn on_search_key(&mut self, key: KeyPress) -> bool {
         let Some(search) = &mut self.search else { return false };
         let older = match (key.code, key.ctrl, key.alt) {
-            (Code::Char('r'), true, _) => search.found,
-            (Code::Char(c), false, false) => {
+            (KeyCode::Char('r'), true, _) => search.found,
+            (KeyCode::Char(c), false, false) => {
                 search.query.push(c);
                 None
             }
-            (Code::Backspace, ..) => {
+            (KeyCode::Backspace, ..) => {
                 search.query.pop();
                 None
             }
-            (Code::Escape, ..) | (Code::Char('g' | 'c'), true, _) => {
+            (KeyCode::Escape, ..) | (KeyCode::Char('g' | 'c'), true, _) => {
                 self.editor = search.before.clone();
                 self.search = None;
                 return true;
             }
-            (Code::Enter | Code::Tab, ..) => {
+            (KeyCode::Enter | KeyCode::Tab, ..) => {
                 self.search = None;
                 return true;
             }
@@ -283,19 +283,19 @@ impl Prompt {
     }
 
     /// Keys while a menu is open; false if they mean what they always mean.
-    fn menu_key(&mut self, key: Key) -> bool {
+    fn on_menu_key(&mut self, key: KeyPress) -> bool {
         let Some(menu) = &mut self.menu else { return false };
         match key.code {
-            Code::BackTab => menu.step(-1),
-            Code::Tab if menu.is_chosen() && menu.len() > 1 => menu.step(1),
-            Code::Up if menu.is_chosen() || menu.is_automatic() => menu.step(-1),
-            Code::Down => menu.step(1),
-            Code::Escape => {
+            KeyCode::BackTab => menu.move_selection(-1),
+            KeyCode::Tab if menu.has_selection() && menu.len() > 1 => menu.move_selection(1),
+            KeyCode::Up if menu.has_selection() || menu.is_automatic() => menu.move_selection(-1),
+            KeyCode::Down => menu.move_selection(1),
+            KeyCode::Escape => {
                 self.menu = None;
                 return true;
             }
-            Code::Enter if menu.is_chosen() && !key.alt && !key.shift => {
-                self.accept();
+            KeyCode::Enter if menu.has_selection() && !key.alt && !key.shift => {
+                self.accept_candidate();
                 return true;
             }
             _ => return false,
@@ -305,66 +305,66 @@ impl Prompt {
 
     fn complete(&mut self) {
         if self.menu.is_none() {
-            self.open_menu(Opening::Wanted);
+            self.open_menu(MenuTrigger::Requested);
         }
         let Some(menu) = &mut self.menu else { return };
         if menu.len() == 1 {
-            menu.step(1);
-            self.accept();
+            menu.move_selection(1);
+            self.accept_candidate();
             return;
         }
         // As far as all agree, nobody has to choose.
-        let common = menu.common();
+        let common = menu.common_prefix();
         let typed = self.editor.text().get(menu.start()..self.editor.cursor()).unwrap_or_default();
         if common.len() > typed.len() && common.starts_with(typed) {
             let start = menu.start();
             self.editor.complete(start, &common);
-            self.open_menu(Opening::Wanted);
+            self.open_menu(MenuTrigger::Requested);
         } else {
-            menu.step(1);
+            menu.move_selection(1);
         }
     }
 
-    fn accept(&mut self) {
+    fn accept_candidate(&mut self) {
         let Some(menu) = self.menu.take() else { return };
-        if let Some(candidate) = menu.chosen() {
+        if let Some(candidate) = menu.selected() {
             self.editor.complete(menu.start(), &candidate.text.clone());
             self.recalled = None;
             // A folder or a command may go on.
-            self.open_menu(Opening::Automatic);
+            self.open_menu(MenuTrigger::Automatic);
         }
     }
 
-    fn open_menu(&mut self, opening: Opening) {
+    fn open_menu(&mut self, opening: MenuTrigger) {
         let typed = self.editor.text();
         let is_command = typed.starts_with('/') && !typed.contains('\n');
         self.menu = match &self.completer {
             Some(completer)
-                if opening == Opening::Wanted || (is_command && self.editor.is_at_end()) =>
+                if opening == MenuTrigger::Requested || (is_command && self.editor.is_at_end()) =>
             {
-                Menu::new(completer.complete(typed, self.editor.cursor()), opening, typed)
+                CompletionMenu::new(completer.complete(typed, self.editor.cursor()), opening, typed)
             }
             _ => None,
         };
     }
 
     /// The text is another one.
-    fn changed(&mut self) {
+    fn on_text_changed(&mut self) {
         if self.recalled.is_some() && self.editor.is_empty() {
             self.recalled = None;
         }
-        self.open_menu(Opening::Automatic);
+        self.open_menu(MenuTrigger::Automatic);
     }
 
     /// How the line may go on, if the person wants it to.
-    fn ghost(&self) -> String {
+    fn suggestion(&self) -> String {
         let typed = self.editor.text();
         if typed.is_empty() || !self.editor.is_at_end() || self.search.is_some() {
             return String::new();
         }
         let line = match &self.menu {
-            Some(menu) => menu.ghost(typed),
-            None => self.history.begins_with(typed).map(str::to_owned),
+            Some(menu) => menu.preview_line(typed),
+            None => self.history.latest_with_prefix(typed).map(str::to_owned),
         };
         let ghost = line.and_then(|line| line.strip_prefix(typed).map(str::to_owned));
         // Only what can be seen may be taken.
@@ -372,18 +372,18 @@ impl Prompt {
     }
 
     /// The rows to show, in so many columns and at most so many rows.
-    pub(crate) fn live(&self, columns: usize, most: usize) -> Live {
+    pub(crate) fn live_area(&self, columns: usize, most: usize) -> LiveArea {
         let mark = match self.search {
-            Some(_) => Row::new("⌕ ", Colour::Yellow.bold()),
-            None => Row::new("❯ ", Colour::Blue.bold()),
+            Some(_) => StyledRow::new("⌕ ", AnsiColour::Yellow.bold()),
+            None => StyledRow::new("❯ ", AnsiColour::Blue.bold()),
         };
-        let ghost = if self.editor.is_empty() { self.placeholder.clone() } else { self.ghost() };
-        let laid = lay_out(&self.editor, &mark, columns, &ghost, Sight::Shown).windowed(most);
-        let mut live = Live { rows: laid.rows, cursor: (laid.row, laid.column) };
+        let ghost = if self.editor.is_empty() { self.placeholder.clone() } else { self.suggestion() };
+        let laid = layout_input(&self.editor, &mark, columns, &ghost, InputVisibility::Shown).around_cursor(most);
+        let mut live = LiveArea { rows: laid.rows, cursor: (laid.row, laid.column) };
         if let Some(search) = &self.search {
             let is_missing = search.found.is_none() && !search.query.is_empty();
             let hint = if is_missing { "  nothing found" } else { "  Ctrl-R for older ones" };
-            let row = Row::new("  search: ", DIM).with(&search.query, PLAIN).with(hint, DIM);
+            let row = StyledRow::new("  search: ", DIM_STYLE).with(&search.query, PLAIN_STYLE).with(hint, DIM_STYLE);
             live.rows.push(row);
         }
         if let Some(menu) = &self.menu {

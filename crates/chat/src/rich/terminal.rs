@@ -14,24 +14,24 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::order::Order;
-use crate::row::Palette;
+use crate::command::ScreenCommand;
+use crate::row::ColourSupport;
 
 /// What a terminal can do.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Abilities {
-    pub(crate) palette: Palette,
+pub(crate) struct TerminalCapabilities {
+    pub(crate) palette: ColourSupport,
     /// It breaks rows anew when it becomes narrower.
     pub(crate) reflows: bool,
 }
 
-impl Abilities {
+impl TerminalCapabilities {
     /// By what the surroundings tell.
-    pub(crate) fn find() -> Self {
+    pub(crate) fn detect() -> Self {
         let has = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_simple = term().is_some_and(|term| term.starts_with("st-"));
         Self {
-            palette: if has("NO_COLOR") { Palette::Shades } else { Palette::Colours },
+            palette: if has("NO_COLOR") { ColourSupport::NoColour } else { ColourSupport::Full },
             // Variables of the terminal around tmux reach into it.
             reflows: has("TMUX") || !(has("XTERM_VERSION") || has("STY") || is_simple),
         }
@@ -43,27 +43,27 @@ fn term() -> Option<String> {
 }
 
 /// Pastes are marked.
-const TAKE: &str = "\x1b[?2004h";
-const GIVE_BACK: &str = "\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
+const ENTER_SEQUENCE: &str = "\x1b[?2004h";
+const LEAVE_SEQUENCE: &str = "\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
 /// Keys that have no code of their own get one, where that is known. The console of Linux would
 /// show a part of it.
-const TAKE_KEYS: &str = "\x1b[>1u";
-const GIVE_BACK_KEYS: &str = "\x1b[<u";
+const PUSH_KEYBOARD_MODE: &str = "\x1b[>1u";
+const POP_KEYBOARD_MODE: &str = "\x1b[<u";
 
 /// The terminal as it was, while it is taken. It is in one place of the process, because a panic
 /// anywhere must find it.
-static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+static SAVED_TERMINAL: Mutex<Option<SavedTerminal>> = Mutex::new(None);
 
-struct Taken {
+struct SavedTerminal {
     before: Termios,
-    has_keys: bool,
-    orders: UnboundedSender<Order>,
+    has_keyboard_mode: bool,
+    command_tx: UnboundedSender<ScreenCommand>,
 }
 
 /// Takes the terminal: keys come as they are pressed, and are not shown by themselves.
-pub(crate) fn take(orders: &UnboundedSender<Order>) -> io::Result<()> {
-    give_back_on_panic();
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+pub(crate) fn acquire(orders: &UnboundedSender<ScreenCommand>) -> io::Result<()> {
+    release_on_panic();
+    let mut taken = SAVED_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner);
     let before = match taken.as_ref() {
         Some(taken) => taken.before.clone(),
         None => tcgetattr(io::stdin())?,
@@ -76,46 +76,46 @@ pub(crate) fn take(orders: &UnboundedSender<Order>) -> io::Result<()> {
     raw.special_codes[SpecialCodeIndex::VMIN] = 0;
     raw.special_codes[SpecialCodeIndex::VTIME] = 0;
     let has_keys = term().as_deref() != Some("linux");
-    let was_taken = taken.replace(Taken { before, has_keys, orders: orders.clone() }).is_some();
+    let was_taken = taken.replace(SavedTerminal { before, has_keyboard_mode: has_keys, command_tx: orders.clone() }).is_some();
     tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
-    write(TAKE)?;
+    write(ENTER_SEQUENCE)?;
     // These are counted: each must be given back.
-    if has_keys && !was_taken { write(TAKE_KEYS) } else { Ok(()) }
+    if has_keys && !was_taken { write(PUSH_KEYBOARD_MODE) } else { Ok(()) }
 }
 
 /// The terminal is taken as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Hold;
+pub(crate) struct TerminalGuard;
 
-impl Drop for Hold {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        give_back();
+        release();
     }
 }
 
 /// Gives it back as it was; more than once does no harm.
-pub(crate) fn give_back() {
-    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+pub(crate) fn release() {
+    let taken = SAVED_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner).take();
     restore(taken.as_ref());
 }
 
-fn restore(taken: Option<&Taken>) {
+fn restore(taken: Option<&SavedTerminal>) {
     if let Some(taken) = taken {
-        if taken.has_keys {
-            let _ = write(GIVE_BACK_KEYS);
+        if taken.has_keyboard_mode {
+            let _ = write(POP_KEYBOARD_MODE);
         }
-        let _ = write(GIVE_BACK);
+        let _ = write(LEAVE_SEQUENCE);
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &taken.before);
     }
 }
 
 /// A panic is reported on a terminal that works. If the program goes on, so does the screen.
-fn give_back_on_panic() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+fn release_on_panic() {
+    static INSTALL_HOOK: Once = Once::new();
+    INSTALL_HOOK.call_once(|| {
         let report = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            let taken = TAKEN.try_lock().ok().and_then(|mut taken| taken.take());
+            let taken = SAVED_TERMINAL.try_lock().ok().and_then(|mut taken| taken.take());
             if taken.is_some() {
                 let _ = write("\r\n\x1b[J");
                 restore(taken.as_ref());
@@ -123,7 +123,7 @@ fn give_back_on_panic() {
             report(panic);
             if let Some(taken) = taken {
                 // Nobody is there to take it again if it was the screen that panicked.
-                let _ = taken.orders.send(Order::Retake);
+                let _ = taken.command_tx.send(ScreenCommand::Reacquire);
             }
         }));
     });
@@ -153,9 +153,9 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
 }
 
 /// What is typed.
-pub(crate) struct Keyboard(AsyncFd<OwnedFd>);
+pub(crate) struct KeyboardReader(AsyncFd<OwnedFd>);
 
-impl Keyboard {
+impl KeyboardReader {
     pub(crate) fn open() -> io::Result<Self> {
         let fd = io::stdin().as_fd().try_clone_to_owned()?;
         #[expect(

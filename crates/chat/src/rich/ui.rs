@@ -5,60 +5,60 @@ use std::time::Instant;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::asking::{Asking, Reply};
-use super::calls::{Calls, spinner, whole_seconds};
-use super::keys::{Input, Key};
-use super::painter::{Live, Painter};
-use super::prompt::{Prompt, Wanted};
-use super::terminal::Abilities;
-use crate::clean::one_line;
-use crate::editor::History;
-use crate::order::{Order, Status};
-use crate::row::{DIM, PLAIN, Row, Style};
-use crate::transcript::{Ended, Transcript};
-use crate::{Answer, Event, Look};
+use super::question_prompt::{QuestionPrompt, KeyResult};
+use super::calls::{LiveCalls, spinner, whole_seconds};
+use super::keys::{TerminalInput, KeyPress};
+use super::painter::{LiveArea, ScreenPainter};
+use super::prompt::{LinePrompt, PromptAction};
+use super::terminal::TerminalCapabilities;
+use crate::sanitize::one_line;
+use crate::editor::InputHistory;
+use crate::command::{ScreenCommand, StatusLine};
+use crate::row::{DIM_STYLE, PLAIN_STYLE, StyledRow, TextStyle};
+use crate::transcript::{FinishedCall, ChatTranscript};
+use crate::{QuestionAnswer, UserEvent, ScreenOptions};
 
 /// So many sent lines may wait to be shown again.
-const MOST_SENT: usize = 16;
+const MAX_PENDING_ECHOES: usize = 16;
 
 /// What a screen consists of.
-pub(crate) struct Ui {
-    transcript: Transcript,
-    prompt: Prompt,
-    calls: Calls,
-    questions: VecDeque<Asking>,
-    status: Status,
+pub(crate) struct ScreenState {
+    transcript: ChatTranscript,
+    prompt: LinePrompt,
+    calls: LiveCalls,
+    questions: VecDeque<QuestionPrompt>,
+    status: StatusLine,
     working: Option<(String, Instant)>,
-    painter: Painter,
+    painter: ScreenPainter,
     columns: usize,
     height: usize,
     last_key: Option<Instant>,
     /// Lines that were sent, and how they looked, until they are shown again.
     sent: VecDeque<(String, String)>,
-    tell: UnboundedSender<Event>,
+    event_tx: UnboundedSender<UserEvent>,
 }
 
-impl Ui {
+impl ScreenState {
     pub(crate) fn new(
-        look: &Look,
+        look: &ScreenOptions,
         (columns, height): (usize, usize),
-        abilities: Abilities,
-        tell: UnboundedSender<Event>,
+        abilities: TerminalCapabilities,
+        tell: UnboundedSender<UserEvent>,
     ) -> Self {
-        let history = History::open(look.history.clone());
+        let history = InputHistory::open(look.history.clone());
         Self {
-            transcript: Transcript::new(room(columns), look.whole_thoughts),
-            prompt: Prompt::new(history, look.completer.clone(), &look.placeholder),
-            calls: Calls::default(),
+            transcript: ChatTranscript::new(usable_columns(columns), look.whole_thoughts),
+            prompt: LinePrompt::new(history, look.completer.clone(), &look.placeholder),
+            calls: LiveCalls::default(),
             questions: VecDeque::new(),
-            status: Status::default(),
+            status: StatusLine::default(),
             working: None,
-            painter: Painter::new((columns, height), abilities),
+            painter: ScreenPainter::new((columns, height), abilities),
             columns,
             height,
             last_key: None,
             sent: VecDeque::new(),
-            tell,
+            event_tx: tell,
         }
     }
 
@@ -66,130 +66,130 @@ impl Ui {
         if (columns, height) != (self.columns, self.height) {
             self.columns = columns;
             self.height = height;
-            self.transcript.set_columns(room(columns));
+            self.transcript.set_columns(usable_columns(columns));
             self.painter.resize(columns, height);
-            let _ = self.tell.send(Event::Resized);
+            let _ = self.event_tx.send(UserEvent::Resized);
         }
     }
 
     /// Somebody else wrote to the terminal.
-    pub(crate) fn forget(&mut self) {
-        self.painter.forget();
+    pub(crate) fn invalidate(&mut self) {
+        self.painter.invalidate();
     }
 
     /// Whether something turns, and must be drawn again by itself.
-    pub(crate) fn is_turning(&self) -> bool {
+    pub(crate) fn is_animating(&self) -> bool {
         !self.calls.is_empty() || self.working.is_some() || self.transcript.thinking().is_some()
     }
 
     /// When something happens by itself.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        self.questions.front()?.due()
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.questions.front()?.confirm_at()
     }
 
     /// Lets it happen; true if something did.
-    pub(crate) fn settle(&mut self, now: Instant) -> bool {
-        let settled = self.questions.front().and_then(|asking| asking.settled(now));
+    pub(crate) fn run_due(&mut self, now: Instant) -> bool {
+        let settled = self.questions.front().and_then(|asking| asking.confirmed_answer(now));
         let is_settled = settled.is_some();
         if is_settled {
-            self.answer(settled);
+            self.answer_question(settled);
         }
         is_settled
     }
 
-    pub(crate) fn order(&mut self, order: Order, now: Instant) {
+    pub(crate) fn on_command(&mut self, order: ScreenCommand, now: Instant) {
         match order {
-            Order::Text(piece) => self.transcript.text(&piece),
-            Order::EndText => self.transcript.end_speech(),
-            Order::Thought(piece) => self.transcript.thought(&piece, now),
-            Order::Working(label) => {
+            ScreenCommand::Text(piece) => self.transcript.text(&piece),
+            ScreenCommand::EndText => self.transcript.end_section(),
+            ScreenCommand::Thought(piece) => self.transcript.thought(&piece, now),
+            ScreenCommand::Working(label) => {
                 let since = self.working.take().map_or(now, |(_, since)| since);
                 self.working = label.map(|label| (one_line(&label), since));
             }
-            Order::CallBegan { id, emoji, name, summary } => {
-                self.transcript.end_speech();
+            ScreenCommand::CallBegan { id, emoji, name, summary } => {
+                self.transcript.end_section();
                 self.calls.begin(id, emoji, name, summary, now);
             }
-            Order::CallProgress { id, message, fraction } => {
+            ScreenCommand::CallProgress { id, message, fraction } => {
                 self.calls.progress(&id, &message, fraction);
             }
-            Order::CallEnded { id, ok, duration, note } => {
+            ScreenCommand::CallEnded { id, ok, duration, note } => {
                 if let Some(call) = self.calls.end(&id) {
                     let (emoji, name, summary) = (&call.emoji, &call.name, &call.summary);
                     let note = &note;
-                    self.transcript.call(&Ended { emoji, name, summary, ok, duration, note });
+                    self.transcript.call(&FinishedCall { emoji, name, summary, ok, duration, note });
                 }
             }
-            Order::Message(weight, text) => self.transcript.message(weight, &text),
-            Order::User(text) => self.user(&text),
-            Order::Todo(plan) => self.transcript.todo(&plan),
-            Order::Status(status) => self.status = status,
-            Order::Fill(text) => self.prompt.fill(&text),
-            Order::Ask { number, question, answer } => {
-                self.questions.push_back(Asking::new(number, question, answer));
+            ScreenCommand::Message(weight, text) => self.transcript.message(weight, &text),
+            ScreenCommand::User(text) => self.echo_user(&text),
+            ScreenCommand::Todo(plan) => self.transcript.todo(&plan),
+            ScreenCommand::Status(status) => self.status = status,
+            ScreenCommand::FillPrompt(text) => self.prompt.fill(&text),
+            ScreenCommand::Ask { number, question, answer } => {
+                self.questions.push_back(QuestionPrompt::new(number, question, answer));
             }
-            Order::Withdraw(number) => self.questions.retain(|asking| asking.number != number),
-            Order::Retake | Order::Close => {}
+            ScreenCommand::WithdrawQuestion(number) => self.questions.retain(|asking| asking.number != number),
+            ScreenCommand::Reacquire | ScreenCommand::Close => {}
         }
     }
 
     /// Something was typed. What is returned concerns the terminal.
-    pub(crate) fn input(&mut self, input: Input, now: Instant) -> Wanted {
+    pub(crate) fn on_input(&mut self, input: TerminalInput, now: Instant) -> PromptAction {
         let last = self.last_key.replace(now);
         let reply = match (&input, self.questions.front_mut()) {
-            (_, None) => Reply::NotMine,
-            (Input::Key(key), Some(asking)) if !is_for_terminal(*key) => {
-                asking.key(*key, now, last)
+            (_, None) => KeyResult::Unhandled,
+            (TerminalInput::Key(key), Some(asking)) if !is_terminal_key(*key) => {
+                asking.on_key(*key, now, last)
             }
-            (Input::Paste(text), Some(asking)) => asking.paste(text),
-            _ => Reply::NotMine,
+            (TerminalInput::Paste(text), Some(asking)) => asking.paste(text),
+            _ => KeyResult::Unhandled,
         };
         match reply {
-            Reply::Open => return Wanted::Nothing,
-            Reply::Answered(answer) => {
-                self.answer(Some(answer));
-                return Wanted::Nothing;
+            KeyResult::Consumed => return PromptAction::Nothing,
+            KeyResult::Answered(answer) => {
+                self.answer_question(Some(answer));
+                return PromptAction::Nothing;
             }
-            Reply::Refused => {
-                self.answer(None);
-                return Wanted::Nothing;
+            KeyResult::Refused => {
+                self.answer_question(None);
+                return PromptAction::Nothing;
             }
-            Reply::Interrupted => {
-                self.answer(None);
-                let _ = self.tell.send(Event::Interrupt);
-                return Wanted::Nothing;
+            KeyResult::Interrupted => {
+                self.answer_question(None);
+                let _ = self.event_tx.send(UserEvent::Interrupt);
+                return PromptAction::Nothing;
             }
-            Reply::NotMine => {}
+            KeyResult::Unhandled => {}
         }
         let wanted = match input {
-            Input::Key(key) => self.prompt.key(key),
-            Input::Paste(text) => {
+            TerminalInput::Key(key) => self.prompt.on_key(key),
+            TerminalInput::Paste(text) => {
                 self.prompt.paste(&text);
-                Wanted::Nothing
+                PromptAction::Nothing
             }
         };
         match wanted {
-            Wanted::Send { text, shown, files } => {
-                self.sent.truncate(MOST_SENT - 1);
+            PromptAction::Submit { text, shown, files } => {
+                self.sent.truncate(MAX_PENDING_ECHOES - 1);
                 self.sent.push_front((text.clone(), shown));
-                let _ = self.tell.send(Event::Line { text, attachments: files });
+                let _ = self.event_tx.send(UserEvent::Line { text, attachments: files });
             }
-            Wanted::ShiftTab => {
-                let _ = self.tell.send(Event::ShiftTab);
+            PromptAction::ShiftTab => {
+                let _ = self.event_tx.send(UserEvent::ShiftTab);
             }
-            Wanted::Interrupt => {
-                let _ = self.tell.send(Event::Interrupt);
+            PromptAction::Interrupt => {
+                let _ = self.event_tx.send(UserEvent::Interrupt);
             }
-            Wanted::Quit => {
-                let _ = self.tell.send(Event::Quit);
+            PromptAction::Quit => {
+                let _ = self.event_tx.send(UserEvent::Quit);
             }
             other => return other,
         }
-        Wanted::Nothing
+        PromptAction::Nothing
     }
 
     /// A paste that was one thing when it was typed is not spread out afterwards.
-    fn user(&mut self, text: &str) {
+    fn echo_user(&mut self, text: &str) {
         match self.sent.iter().position(|(sent, _)| sent == text) {
             Some(at) => {
                 if let Some((_, shown)) = self.sent.remove(at) {
@@ -200,22 +200,22 @@ impl Ui {
         }
     }
 
-    fn answer(&mut self, answer: Option<Answer>) {
+    fn answer_question(&mut self, answer: Option<QuestionAnswer>) {
         if let Some(asking) = self.questions.pop_front() {
-            self.transcript.answered(&asking.question.title, &asking.told(answer.as_ref()));
+            self.transcript.answered(&asking.question.title, &asking.describe_answer(answer.as_ref()));
             let _ = asking.answer.send(answer);
         }
     }
 
     /// The bytes that bring the terminal up to date.
     pub(crate) fn draw(&mut self, now: Instant) -> String {
-        let room = room(self.columns);
+        let room = usable_columns(self.columns);
         if let Some(asking) = self.questions.front_mut()
             && asking.show(now, room, self.height / 2)
         {
             self.transcript.quoted(&asking.question.title, &asking.question.body);
         }
-        let live = self.live(now);
+        let live = self.live_area(now);
         let printed = self.transcript.take_rows();
         self.painter.draw(&printed, live)
     }
@@ -224,7 +224,7 @@ impl Ui {
     pub(crate) fn finish(&mut self) -> String {
         // Whoever waits for an answer gets none.
         self.questions.clear();
-        self.transcript.end_speech();
+        self.transcript.end_section();
         self.erase()
     }
 
@@ -239,13 +239,13 @@ impl Ui {
         self.painter.clear()
     }
 
-    fn live(&self, now: Instant) -> Live {
-        let columns = room(self.columns);
+    fn live_area(&self, now: Instant) -> LiveArea {
+        let columns = usable_columns(self.columns);
         let mut below = match self.questions.front() {
-            Some(asking) => asking.live(columns),
-            None => Live::default(),
+            Some(asking) => asking.live_area(columns),
+            None => LiveArea::default(),
         };
-        let prompt = self.prompt.live(columns, (self.height / 3).max(3));
+        let prompt = self.prompt.live_area(columns, (self.height / 3).max(3));
         if below.rows.is_empty() {
             below = prompt;
         } else if !self.prompt.is_empty() {
@@ -257,74 +257,74 @@ impl Ui {
         let most = self.height.saturating_sub(taken).min(self.height / 2);
         let mut rows = self.transcript.unfinished(most);
         if calls.is_empty()
-            && let Some(row) = self.waiting(columns, now)
+            && let Some(row) = self.activity_row(columns, now)
         {
-            if !rows.is_empty() || self.transcript.is_begun() {
-                rows.push(Row::default());
+            if !rows.is_empty() || self.transcript.has_output() {
+                rows.push(StyledRow::default());
             }
             rows.push(row);
         }
         if !calls.is_empty() {
-            if self.transcript.parts_calls() {
-                rows.push(Row::default());
+            if self.transcript.separates_calls() {
+                rows.push(StyledRow::default());
             }
             rows.extend(calls);
         }
-        if !rows.is_empty() || self.transcript.is_begun() {
-            rows.push(Row::default());
+        if !rows.is_empty() || self.transcript.has_output() {
+            rows.push(StyledRow::default());
         }
         let cursor = (rows.len() + below.cursor.0, below.cursor.1);
         rows.extend(below.rows);
-        Live { rows, cursor }
+        LiveArea { rows, cursor }
     }
 
     /// What is going on beside calls.
-    fn waiting(&self, columns: usize, now: Instant) -> Option<Row> {
+    fn activity_row(&self, columns: usize, now: Instant) -> Option<StyledRow> {
         let (since, label, detail) = match (self.transcript.thinking(), &self.working) {
             (Some((since, line)), _) => (since, "thinking", line),
             (None, Some((label, since))) => (*since, label.as_str(), String::new()),
             (None, None) => return None,
         };
         let elapsed = now.saturating_duration_since(since);
-        let mut row = spinner(elapsed).with(label, DIM);
+        let mut row = spinner(elapsed).with(label, DIM_STYLE);
         if elapsed.as_secs() >= 1 {
-            row.push(&format!(" {}", whole_seconds(elapsed)), DIM);
+            row.push(&format!(" {}", whole_seconds(elapsed)), DIM_STYLE);
         }
         if !detail.is_empty() {
-            row.push(&format!("  {detail}"), Style { italic: true, ..DIM });
+            row.push(&format!("  {detail}"), TextStyle { italic: true, ..DIM_STYLE });
         }
         Some(row.clipped(columns))
     }
 
-    fn status_row(&self) -> Option<Row> {
+    fn status_row(&self) -> Option<StyledRow> {
         let status = &self.status;
         let mut parts = vec![one_line(&status.model)];
         match (status.context_used, status.context_total) {
             (0, 0) => {}
-            (used, 0) => parts.push(format!("{} tokens", thousands(used))),
+            (used, 0) => parts.push(format!("{} tokens", format_thousands(used))),
             (used, total) => {
                 let percent = used.saturating_mul(100) / total;
-                parts.push(format!("{} / {} ({percent} %)", thousands(used), thousands(total)));
+                parts.push(format!("{} / {} ({percent} %)", format_thousands(used), format_thousands(total)));
             }
         }
-        parts.extend(status.cost.map(cost));
+        parts.extend(status.cost.map(format_cost));
         parts.extend(status.extra.iter().map(|extra| one_line(extra)));
         parts.retain(|part| !part.is_empty());
-        (!parts.is_empty()).then(|| Row::new("  ", PLAIN).with(&parts.join(" · "), DIM))
+        (!parts.is_empty()).then(|| StyledRow::new("  ", PLAIN_STYLE).with(&parts.join(" · "), DIM_STYLE))
     }
 }
 
 /// Keys that mean the same whatever is on the screen.
-fn is_for_terminal(key: Key) -> bool {
-    key == Key::ctrl('z') || key == Key::ctrl('l')
+fn is_terminal_key(key: KeyPress) -> bool {
+    key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l')
 }
 
 /// The last column stays free.
-fn room(columns: usize) -> usize {
+fn usable_columns(columns: usize) -> usize {
     columns.saturating_sub(1).max(1)
 }
 
-fn thousands(count: u64) -> String {
+fn format_thousands(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..100_000 => format!("{}.{}k", count / 1_000, count / 100 % 10),
@@ -333,7 +333,7 @@ fn thousands(count: u64) -> String {
     }
 }
 
-fn cost(dollars: f64) -> String {
+fn format_cost(dollars: f64) -> String {
     if dollars > 0.0 && dollars < 0.1 { format!("${dollars:.4}") } else { format!("${dollars:.2}") }
 }
 

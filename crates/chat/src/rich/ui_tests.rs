@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::super::keys::Code;
+use super::super::keys::KeyCode;
 use super::*;
-use crate::order::Weight;
-use crate::row::Palette;
-use crate::{Choice, Question};
+use crate::command::MessageLevel;
+use crate::row::ColourSupport;
+use crate::{QuestionChoice, UserQuestion};
 
 fn blank(height: u16, columns: u16) -> vt100::Parser {
     let size = |size: u16| std::num::NonZero::new(size).unwrap();
@@ -16,8 +16,8 @@ fn blank(height: u16, columns: u16) -> vt100::Parser {
 }
 
 struct Stage {
-    ui: Ui,
-    events: UnboundedReceiver<Event>,
+    ui: ScreenState,
+    events: UnboundedReceiver<UserEvent>,
     terminal: vt100::Parser,
     now: Instant,
 }
@@ -26,21 +26,21 @@ impl Stage {
     fn new(height: u16, columns: u16) -> Self {
         let (tell, events) = unbounded_channel();
         let size = (usize::from(columns), usize::from(height));
-        let abilities = Abilities { palette: Palette::Colours, reflows: true };
-        let ui = Ui::new(&Look::default(), size, abilities, tell);
+        let abilities = TerminalCapabilities { palette: ColourSupport::Full, reflows: true };
+        let ui = ScreenState::new(&ScreenOptions::default(), size, abilities, tell);
         let terminal = blank(height, columns);
         Self { ui, events, terminal, now: Instant::now() }
     }
 
-    fn order(&mut self, order: Order) {
-        self.ui.order(order, self.now);
+    fn order(&mut self, order: ScreenCommand) {
+        self.ui.on_command(order, self.now);
     }
 
     /// Types with pauses, as people who read do.
-    fn keys(&mut self, codes: &[Code]) {
+    fn keys(&mut self, codes: &[KeyCode]) {
         for code in codes {
             self.now += Duration::from_secs(1);
-            self.ui.input(Input::Key(Key::plain(*code)), self.now);
+            self.ui.on_input(TerminalInput::Key(KeyPress::plain(*code)), self.now);
         }
     }
 
@@ -51,50 +51,50 @@ impl Stage {
         text.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    fn ask(&mut self, number: u64, title: &str) -> oneshot::Receiver<Option<Answer>> {
+    fn ask(&mut self, number: u64, title: &str) -> oneshot::Receiver<Option<QuestionAnswer>> {
         let (answer, answered) = oneshot::channel();
-        let choices = vec![Choice::new('y', "Yes"), Choice::new('n', "No")];
-        let question = Question { title: title.into(), choices, ..Question::default() };
-        self.order(Order::Ask { number, question, answer });
+        let choices = vec![QuestionChoice::new('y', "Yes"), QuestionChoice::new('n', "No")];
+        let question = UserQuestion { title: title.into(), choices, ..UserQuestion::default() };
+        self.order(ScreenCommand::Ask { number, question, answer });
         self.screen();
         answered
     }
 }
 
-fn began(id: &str) -> Order {
+fn began(id: &str) -> ScreenCommand {
     let (emoji, summary) = ("📖".to_owned(), format!("file {id}"));
-    Order::CallBegan { id: id.into(), emoji, name: "read_file".into(), summary }
+    ScreenCommand::CallBegan { id: id.into(), emoji, name: "read_file".into(), summary }
 }
 
 #[test]
 fn an_answer_is_live_until_it_is_complete() {
     let mut stage = Stage::new(12, 40);
-    stage.order(Order::User("hi".into()));
-    stage.order(Order::Text("# Hello\nsome *te".into()));
+    stage.order(ScreenCommand::User("hi".into()));
+    stage.order(ScreenCommand::Text("# Hello\nsome *te".into()));
     assert_eq!(stage.screen(), ["❯ hi", "", "Hello", "some *te", "", "❯"]);
-    stage.order(Order::Text("xt*\n\nmore".into()));
+    stage.order(ScreenCommand::Text("xt*\n\nmore".into()));
     assert_eq!(stage.screen(), ["❯ hi", "", "Hello", "some text", "", "more", "", "❯"]);
-    stage.order(Order::EndText);
+    stage.order(ScreenCommand::EndText);
     assert_eq!(stage.screen(), ["❯ hi", "", "Hello", "some text", "", "more", "", "❯"]);
 }
 
 #[test]
 fn calls_run_side_by_side_and_end_as_one_row_each() {
     let mut stage = Stage::new(14, 60);
-    stage.order(Order::Text("Looking.".into()));
+    stage.order(ScreenCommand::Text("Looking.".into()));
     stage.order(began("a"));
     stage.order(began("b"));
     let fraction = Some(0.5);
-    stage.order(Order::CallProgress { id: "b".into(), message: "half".into(), fraction });
+    stage.order(ScreenCommand::CallProgress { id: "b".into(), message: "half".into(), fraction });
     stage.now += Duration::from_secs(3);
     let rows = stage.screen();
-    assert!(stage.ui.is_turning());
+    assert!(stage.ui.is_animating());
     assert_eq!(rows[0], "Looking.");
     assert!(rows[2].ends_with("read_file file a  3 s"), "{rows:?}");
     assert!(rows[3].contains("half") && rows[3].contains("▰▰▰▰▰▱▱▱▱▱ 50 %"), "{rows:?}");
     let duration = Duration::from_secs(3);
-    stage.order(Order::CallEnded { id: "b".into(), ok: true, duration, note: String::new() });
-    stage.order(Order::CallEnded { id: "a".into(), ok: false, duration, note: "gone".into() });
+    stage.order(ScreenCommand::CallEnded { id: "b".into(), ok: true, duration, note: String::new() });
+    stage.order(ScreenCommand::CallEnded { id: "a".into(), ok: false, duration, note: "gone".into() });
     let want = [
         "Looking.",
         "",
@@ -105,40 +105,40 @@ fn calls_run_side_by_side_and_end_as_one_row_each() {
         "❯",
     ];
     assert_eq!(stage.screen(), want);
-    assert!(!stage.ui.is_turning());
+    assert!(!stage.ui.is_animating());
 }
 
 #[test]
 fn what_is_going_on_stays_below_the_text() {
     let mut stage = Stage::new(12, 40);
-    stage.order(Order::Working(Some("thinking".into())));
+    stage.order(ScreenCommand::Working(Some("thinking".into())));
     stage.now += Duration::from_secs(2);
     assert_eq!(stage.screen(), ["⠋ thinking 2 s", "", "❯"]);
-    stage.order(Order::Text("one\n\ntw".into()));
+    stage.order(ScreenCommand::Text("one\n\ntw".into()));
     assert_eq!(stage.screen(), ["one", "", "tw", "", "⠋ thinking 2 s", "", "❯"]);
-    stage.order(Order::Working(None));
-    stage.order(Order::EndText);
+    stage.order(ScreenCommand::Working(None));
+    stage.order(ScreenCommand::EndText);
     assert_eq!(stage.screen(), ["one", "", "tw", "", "❯"]);
 }
 
 #[test]
 fn the_status_says_how_it_stands() {
     let mut stage = Stage::new(6, 80);
-    let status = Status {
+    let status = StatusLine {
         model: "opus".into(),
         context_used: 24_310,
         context_total: 200_000,
         cost: Some(0.0123),
         extra: vec!["yolo".into()],
     };
-    stage.order(Order::Status(status));
+    stage.order(ScreenCommand::Status(status));
     assert_eq!(stage.screen(), ["❯", "  opus · 24.3k / 200k (12 %) · $0.0123 · yolo"]);
 }
 
 #[test]
 fn what_is_typed_outlasts_a_question() {
     let mut stage = Stage::new(12, 60);
-    stage.keys(&[Code::Char('h'), Code::Char('i')]);
+    stage.keys(&[KeyCode::Char('h'), KeyCode::Char('i')]);
     let mut first = stage.ask(1, "One?");
     let mut second = stage.ask(2, "Two?");
     let rows = stage.screen();
@@ -146,19 +146,19 @@ fn what_is_typed_outlasts_a_question() {
         rows.iter().any(|row| row == "? One?") && rows.iter().any(|row| row == "❯ hi"),
         "{rows:?}"
     );
-    stage.keys(&[Code::Char('y')]);
-    stage.now = stage.ui.due().unwrap();
-    assert!(stage.ui.settle(stage.now));
-    assert_eq!(first.try_recv(), Ok(Some(Answer::Key('y'))));
+    stage.keys(&[KeyCode::Char('y')]);
+    stage.now = stage.ui.next_deadline().unwrap();
+    assert!(stage.ui.run_due(stage.now));
+    assert_eq!(first.try_recv(), Ok(Some(QuestionAnswer::Key('y'))));
     let rows = stage.screen();
     assert!(
         rows.iter().any(|row| row == "? One? → Yes") && rows.iter().any(|row| row == "? Two?"),
         "{rows:?}"
     );
-    stage.keys(&[Code::Escape]);
+    stage.keys(&[KeyCode::Escape]);
     assert_eq!(second.try_recv(), Ok(None));
-    stage.keys(&[Code::Enter]);
-    let line = Event::Line { text: "hi".into(), attachments: Vec::new() };
+    stage.keys(&[KeyCode::Enter]);
+    let line = UserEvent::Line { text: "hi".into(), attachments: Vec::new() };
     assert_eq!(stage.events.try_recv(), Ok(line));
 }
 
@@ -174,7 +174,7 @@ fn in_the_end_nobody_waits_for_an_answer() {
 fn a_question_can_be_taken_back() {
     let mut stage = Stage::new(12, 60);
     let _first = stage.ask(1, "One?");
-    stage.order(Order::Withdraw(1));
+    stage.order(ScreenCommand::WithdrawQuestion(1));
     assert_eq!(stage.screen(), ["❯"]);
 }
 
@@ -182,19 +182,19 @@ fn a_question_can_be_taken_back() {
 fn a_paste_is_shown_again_as_it_was_seen() {
     let mut stage = Stage::new(12, 60);
     let long = "line\n".repeat(50);
-    stage.ui.input(Input::Paste(long.clone()), stage.now);
-    stage.keys(&[Code::Enter]);
-    let Ok(Event::Line { text, .. }) = stage.events.try_recv() else { panic!("no line") };
+    stage.ui.on_input(TerminalInput::Paste(long.clone()), stage.now);
+    stage.keys(&[KeyCode::Enter]);
+    let Ok(UserEvent::Line { text, .. }) = stage.events.try_recv() else { panic!("no line") };
     assert_eq!(text, long.trim_end());
-    stage.order(Order::User(text));
+    stage.order(ScreenCommand::User(text));
     assert_eq!(stage.screen(), ["❯ [pasted 50 lines]", "", "❯"]);
 }
 
 #[test]
 fn a_screen_that_shrinks_keeps_its_transcript() {
     let mut stage = Stage::new(10, 50);
-    stage.order(Order::Message(Weight::Note, "kept".into()));
-    stage.order(Order::Text("words that fill more than one narrow row of text".into()));
+    stage.order(ScreenCommand::Message(MessageLevel::Note, "kept".into()));
+    stage.order(ScreenCommand::Text("words that fill more than one narrow row of text".into()));
     stage.screen();
     // A terminal that breaks rows anew leaves them as they would have been written.
     stage.terminal = blank(10, 20);
@@ -204,17 +204,17 @@ fn a_screen_that_shrinks_keeps_its_transcript() {
     stage.ui.resize((20, 10));
     let want = ["  kept", "", "words that fill", "more than one", "narrow row of text", "", "❯"];
     assert_eq!(stage.screen(), want);
-    assert_eq!(stage.events.try_recv(), Ok(Event::Resized));
+    assert_eq!(stage.events.try_recv(), Ok(UserEvent::Resized));
 }
 
 #[test]
 fn ten_thousand_lines_of_code_leave_a_small_live_area() {
     let mut stage = Stage::new(20, 40);
     let code: String = (0..10_000).map(|line| format!("line {line}\n")).collect();
-    stage.order(Order::Text(format!("```\n{code}unfinished")));
+    stage.order(ScreenCommand::Text(format!("```\n{code}unfinished")));
     let bytes = stage.ui.draw(stage.now);
     assert_eq!(bytes.matches("line 9999").count(), 1);
-    stage.order(Order::Text(" still".into()));
+    stage.order(ScreenCommand::Text(" still".into()));
     let next = stage.ui.draw(stage.now);
     assert!(next.len() < 200, "{next:?}");
 }
@@ -223,37 +223,37 @@ fn ten_thousand_lines_of_code_leave_a_small_live_area() {
 fn no_order_can_write_commands_to_the_terminal() {
     let mut stage = Stage::new(30, 60);
     let evil = "x\x1b]0;t\x07\x1b[2J\u{9b}5m\u{202e}\x08y";
-    stage.order(Order::User(evil.into()));
-    stage.order(Order::Thought(evil.into()));
-    stage.order(Order::Text(evil.into()));
-    stage.order(Order::EndText);
-    for weight in [Weight::Note, Weight::Warning, Weight::Error] {
-        stage.order(Order::Message(weight, evil.into()));
+    stage.order(ScreenCommand::User(evil.into()));
+    stage.order(ScreenCommand::Thought(evil.into()));
+    stage.order(ScreenCommand::Text(evil.into()));
+    stage.order(ScreenCommand::EndText);
+    for weight in [MessageLevel::Note, MessageLevel::Warning, MessageLevel::Error] {
+        stage.order(ScreenCommand::Message(weight, evil.into()));
     }
     let summary = evil.to_owned();
-    stage.order(Order::CallBegan {
+    stage.order(ScreenCommand::CallBegan {
         id: "1".into(),
         emoji: evil.into(),
         name: evil.into(),
         summary,
     });
-    stage.order(Order::CallProgress {
+    stage.order(ScreenCommand::CallProgress {
         id: "1".into(),
         message: evil.into(),
         fraction: Some(f64::NAN),
     });
-    stage.order(Order::Working(Some(evil.into())));
-    stage.order(Order::Fill(evil.into()));
+    stage.order(ScreenCommand::Working(Some(evil.into())));
+    stage.order(ScreenCommand::FillPrompt(evil.into()));
     let extra = vec![evil.to_owned()];
-    stage.order(Order::Status(Status { model: evil.into(), extra, ..Status::default() }));
+    stage.order(ScreenCommand::Status(StatusLine { model: evil.into(), extra, ..StatusLine::default() }));
     let (answer, _answered) = oneshot::channel();
-    let question = Question {
+    let question = UserQuestion {
         title: evil.into(),
         body: vec![evil.into()],
-        choices: vec![Choice::new('y', evil)],
-        ..Question::default()
+        choices: vec![QuestionChoice::new('y', evil)],
+        ..UserQuestion::default()
     };
-    stage.order(Order::Ask { number: 0, question, answer });
+    stage.order(ScreenCommand::Ask { number: 0, question, answer });
     let bytes = stage.ui.draw(stage.now);
     // What is left are our own: modes, styles, moves of the cursor, and erasing to the end.
     for command in bytes.split('\x1b').skip(1) {
@@ -316,17 +316,17 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn made(kind: u8, text: String) -> Order {
+fn made(kind: u8, text: String) -> ScreenCommand {
     let id = format!("{}", text.len() % 3);
     let duration = Duration::from_secs(2);
     match kind {
-        0..3 => Order::Text(text),
-        3 => Order::EndText,
-        4 => Order::Message(Weight::Note, text),
+        0..3 => ScreenCommand::Text(text),
+        3 => ScreenCommand::EndText,
+        4 => ScreenCommand::Message(MessageLevel::Note, text),
         5 => began(&id),
-        6 => Order::CallEnded { id, ok: true, duration, note: text },
-        7 => Order::Working(Some(text)),
-        _ => Order::Fill(text),
+        6 => ScreenCommand::CallEnded { id, ok: true, duration, note: text },
+        7 => ScreenCommand::Working(Some(text)),
+        _ => ScreenCommand::FillPrompt(text),
     }
 }
 
@@ -343,7 +343,7 @@ proptest! {
                     often.order(made(kind, text.clone()));
                     once.order(made(kind, text));
                 }
-                Act::Type(c) => often.keys(&[Code::Char(c)]),
+                Act::Type(c) => often.keys(&[KeyCode::Char(c)]),
                 Act::Draw => drop(often.screen()),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermes_chat::{Candidate, Completer, Completions};
+use hermes_chat::{CompletionCandidate, LineCompleter, CompletionList};
 use hermes_skills::SkillLibrary;
 
 use super::orders::ORDERS;
@@ -17,19 +17,19 @@ pub(crate) struct Words {
     pub(crate) shelf: SkillLibrary,
 }
 
-impl Completer for Words {
-    fn complete(&self, line: &str, cursor: usize) -> Completions {
+impl LineCompleter for Words {
+    fn complete(&self, line: &str, cursor: usize) -> CompletionList {
         let typed = line.get(..cursor).unwrap_or(line);
         if let Some(command) = typed.strip_prefix('/')
             && !command.contains(char::is_whitespace)
         {
             let fits = ORDERS.iter().filter(|order| order.name.starts_with(command));
-            let orders = fits.map(|order| Candidate {
+            let orders = fits.map(|order| CompletionCandidate {
                 text: format!("/{}{}", order.name, if order.takes.is_empty() { "" } else { " " }),
                 note: order.about.to_owned(),
             });
             let called = skills::candidates(&self.shelf, command, "/");
-            return Completions { start: 0, candidates: orders.chain(called).collect() };
+            return CompletionList { start: 0, candidates: orders.chain(called).collect() };
         }
         if let Some(rest) = typed.strip_prefix("/skills ") {
             let begun = rest.strip_prefix("show ").unwrap_or(rest);
@@ -37,21 +37,21 @@ impl Completer for Words {
                 let mut candidates = skills::candidates(&self.shelf, begun, "");
                 if begun == rest && "show".starts_with(begun) {
                     let note = "show a skill".to_owned();
-                    candidates.insert(0, Candidate { text: "show ".to_owned(), note });
+                    candidates.insert(0, CompletionCandidate { text: "show ".to_owned(), note });
                 }
-                return Completions { start: typed.len() - begun.len(), candidates };
+                return CompletionList { start: typed.len() - begun.len(), candidates };
             }
         }
         let start = typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         match typed.get(start..).and_then(|word| word.strip_prefix('@')) {
-            Some(word) => Completions { start, candidates: files(word) },
-            None => Completions::default(),
+            Some(word) => CompletionList { start, candidates: files(word) },
+            None => CompletionList::default(),
         }
     }
 }
 
 /// Files whose path begins so.
-fn files(typed: &str) -> Vec<Candidate> {
+fn files(typed: &str) -> Vec<CompletionCandidate> {
     let (folder, begun) = typed.rsplit_once('/').map_or(("", typed), |(f, b)| (f, b));
     let looked = if typed.starts_with('/') && folder.is_empty() { "/" } else { folder };
     let looked = if looked.is_empty() { Path::new(".") } else { Path::new(looked) };
@@ -67,7 +67,7 @@ fn files(typed: &str) -> Vec<Candidate> {
         .collect();
     found.sort();
     let prefix = if typed.contains('/') { format!("{folder}/") } else { String::new() };
-    let candidate = |(name, is_folder): (String, bool)| Candidate {
+    let candidate = |(name, is_folder): (String, bool)| CompletionCandidate {
         text: format!("@{prefix}{name}{}", if is_folder { "/" } else { " " }),
         note: String::new(),
     };

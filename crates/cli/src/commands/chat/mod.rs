@@ -10,7 +10,7 @@ mod skills;
 use std::sync::Arc;
 
 use clap::Args;
-use hermes_chat::{Form, Look, Screen};
+use hermes_chat::{ScreenMode, ScreenOptions, ChatScreen};
 
 use super::runtime;
 use crate::app::{App, BEGINNING, Ready};
@@ -54,7 +54,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     let mut resume = args.resume.as_deref().map(|id| ready.session_named(id)).transpose()?;
     let cwd = args.options.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
     let words = Words { shelf: super::skills::shelf(&ready.home, &ready.config, &cwd) };
-    let look = Look {
+    let look = ScreenOptions {
         history: Some(ready.home.root().join("chat_history")),
         completer: Some(Arc::new(words)),
         placeholder: "Say what is to be done; /help shows the commands".to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
         plain: args.plain,
         quiet: app.terminal.quiet,
     };
-    let (screen, mut events) = Screen::open(look)?;
+    let (screen, mut events) = ChatScreen::open(look)?;
     ready.keyboard.lend(screen.clone());
     let mut exit = Exit::Ok;
     let mut args = args.clone();
@@ -90,8 +90,8 @@ fn sit(
     app: &App,
     ready: &Arc<Ready>,
     args: &Chat,
-    screen: &Screen,
-    events: &mut hermes_chat::Events,
+    screen: &ChatScreen,
+    events: &mut hermes_chat::EventStream,
     resume: Option<String>,
 ) -> Result<SittingEnd, Failure> {
     let id = resume.clone().or_else(|| args.options.session.clone());
@@ -100,7 +100,7 @@ fn sit(
     let mut caller = app.caller_anyhow(ready, &options, &[], Some(BEGINNING))?;
     caller.who = "agent".into();
     caller.observer = None;
-    if screen.form() != Form::Piped {
+    if screen.mode() != ScreenMode::Piped {
         let person = Arc::new(Person::new(screen.clone()));
         caller.approver = app.with_review(ready, options.mode.chosen(), Some(person));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes::engine::toolsets::ToolsetSummary;
 use hermes_agent::{AgentBudget, TurnEnd};
-use hermes_chat::Form;
+use hermes_chat::ScreenMode;
 use hermes_checkpoints::{RestorePlan, CheckpointStore, RestoreTarget};
 use hermes_history::{SessionFilter, format_local};
 use hermes_llm::ChatMessage;
@@ -479,7 +479,7 @@ fn yolo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
 /// The last messages of a session that goes on.
 pub(crate) fn show_again(sitting: &Sitting<'_>) {
     // Whoever reads a pipe takes every answer for a new one.
-    if sitting.screen.form() == Form::Piped {
+    if sitting.screen.mode() == ScreenMode::Piped {
         return;
     }
     let messages = sitting.engaged.agent.conversation().messages();

@@ -1,7 +1,7 @@
 //! The person in front of the chat, asked about calls.
 
 use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope};
-use hermes_chat::{Answer, Choice, Question, Screen};
+use hermes_chat::{QuestionAnswer, QuestionChoice, UserQuestion, ChatScreen};
 use serde_json::Value;
 
 /// How many effects, and how many lines of what would be written, are shown.
@@ -10,11 +10,11 @@ const LINES: usize = 12;
 
 /// Asks on the screen.
 pub(crate) struct Person {
-    screen: Screen,
+    screen: ChatScreen,
 }
 
 impl Person {
-    pub(crate) fn new(screen: Screen) -> Self {
+    pub(crate) fn new(screen: ChatScreen) -> Self {
         Self { screen }
     }
 }
@@ -23,9 +23,9 @@ impl Person {
     /// What the model is told instead of the result.
     async fn why(&self) -> Option<String> {
         let title = "What should be done instead?".to_owned();
-        let question = Question { title, free_text: true, ..Question::default() };
+        let question = UserQuestion { title, free_text: true, ..UserQuestion::default() };
         match self.screen.ask(question).await? {
-            Answer::Text(why) if !why.trim().is_empty() => {
+            QuestionAnswer::Text(why) if !why.trim().is_empty() => {
                 Some(format!("The user refused: {}", why.trim()))
             }
             _ => None,
@@ -37,17 +37,17 @@ impl Approver for Person {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
             match self.screen.ask(question(&request)).await {
-                Some(Answer::Key('o')) => ApprovalDecision::Approved(ApprovalScope::Once),
-                Some(Answer::Key('s')) => ApprovalDecision::Approved(ApprovalScope::Session),
-                Some(Answer::Key('a')) => ApprovalDecision::Approved(ApprovalScope::Always),
-                Some(Answer::Key('w')) => ApprovalDecision::Refused(self.why().await),
+                Some(QuestionAnswer::Key('o')) => ApprovalDecision::Approved(ApprovalScope::Once),
+                Some(QuestionAnswer::Key('s')) => ApprovalDecision::Approved(ApprovalScope::Session),
+                Some(QuestionAnswer::Key('a')) => ApprovalDecision::Approved(ApprovalScope::Always),
+                Some(QuestionAnswer::Key('w')) => ApprovalDecision::Refused(self.why().await),
                 _ => ApprovalDecision::Refused(None),
             }
         })
     }
 }
 
-fn question(request: &ApprovalRequest) -> Question {
+fn question(request: &ApprovalRequest) -> UserQuestion {
     let mut body = content(&request.arguments);
     body.push(format!("why     {}", request.reason));
     body.push(format!("rule    {}", request.rule));
@@ -60,14 +60,14 @@ fn question(request: &ApprovalRequest) -> Question {
     for (at, offer) in request.offered_rules.iter().enumerate() {
         body.push(format!("{:<8}would allow {offer}", if at == 0 { "always" } else { "" }));
     }
-    let mut choices = vec![Choice::new('o', "once").or(&["y", "yes"])];
+    let mut choices = vec![QuestionChoice::new('o', "once").with_aliases(&["y", "yes"])];
     if !request.offered_rules.is_empty() {
-        choices.push(Choice::new('s', "for this session").or(&["session"]));
-        choices.push(Choice::new('a', "always"));
+        choices.push(QuestionChoice::new('s', "for this session").with_aliases(&["session"]));
+        choices.push(QuestionChoice::new('a', "always"));
     }
-    choices.push(Choice::new('d', "deny").or(&["n", "no"]));
-    choices.push(Choice::new('w', "deny, and say why"));
-    Question {
+    choices.push(QuestionChoice::new('d', "deny").with_aliases(&["n", "no"]));
+    choices.push(QuestionChoice::new('w', "deny, and say why"));
+    UserQuestion {
         title: format!("May {} run?", request.tool),
         body,
         choices,

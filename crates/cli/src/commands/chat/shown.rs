@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hermes::core::Session;
 use hermes::engine::Engine;
 use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
-use hermes_chat::{Screen, Status, Todo, TodoState};
+use hermes_chat::{ChatScreen, StatusLine, TodoLine, TodoState};
 use hermes_llm::{RetryAction, TokenUsage};
 
 use crate::mode::AgentMode;
@@ -14,7 +14,7 @@ use crate::summary;
 
 /// Shows what happens.
 pub(crate) struct Shown {
-    screen: Screen,
+    screen: ChatScreen,
     engine: Engine,
     session: Session,
     used: AtomicU64,
@@ -23,11 +23,11 @@ pub(crate) struct Shown {
     /// What each turn may use; sub-agents and summaries count there as well.
     budgets: Mutex<Vec<AgentBudget>>,
     /// The last row of the screen, as it was shown last.
-    status: Mutex<Status>,
+    status: Mutex<StatusLine>,
 }
 
 impl Shown {
-    pub(crate) fn new(screen: Screen, engine: Engine, session: Session) -> Arc<Self> {
+    pub(crate) fn new(screen: ChatScreen, engine: Engine, session: Session) -> Arc<Self> {
         Arc::new(Self {
             screen,
             engine,
@@ -70,7 +70,7 @@ impl Shown {
 
     /// The last row of the screen.
     pub(crate) fn status(&self, model: &str, used: u64, window: Option<u64>, mode: AgentMode) {
-        let status = Status {
+        let status = StatusLine {
             model: model.to_owned(),
             context_used: used,
             context_total: window.unwrap_or_default(),
@@ -91,7 +91,7 @@ impl Shown {
     /// The plan, as it is now; whether there is one.
     pub(crate) fn plan(&self) -> bool {
         let lines = hermes_tools_agent::todo_lines(&self.session).unwrap_or_default();
-        let plan: Vec<Todo> = lines.iter().filter_map(|line| task(line)).collect();
+        let plan: Vec<TodoLine> = lines.iter().filter_map(|line| task(line)).collect();
         self.screen.todo(&plan);
         !plan.is_empty()
     }
@@ -148,7 +148,7 @@ impl AgentObserver for Shown {
 }
 
 /// A line of the plan: `[x] text`.
-fn task(line: &str) -> Option<Todo> {
+fn task(line: &str) -> Option<TodoLine> {
     let (mark, text) = line.split_at_checked(4)?;
     let state = match mark {
         "[x] " => TodoState::Done,
@@ -156,5 +156,5 @@ fn task(line: &str) -> Option<Todo> {
         "[-] " => TodoState::Dropped,
         _ => TodoState::Open,
     };
-    Some(Todo { state, text: text.to_owned() })
+    Some(TodoLine { state, text: text.to_owned() })
 }

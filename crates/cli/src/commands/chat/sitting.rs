@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hermes::engine::Caller;
 use hermes_agent::{Agent, AgentBudget, TurnEnd, InterruptHandle, InterruptScope, TurnOutcome, AgentObserver};
-use hermes_chat::{Event, Events, Form, Screen};
+use hermes_chat::{UserEvent, EventStream, ScreenMode, ChatScreen};
 use hermes_llm::{ChatMessage, ContentPart};
 use hermes_skills::SkillLibrary;
 use tokio::sync::Notify;
@@ -75,7 +75,7 @@ pub(crate) struct Sitting<'a> {
     pub(crate) app: &'a App,
     pub(crate) ready: &'a Arc<Ready>,
     pub(crate) args: &'a Chat,
-    pub(crate) screen: &'a Screen,
+    pub(crate) screen: &'a ChatScreen,
     pub(crate) shown: Arc<Shown>,
     pub(crate) engaged: Engagement,
     /// The skills of this place.
@@ -98,7 +98,7 @@ impl<'a> Sitting<'a> {
         app: &'a App,
         ready: &'a Arc<Ready>,
         args: &'a Chat,
-        screen: &'a Screen,
+        screen: &'a ChatScreen,
         caller: Caller,
         resume: Option<String>,
         is_alone: bool,
@@ -192,7 +192,7 @@ impl<'a> Sitting<'a> {
     fn adopt_mode(&mut self) {
         let makeup = self.engaged.agent.parts_mut();
         self.mode.instruct(&mut makeup.system);
-        if self.screen.form() == Form::Piped {
+        if self.screen.mode() == ScreenMode::Piped {
             return;
         }
         let person = Arc::new(Person::new(self.screen.clone()));
@@ -213,7 +213,7 @@ impl<'a> Sitting<'a> {
     }
 
     /// Until the person wants something else.
-    pub(crate) async fn go(mut self, events: &mut Events) -> SittingEnd {
+    pub(crate) async fn go(mut self, events: &mut EventStream) -> SittingEnd {
         let news = Arc::new(Notify::new());
         let wake = Arc::clone(&news);
         self.ready.notices.on_notice(Arc::new(move || wake.notify_one()));
@@ -223,19 +223,19 @@ impl<'a> Sitting<'a> {
             let said = tokio::select! {
                 biased;
                 event = next(&mut held, events) => match event {
-                    None | Some(Event::Quit | Event::Terminated) => break Next::Leave,
-                    Some(Event::Resized) => continue,
-                    Some(Event::ShiftTab) => {
+                    None | Some(UserEvent::Quit | UserEvent::Terminated) => break Next::Leave,
+                    Some(UserEvent::Resized) => continue,
+                    Some(UserEvent::ShiftTab) => {
                         if let Err(failure) = self.set_mode(self.mode.next()) {
                             self.screen.error(&failure.message);
                         }
                         continue;
                     }
-                    Some(Event::Interrupt) => {
+                    Some(UserEvent::Interrupt) => {
                         self.screen.note("Ctrl-D or /quit leaves.");
                         continue;
                     }
-                    Some(Event::Line { text, attachments }) => {
+                    Some(UserEvent::Line { text, attachments }) => {
                         let interrupt = self.engaged.agent.interrupt();
                         let typed = self.typed(text, &attachments);
                         match attended(typed, &interrupt, &mut held, events).await {
@@ -268,7 +268,7 @@ impl<'a> Sitting<'a> {
         };
         self.end();
         // Whoever sits there has seen how it went.
-        let exit = if self.screen.form() == Form::Piped { self.exit } else { Exit::Ok };
+        let exit = if self.screen.mode() == ScreenMode::Piped { self.exit } else { Exit::Ok };
         SittingEnd { next, exit, mode: self.mode }
     }
 
@@ -334,8 +334,8 @@ impl<'a> Sitting<'a> {
     async fn turn(
         mut self,
         said: Vec<ContentPart>,
-        held: &mut VecDeque<Event>,
-        events: &mut Events,
+        held: &mut VecDeque<UserEvent>,
+        events: &mut EventStream,
     ) -> Result<Self, Exit> {
         let budget = self.ready.budget(self.args.max_turns, None);
         self.shown.count(&budget);
@@ -351,7 +351,7 @@ impl<'a> Sitting<'a> {
         let mut turn = start(agent, said, budget);
         let mut leaves = false;
         // A script says one thing after the other, and steers nothing.
-        let listens = screen.form() != Form::Piped;
+        let listens = screen.mode() != ScreenMode::Piped;
         let (agent, outcome) = loop {
             tokio::select! {
                 biased;
@@ -363,47 +363,47 @@ impl<'a> Sitting<'a> {
                     }
                 },
                 event = events.next(), if listens && !leaves => match event {
-                    None | Some(Event::Quit | Event::Terminated) => {
+                    None | Some(UserEvent::Quit | UserEvent::Terminated) => {
                         leaves = true;
                         turn.interrupt.stop_turn();
                     }
                     // What is called from now on is judged by it; the model is told later.
-                    Some(Event::ShiftTab) => match enforce(app, ready, args, &cwd, mode.next()) {
+                    Some(UserEvent::ShiftTab) => match enforce(app, ready, args, &cwd, mode.next()) {
                         Ok(()) => {
                             mode = mode.next();
                             self.shown.show_mode(mode);
                         }
                         Err(failure) => screen.error(&failure.message),
                     },
-                    Some(Event::Interrupt) => match turn.interrupt.stop() {
+                    Some(UserEvent::Interrupt) => match turn.interrupt.stop() {
                         InterruptScope::Calls => screen.note("Stopping the calls; once more stops the turn."),
                         InterruptScope::Turn => halt(ready, screen, &self.engaged.session),
                     },
-                    Some(Event::Line { text, .. }) if text.trim() == "/stop" => {
+                    Some(UserEvent::Line { text, .. }) if text.trim() == "/stop" => {
                         turn.interrupt.stop_turn();
                         halt(ready, screen, &self.engaged.session);
                     }
-                    Some(Event::Line { text, .. })
+                    Some(UserEvent::Line { text, .. })
                         if matches!(text.trim(), "/quit" | "/exit" | "/q") =>
                     {
                         leaves = true;
                         turn.interrupt.stop_turn();
                     }
-                    Some(Event::Line { text, attachments })
+                    Some(UserEvent::Line { text, attachments })
                         if text.starts_with('/') && !is_path(&text) =>
                     {
                         screen.note(&format!(
                             "{} comes after this turn; /stop ends it.",
                             text.trim()
                         ));
-                        held.push_back(Event::Line { text, attachments });
+                        held.push_back(UserEvent::Line { text, attachments });
                     }
-                    Some(Event::Line { text, attachments }) if !text.trim().is_empty() => {
+                    Some(UserEvent::Line { text, attachments }) if !text.trim().is_empty() => {
                         screen.user(&text);
                         screen.note("The model hears this with the next result.");
                         turn.interrupt.queue_input(with_pictures(screen, text, &attachments));
                     }
-                    Some(Event::Line { .. } | Event::Resized) => {}
+                    Some(UserEvent::Line { .. } | UserEvent::Resized) => {}
                 },
             }
         };
@@ -459,7 +459,7 @@ fn enforce(
 }
 
 /// What comes next: first what was held back.
-async fn next(held: &mut VecDeque<Event>, events: &mut Events) -> Option<Event> {
+async fn next(held: &mut VecDeque<UserEvent>, events: &mut EventStream) -> Option<UserEvent> {
     match held.pop_front() {
         Some(event) => Some(event),
         None => events.next().await,
@@ -471,8 +471,8 @@ async fn next(held: &mut VecDeque<Event>, events: &mut Events) -> Option<Event> 
 async fn attended<T>(
     work: impl Future<Output = T>,
     interrupt: &InterruptHandle,
-    held: &mut VecDeque<Event>,
-    events: &mut Events,
+    held: &mut VecDeque<UserEvent>,
+    events: &mut EventStream,
 ) -> T {
     tokio::pin!(work);
     loop {
@@ -480,9 +480,9 @@ async fn attended<T>(
             biased;
             done = &mut work => return done,
             event = events.next() => match event {
-                Some(Event::Interrupt) => interrupt.stop_turn(),
+                Some(UserEvent::Interrupt) => interrupt.stop_turn(),
                 Some(event) => {
-                    if matches!(event, Event::Quit | Event::Terminated) {
+                    if matches!(event, UserEvent::Quit | UserEvent::Terminated) {
                         interrupt.stop_turn();
                     }
                     held.push_back(event);
@@ -509,14 +509,14 @@ fn start(mut agent: Agent, said: Vec<ContentPart>, budget: AgentBudget) -> Turn 
 }
 
 /// The turn is stopped, with what it has in the background.
-fn halt(ready: &Ready, screen: &Screen, session: &str) {
+fn halt(ready: &Ready, screen: &ChatScreen, session: &str) {
     screen.note("Stopping the turn.");
     if let Some(told) = told_stopped(&ready.crew.stop(session)) {
         screen.note(&told);
     }
 }
 
-pub(crate) fn tell_end(screen: &Screen, end: &TurnEnd) {
+pub(crate) fn tell_end(screen: &ChatScreen, end: &TurnEnd) {
     match end {
         TurnEnd::Done => {}
         TurnEnd::Budget(what) => screen.warn(&format!("Stopped: {what} are used up. Say “go on”.")),
@@ -537,7 +537,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// What a line says to the model, with the pictures that were pasted into it.
-fn with_pictures(screen: &Screen, text: String, attachments: &[PathBuf]) -> Vec<ContentPart> {
+fn with_pictures(screen: &ChatScreen, text: String, attachments: &[PathBuf]) -> Vec<ContentPart> {
     let mut said = vec![ContentPart::Text { text }];
     for path in attachments.iter().filter(|path| is_picture(path)) {
         match hermes_agent::load_image(path) {

@@ -1,7 +1,7 @@
 //! Skills in a conversation: looked at by `/skills`, called for by their name.
 
 use hermes::engine::SecretSource as _;
-use hermes_chat::Candidate;
+use hermes_chat::CompletionCandidate;
 use hermes_skills::{SkillInvocation, FileReferenceStyle, SkillLibrary, Skill, SkillError, SkillInstructions, expand_invocation};
 
 use super::orders::ORDERS;
@@ -126,13 +126,13 @@ pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String
 }
 
 /// Skills whose name begins so, each with what comes before it.
-pub(crate) fn candidates(shelf: &SkillLibrary, begun: &str, before: &str) -> Vec<Candidate> {
+pub(crate) fn candidates(shelf: &SkillLibrary, begun: &str, before: &str) -> Vec<CompletionCandidate> {
     let catalogue = shelf.recent();
     let fits = |name: &String| name.starts_with(begun);
     let is_hidden = |name: &String| before == "/" && ORDERS.iter().any(|o| o.name == name);
     let named = catalogue.ready().map(|skill| (typed(skill), skill));
     let named = named.filter(|(name, _)| fits(name) && !is_hidden(name));
-    let candidate = |(name, skill): (String, &Skill)| Candidate {
+    let candidate = |(name, skill): (String, &Skill)| CompletionCandidate {
         text: format!("{before}{name} "),
         note: summary::short(&skill.manifest.description, NOTE),
     };

@@ -291,7 +291,7 @@ fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
         return Ok(exit);
     }
     if !app.terminal.stdout_is_person && !ended.text.is_empty() {
-        app.terminal.line(&hermes_chat::clean(&ended.text))?;
+        app.terminal.line(&hermes_chat::sanitize(&ended.text))?;
     }
     match (&ended.end, why) {
         (TurnEnd::ModelError(fault), _) => app.terminal.error(&fault.message, fault.hint.as_deref()),

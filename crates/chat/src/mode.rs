@@ -5,14 +5,14 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use crate::order::Order;
-use crate::plain::Plain;
-use crate::rich::Rich;
-use crate::{Event, Look};
+use crate::command::ScreenCommand;
+use crate::plain::PlainScreen;
+use crate::rich::RichScreen;
+use crate::{UserEvent, ScreenOptions};
 
 /// The form that a screen took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ScreenMode {
     /// A terminal that is drawn on.
     Rich,
     /// A terminal with a person at it, used line by start.
@@ -23,39 +23,39 @@ pub enum Form {
 }
 
 /// What the thread gets.
-pub(crate) struct Start {
-    pub(crate) look: Look,
+pub(crate) struct RenderStart {
+    pub(crate) options: ScreenOptions,
     /// For those who interrupt: the panic hook.
-    pub(crate) orders: UnboundedSender<Order>,
-    pub(crate) ordered: UnboundedReceiver<Order>,
-    pub(crate) tell: UnboundedSender<Event>,
+    pub(crate) command_tx: UnboundedSender<ScreenCommand>,
+    pub(crate) command_rx: UnboundedReceiver<ScreenCommand>,
+    pub(crate) event_tx: UnboundedSender<UserEvent>,
 }
 
 /// Starts the thread that draws. It is a thread of its own because a slow terminal must hold up
 /// nobody else.
-pub(crate) fn start(start: Start) -> io::Result<(JoinHandle<()>, Form)> {
-    let form = choose(&start.look);
+pub(crate) fn start(start: RenderStart) -> io::Result<(JoinHandle<()>, ScreenMode)> {
+    let form = choose_mode(&start.options);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name("screen".to_owned());
     let thread = match form {
-        Form::Plain | Form::Piped => {
-            let plain = Plain::new(form, start.look.quiet, start.tell);
-            thread.spawn(move || runtime.block_on(plain.run(start.ordered)))?
+        ScreenMode::Plain | ScreenMode::Piped => {
+            let plain = PlainScreen::new(form, start.options.quiet, start.event_tx);
+            thread.spawn(move || runtime.block_on(plain.run(start.command_rx)))?
         }
-        Form::Rich => {
-            let rich = Rich::open(start, &runtime)?;
+        ScreenMode::Rich => {
+            let rich = RichScreen::open(start, &runtime)?;
             thread.spawn(move || runtime.block_on(rich.run()))?
         }
     };
     Ok((thread, form))
 }
 
-fn choose(look: &Look) -> Form {
+fn choose_mode(look: &ScreenOptions) -> ScreenMode {
     if !io::stdin().is_terminal() {
-        return Form::Piped;
+        return ScreenMode::Piped;
     }
     let can_draw = io::stdout().is_terminal() && !is_dumb(std::env::var("TERM").ok().as_deref());
-    if can_draw && !look.plain { Form::Rich } else { Form::Plain }
+    if can_draw && !look.plain { ScreenMode::Rich } else { ScreenMode::Plain }
 }
 
 pub(crate) fn is_dumb(term: Option<&str>) -> bool {

@@ -18,20 +18,20 @@ fn sequences_are_taken_out_whole() {
         ("tab\tstays", "tab\tstays"),
         ("\x1b]52;c;never ends\nnext line", "\nnext line"),
     ] {
-        assert_eq!(clean(dirty), want, "{dirty:?}");
+        assert_eq!(sanitize(dirty), want, "{dirty:?}");
     }
 }
 
 #[test]
 fn letters_and_families_stay() {
     let text = "Grüße, 世界, नमस्ते, \u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}, می\u{200c}خواهم";
-    assert_eq!(clean(text), text);
+    assert_eq!(sanitize(text), text);
 }
 
 #[test]
 fn an_endless_sequence_swallows_only_so_much() {
     let text = format!("\x1b]{}end", "x".repeat(10_000));
-    let clean = clean(&text);
+    let clean = sanitize(&text);
     assert!(clean.ends_with("xend") && clean.len() > 5_000);
 }
 
@@ -44,11 +44,11 @@ proptest! {
         cut in 0usize..60,
     ) {
         let cut = text.char_indices().map(|(at, _)| at).nth(cut).unwrap_or(text.len());
-        let mut cleaner = Cleaner::default();
+        let mut cleaner = TextSanitizer::default();
         let mut pieces = String::new();
         cleaner.push(&text[..cut], &mut pieces);
         cleaner.push(&text[cut..], &mut pieces);
-        prop_assert_eq!(&pieces, &clean(&text));
-        prop_assert!(pieces.chars().all(|c| c == '\n' || c == '\t' || is_harmless(c)));
+        prop_assert_eq!(&pieces, &sanitize(&text));
+        prop_assert!(pieces.chars().all(|c| c == '\n' || c == '\t' || is_displayable(c)));
     }
 }

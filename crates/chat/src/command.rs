@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::{Answer, Question};
+use crate::{QuestionAnswer, UserQuestion};
 
 /// What the last row says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Status {
+pub struct StatusLine {
     /// The model that answers.
     pub model: String,
     /// Tokens of context in use.
@@ -23,7 +23,7 @@ pub struct Status {
 
 /// One line of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Todo {
+pub struct TodoLine {
     /// How far it is.
     pub state: TodoState,
     /// What is to be done.
@@ -45,7 +45,7 @@ pub enum TodoState {
 
 /// The weight of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weight {
+pub(crate) enum MessageLevel {
     Note,
     Warning,
     Error,
@@ -53,7 +53,7 @@ pub(crate) enum Weight {
 
 /// One thing to show, to ask, or to do.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum ScreenCommand {
     Text(String),
     EndText,
     Thought(String),
@@ -75,18 +75,18 @@ pub(crate) enum Order {
         duration: Duration,
         note: String,
     },
-    Message(Weight, String),
+    Message(MessageLevel, String),
     User(String),
-    Todo(Vec<Todo>),
-    Status(Status),
-    Fill(String),
+    Todo(Vec<TodoLine>),
+    Status(StatusLine),
+    FillPrompt(String),
     Ask {
         number: u64,
-        question: Question,
-        answer: oneshot::Sender<Option<Answer>>,
+        question: UserQuestion,
+        answer: oneshot::Sender<Option<QuestionAnswer>>,
     },
-    Withdraw(u64),
+    WithdrawQuestion(u64),
     /// The terminal was taken away and given back: draw everything anew.
-    Retake,
+    Reacquire,
     Close,
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 /// How a screen is to look and to behave.
 #[derive(Clone, Default)]
-pub struct Look {
+pub struct ScreenOptions {
     /// Where sent lines are remembered; none remembers them for this screen only.
     pub history: Option<PathBuf>,
     /// Completes what is typed.
-    pub completer: Option<Arc<dyn Completer>>,
+    pub completer: Option<Arc<dyn LineCompleter>>,
     /// Shown in an empty line, for instance `/help for commands`.
     pub placeholder: String,
     /// Thoughts are printed as a whole, and not in one line that says how long they took.
@@ -21,7 +21,7 @@ pub struct Look {
     pub quiet: bool,
 }
 
-impl fmt::Debug for Look {
+impl fmt::Debug for ScreenOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Look")
             .field("history", &self.history)
@@ -38,23 +38,23 @@ impl fmt::Debug for Look {
 ///
 /// It is asked by the thread that draws, with every key in a line that starts with `/` and with
 /// Tab in any other, so it must answer at once.
-pub trait Completer: Send + Sync {
+pub trait LineCompleter: Send + Sync {
     /// What could stand before the cursor, best first; `cursor` is a byte offset into `line`.
-    fn complete(&self, line: &str, cursor: usize) -> Completions;
+    fn complete(&self, line: &str, cursor: usize) -> CompletionList;
 }
 
 /// Ways to go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Completions {
+pub struct CompletionList {
     /// The byte offset from which the text before the cursor is replaced.
     pub start: usize,
     /// By what.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<CompletionCandidate>,
 }
 
 /// One way to go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Candidate {
+pub struct CompletionCandidate {
     /// What is put in, with its space or slash at the end if it should have one.
     pub text: String,
     /// What is shown beside it in the menu; may be empty.

@@ -3,25 +3,25 @@
 use std::path::{Path, PathBuf};
 
 /// More than this is not a list of dropped files.
-const LONGEST: usize = 16 * 1024;
-const MOST: usize = 64;
+const MAX_PASTE_BYTES: usize = 16 * 1024;
+const MAX_DROPPED_FILES: usize = 64;
 
 /// The files that a paste names, if it names nothing else: absolute paths, those of the home
 /// folder, `file://` addresses; plain, in quotes, or with escaped spaces, as terminals and file
 /// managers write them.
-pub(crate) fn paths(paste: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
+pub(crate) fn dropped_paths(paste: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
     let paste = paste.trim();
-    if paste.is_empty() || paste.len() > LONGEST {
+    if paste.is_empty() || paste.len() > MAX_PASTE_BYTES {
         return None;
     }
-    if let Some(path) = file(paste, home) {
+    if let Some(path) = parse_path(paste, home) {
         return Some(vec![path]);
     }
-    let words = words(paste)?;
-    if words.is_empty() || words.len() > MOST {
+    let words = split_words(paste)?;
+    if words.is_empty() || words.len() > MAX_DROPPED_FILES {
         return None;
     }
-    words.iter().map(|word| file(word, home)).collect()
+    words.iter().map(|word| parse_path(word, home)).collect()
 }
 
 pub(super) fn is_picture(path: &Path) -> bool {
@@ -33,11 +33,11 @@ pub(super) fn is_picture(path: &Path) -> bool {
     )
 }
 
-fn file(word: &str, home: Option<&Path>) -> Option<PathBuf> {
+fn parse_path(word: &str, home: Option<&Path>) -> Option<PathBuf> {
     let path = if let Some(rest) = word.strip_prefix("file://") {
         // The name of the host, if there is one, is this machine's.
         let from = rest.find('/')?;
-        PathBuf::from(decoded(rest.get(from..)?)?)
+        PathBuf::from(percent_decode(rest.get(from..)?)?)
     } else if let Some(rest) = word.strip_prefix("~/") {
         home?.join(rest)
     } else if word.starts_with('/') || word.starts_with("./") || word.starts_with("../") {
@@ -48,7 +48,7 @@ fn file(word: &str, home: Option<&Path>) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-fn decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -64,7 +64,7 @@ fn decoded(text: &str) -> Option<String> {
 }
 
 /// The words of a text, with quotes and escapes as in a shell; none if a quote is open.
-fn words(text: &str) -> Option<Vec<String>> {
+fn split_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
@@ -86,5 +86,5 @@ fn words(text: &str) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-#[path = "attach_tests.rs"]
+#[path = "dropped_files_tests.rs"]
 mod tests;

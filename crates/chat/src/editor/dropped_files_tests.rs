@@ -10,7 +10,7 @@ fn paths_are_found_however_they_are_written() {
     std::fs::write(&spaced, "x").unwrap();
     let p = plain.to_str().unwrap();
     let s = spaced.to_str().unwrap();
-    let found = |paste: &str| paths(paste, Some(home));
+    let found = |paste: &str| dropped_paths(paste, Some(home));
     assert_eq!(found(p), Some(vec![plain.clone()]));
     assert_eq!(found(&format!("{p}\n")), Some(vec![plain.clone()]));
     assert_eq!(found(s), Some(vec![spaced.clone()]));
@@ -40,6 +40,6 @@ fn text_stays_text() {
         "file:///%zz",
         "~/nothing",
     ] {
-        assert_eq!(paths(paste, home), None, "{paste:?}");
+        assert_eq!(dropped_paths(paste, home), None, "{paste:?}");
     }
 }

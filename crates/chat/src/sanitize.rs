@@ -5,40 +5,40 @@
 //! can only ever be seen.
 
 /// Past this many characters a sequence that does not end was none.
-const LONGEST_SEQUENCE: usize = 4096;
+const MAX_ESCAPE_CHARS: usize = 4096;
 
 /// Cleans a stream of pieces.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cleaner {
-    state: State,
-    swallowed: usize,
+pub(crate) struct TextSanitizer {
+    state: SanitizerState,
+    skipped: usize,
     after_return: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum SanitizerState {
     #[default]
     Text,
     /// After ESC.
     Escape,
     /// `ESC [` and its parameters.
-    Control,
+    Csi,
     /// `ESC ]` and the like: a text that BEL or ST ends.
-    Command,
+    Osc,
     /// ESC inside such a text.
-    CommandEscape,
+    OscEscape,
 }
 
-impl Cleaner {
+impl TextSanitizer {
     /// Appends what is harmless in `piece` to `clean`. Line ends become `\n`; tabs stay.
     pub(crate) fn push(&mut self, piece: &str, clean: &mut String) {
-        clean.reserve(piece.len());
+        sanitize.reserve(piece.len());
         for c in piece.chars() {
             match self.state {
-                State::Text => self.text(c, clean),
-                State::Escape => self.escape(c, clean),
-                State::Control => self.control(c, clean),
-                State::Command | State::CommandEscape => self.command(c, clean),
+                SanitizerState::Text => self.text(c, sanitize),
+                SanitizerState::Escape => self.escape(c, sanitize),
+                SanitizerState::Csi => self.csi(c, sanitize),
+                SanitizerState::Osc | SanitizerState::OscEscape => self.osc(c, sanitize),
             }
         }
     }
@@ -47,76 +47,76 @@ impl Cleaner {
         let after_return = std::mem::take(&mut self.after_return);
         match c {
             '\n' if after_return => {}
-            '\n' | '\t' => clean.push(c),
+            '\n' | '\t' => sanitize.push(c),
             '\r' => {
                 self.after_return = true;
-                clean.push('\n');
+                sanitize.push('\n');
             }
-            '\u{2028}' | '\u{2029}' | '\u{b}' | '\u{c}' | '\u{85}' => clean.push('\n'),
-            '\x1b' => self.enter(State::Escape),
-            '\u{9b}' => self.enter(State::Control),
-            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => self.enter(State::Command),
-            c if is_harmless(c) => clean.push(c),
+            '\u{2028}' | '\u{2029}' | '\u{b}' | '\u{c}' | '\u{85}' => sanitize.push('\n'),
+            '\x1b' => self.enter(SanitizerState::Escape),
+            '\u{9b}' => self.enter(SanitizerState::Csi),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => self.enter(SanitizerState::Osc),
+            c if is_displayable(c) => sanitize.push(c),
             _ => {}
         }
     }
 
     fn escape(&mut self, c: char, clean: &mut String) {
         match c {
-            '[' => self.enter(State::Control),
-            ']' | 'P' | 'X' | '^' | '_' => self.enter(State::Command),
+            '[' => self.enter(SanitizerState::Csi),
+            ']' | 'P' | 'X' | '^' | '_' => self.enter(SanitizerState::Osc),
             // Intermediate characters; the final one follows.
             ' '..='/' => {}
-            '0'..='~' => self.enter(State::Text),
+            '0'..='~' => self.enter(SanitizerState::Text),
             '\x1b' => {}
-            c => self.give_up(c, clean),
+            c => self.abandon_sequence(c, sanitize),
         }
     }
 
-    fn control(&mut self, c: char, clean: &mut String) {
-        self.swallowed += 1;
+    fn csi(&mut self, c: char, clean: &mut String) {
+        self.skipped += 1;
         match c {
-            '@'..='~' => self.enter(State::Text),
-            ' '..='?' if self.swallowed < LONGEST_SEQUENCE => {}
-            c => self.give_up(c, clean),
+            '@'..='~' => self.enter(SanitizerState::Text),
+            ' '..='?' if self.skipped < MAX_ESCAPE_CHARS => {}
+            c => self.abandon_sequence(c, sanitize),
         }
     }
 
-    fn command(&mut self, c: char, clean: &mut String) {
-        self.swallowed += 1;
+    fn osc(&mut self, c: char, clean: &mut String) {
+        self.skipped += 1;
         match c {
-            '\x07' | '\u{9c}' => self.enter(State::Text),
-            '\\' if self.state == State::CommandEscape => self.enter(State::Text),
-            '\x1b' => self.state = State::CommandEscape,
-            '\n' | '\r' => self.give_up(c, clean),
-            _ if self.swallowed < LONGEST_SEQUENCE => self.state = State::Command,
-            c => self.give_up(c, clean),
+            '\x07' | '\u{9c}' => self.enter(SanitizerState::Text),
+            '\\' if self.state == SanitizerState::OscEscape => self.enter(SanitizerState::Text),
+            '\x1b' => self.state = SanitizerState::OscEscape,
+            '\n' | '\r' => self.abandon_sequence(c, sanitize),
+            _ if self.skipped < MAX_ESCAPE_CHARS => self.state = SanitizerState::Osc,
+            c => self.abandon_sequence(c, sanitize),
         }
     }
 
-    fn enter(&mut self, state: State) {
+    fn enter(&mut self, state: SanitizerState) {
         self.state = state;
-        self.swallowed = 0;
+        self.skipped = 0;
     }
 
-    fn give_up(&mut self, c: char, clean: &mut String) {
-        self.enter(State::Text);
-        self.text(c, clean);
+    fn abandon_sequence(&mut self, c: char, clean: &mut String) {
+        self.enter(SanitizerState::Text);
+        self.text(c, sanitize);
     }
 }
 
 /// The whole of a text, made harmless for a terminal: without escape sequences, control characters,
 /// marks that turn the direction of writing, and characters that nobody can see.
-pub fn clean(text: &str) -> String {
+pub fn sanitize(text: &str) -> String {
     let mut clean = String::new();
-    Cleaner::default().push(text, &mut clean);
-    clean
+    TextSanitizer::default().push(text, &mut sanitize);
+    sanitize
 }
 
 /// A text for one row: line ends and tabs are spaces, and many of them are one.
 pub(crate) fn one_line(text: &str) -> String {
     let mut row = String::new();
-    for word in clean(text).split_whitespace() {
+    for word in sanitize(text).split_whitespace() {
         if !row.is_empty() {
             row.push(' ');
         }
@@ -126,7 +126,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Whether a character may be shown as it is.
-pub(crate) fn is_harmless(c: char) -> bool {
+pub(crate) fn is_displayable(c: char) -> bool {
     !matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{9f}'
         // Soft hyphen: terminals disagree on its width.
@@ -141,5 +141,5 @@ pub(crate) fn is_harmless(c: char) -> bool {
 }
 
 #[cfg(test)]
-#[path = "clean_tests.rs"]
+#[path = "sanitize_tests.rs"]
 mod tests;
