@@ -14,7 +14,7 @@ use hermes::engine::toolsets::{CustomToolsets, ToolSelection, ToolsetError, Tool
 use hermes::engine::{Caller, DeferMode, DeferralSettings, Engine, ResultSizeLimits, RegistrySnapshot};
 use hermes_checkpoints::{FileCheckpointer as FileKeeper, CheckpointStore as Checkpoints};
 use hermes_config::{ResolvedConfig, ConfigError, EnvSnapshot, HermesHome, RawConfig, HermesSettings, ToolSearchMode, save};
-use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
+use hermes_delegation::{SubagentPool, MixtureSettings, PoolGuard, DelegationSettings as Delegation, SubagentHost};
 use hermes_exec::output::OutputMask;
 use hermes_exec::{JobRegistry, HostFacts};
 use hermes_files::JournalDir;
@@ -66,8 +66,8 @@ pub(crate) struct Ready {
     /// What sub-agents are given.
     pub(crate) stock: Arc<Stock>,
     /// Who does parts of the work.
-    pub(crate) crew: Arc<Crew>,
-    _serving: Serving,
+    pub(crate) crew: Arc<SubagentPool>,
+    _serving: PoolGuard,
     /// The servers whose tools are offered, once they are.
     pub(crate) servers: OnceLock<Arc<McpServers>>,
     /// Those that were not there when the session began.
@@ -437,7 +437,7 @@ fn engine(
 }
 
 /// Who does parts of the work, by the settings.
-fn crew(stock: &Arc<Stock>, config: &ResolvedConfig) -> Result<Arc<Crew>, Failure> {
+fn crew(stock: &Arc<Stock>, config: &ResolvedConfig) -> Result<Arc<SubagentPool>, Failure> {
     let wrong = |why: String| Failure::usage(why).hint("Mend it in config.yaml.");
     let delegation = Delegation::read(&config.settings.delegation).map_err(wrong)?;
     // What is written there as nothing is not what is usual.
@@ -446,8 +446,8 @@ fn crew(stock: &Arc<Stock>, config: &ResolvedConfig) -> Result<Arc<Crew>, Failur
     for (name, _) in said.into_iter().flatten().filter(|(_, value)| value.is_null()) {
         mixture[name] = Value::Null;
     }
-    let mixture = Mixture::read(&mixture).map_err(wrong)?;
-    Ok(Crew::new(Arc::clone(stock) as Arc<dyn Supply>, delegation, mixture))
+    let mixture = MixtureSettings::read(&mixture).map_err(wrong)?;
+    Ok(SubagentPool::new(Arc::clone(stock) as Arc<dyn SubagentHost>, delegation, mixture))
 }
 
 /// The variables of the home's `.env` file.

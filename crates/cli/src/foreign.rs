@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hermes::core::BoxFuture;
 use hermes_config::{KeyPath, vars};
-use hermes_delegation::Supply as _;
+use hermes_delegation::SubagentHost as _;
 use hermes_mcp::client::{ChosenModel, SamplingModels, McpServers, ServerStatus, names};
 
 use crate::app::{App, Ready};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
 use hermes_agent::{ReadGate, ProjectGuidance, ConversationJournal, SessionReminder, SessionJournal};
 use hermes_config::HermesHome;
-use hermes_delegation::{Child, Found, Supply};
+use hermes_delegation::{SubagentSpec, ModelLookup, SubagentHost};
 use hermes_exec::JobRegistry;
 use hermes_history::{NewSession, HomeHistory, SessionRelation, ParentLink};
 use hermes_llm::discovery::SETUP_HINT;
@@ -59,8 +59,8 @@ impl Stock {
     }
 }
 
-impl Supply for Stock {
-    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Found> {
+impl SubagentHost for Stock {
+    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, ModelLookup> {
         Box::pin(async move {
             let chosen = self.models.find(name, Arc::new(|_| {})).await;
             let chosen = chosen.map_err(|fault| match fault.hint {
@@ -78,7 +78,7 @@ impl Supply for Stock {
         Availability::missing("no model is set up", SETUP_HINT)
     }
 
-    fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
+    fn journal(&self, child: &SubagentSpec<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
         let store = self.history.store().map_err(|error| error.to_string())?;
         let parent = store.reader().session(child.parent).ok().filter(|p| p.id == child.parent);
         let title: String = child.goal.chars().take(80).collect();
@@ -103,7 +103,7 @@ impl Supply for Stock {
         Some(todo_reminder())
     }
 
-    fn news(&self) -> Option<SessionReminder> {
+    fn event_reminder(&self) -> Option<SessionReminder> {
         Some(news(&self.notices))
     }
 
@@ -111,7 +111,7 @@ impl Supply for Stock {
         ProjectGuidance::for_project(cwd, gate)
     }
 
-    fn farewell<'a>(&'a self, child: &'a str, status: &'a str) -> BoxFuture<'a, ()> {
+    fn on_subagent_end<'a>(&'a self, child: &'a str, status: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Ok(store) = self.history.store() {
                 let _ = store.end(child, status);

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use hermes_agent::{ConversationJournal, ModelParams, NullJournal};
 use hermes_core::{BoxFuture, ToolCall};
-use hermes_delegation::{Child, Crew, Found, Mixture, Settings, Supply, tools};
+use hermes_delegation::{SubagentSpec, SubagentPool, ModelLookup, MixtureSettings, DelegationSettings, SubagentHost, tools};
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{ApiDialect, ModelEndpoint, HttpClients, LanguageModel, HttpModel};
 use hermes_testkit::models::{ModelServer, Scene, Step};
@@ -25,18 +25,18 @@ struct Stock {
     peak: AtomicUsize,
 }
 
-impl Supply for Stock {
-    fn model<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Found> {
+impl SubagentHost for Stock {
+    fn model<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, ModelLookup> {
         Box::pin(async { Ok((Arc::clone(&self.model), ModelParams::default())) })
     }
 
-    fn journal(&self, _: &Child<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
+    fn journal(&self, _: &SubagentSpec<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
         let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(now, Ordering::SeqCst);
         Ok(Arc::new(NullJournal))
     }
 
-    fn farewell<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, ()> {
+    fn on_subagent_end<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, ()> {
         self.working.fetch_sub(1, Ordering::SeqCst);
         Box::pin(async {})
     }
@@ -50,8 +50,8 @@ async fn main() {
     let endpoint = Arc::new(ModelEndpoint::new(ApiDialect::Chat, server.url(), "scripted"));
     let model: Arc<dyn LanguageModel> = Arc::new(HttpModel::new(Arc::new(HttpClients::default()), endpoint, None));
     let stock = Arc::new(Stock { model, working: AtomicUsize::new(0), peak: AtomicUsize::new(0) });
-    let settings = Settings { at_once: wanted, ..Settings::default() };
-    let crew = Crew::new(Arc::clone(&stock) as Arc<dyn Supply>, settings, Mixture::default());
+    let settings = DelegationSettings { max_parallel: wanted, ..DelegationSettings::default() };
+    let crew = SubagentPool::new(Arc::clone(&stock) as Arc<dyn SubagentHost>, settings, MixtureSettings::default());
     let engine = Engine::builder()
         .tools(hermes_tools_file::tools())
         .tools(tools(&crew))

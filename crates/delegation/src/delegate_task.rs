@@ -15,25 +15,25 @@ use hermes_llm::LanguageModel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::background::{Job, Line, View};
-use crate::board::Board;
-use crate::child::{GOAL, Parent};
-use crate::crew::Crew;
-use crate::order::{self, Order, Role, Task, share, used_up};
-use crate::outfit::{Outfit, Outfitter};
-use crate::report::{Report, Status, Total};
-use crate::text::{excerpt, seconds};
-use crate::together::see_through;
+use crate::background::{DelegationJob, DelegationSummary, DelegationView};
+use crate::progress_board::ProgressBoard;
+use crate::subagent::{MAX_GOAL_BYTES, ParentContext};
+use crate::pool::SubagentPool;
+use crate::task::{self, PreparedTask, SubagentRole, TaskRequest, allowance_per_task, exhausted_resource};
+use crate::toolset::{SubagentTools, ToolSelector};
+use crate::report::{SubagentReport, SubagentStatus, UsageTotal};
+use crate::text::{excerpt, rounded_seconds};
+use crate::run_tasks::run_all;
 
 /// The name of the tool.
-pub(crate) const NAME: &str = "delegate_task";
+pub(crate) const TOOL_NAME: &str = "delegate_task";
 
 /// The longest that sub-agents work, whatever else is set.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_RUN_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long `wait` waits, unless asked.
-const WAIT: f64 = 300.0;
+const DEFAULT_WAIT_SECONDS: f64 = 300.0;
 
-const DESCRIPTION: &str = "\
+const TOOL_DESCRIPTION: &str = "\
 Hand a task to a sub-agent and get its report. For work that would fill this conversation, and for independent \
 parts side by side (`tasks`); not for a single call. It sees nothing of this conversation: say all it needs. \
 Check what matters in its report.";
@@ -41,12 +41,12 @@ Check what matters in its report.";
 /// Hands tasks to sub-agents.
 #[derive(Debug)]
 pub(crate) struct DelegateTask {
-    crew: Arc<Crew>,
+    pool: Arc<SubagentPool>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum DelegationAction {
     #[default]
     Run,
     List,
@@ -66,13 +66,13 @@ pub(crate) struct Args {
     context: Option<String>,
     /// Several tasks instead
     #[serde(default)]
-    tasks: Option<Vec<Task>>,
+    tasks: Option<Vec<TaskRequest>>,
     /// Some of yours; default all
     #[serde(default)]
     toolsets: Option<Vec<String>>,
     /// orchestrator: may delegate in turn
     #[serde(default)]
-    role: Option<Role>,
+    role: Option<SubagentRole>,
     /// Most model calls
     #[serde(default)]
     max_iterations: Option<u32>,
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     background: bool,
     /// For background work
     #[serde(default)]
-    action: Action,
+    action: DelegationAction,
     /// What `background` answered
     #[serde(default)]
     handle: Option<String>,
@@ -92,11 +92,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Answer {
+pub(crate) enum DelegationAnswer {
     Done {
-        results: Vec<Report>,
+        results: Vec<SubagentReport>,
         total_duration_seconds: f64,
-        total: Total,
+        total: UsageTotal,
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
@@ -107,27 +107,27 @@ pub(crate) enum Answer {
         goals: Vec<String>,
         note: String,
     },
-    Job(View),
+    Job(DelegationView),
     Jobs {
-        delegations: Vec<Line>,
+        delegations: Vec<DelegationSummary>,
     },
 }
 
 impl DelegateTask {
-    pub(crate) fn new(crew: Arc<Crew>) -> Self {
-        Self { crew }
+    pub(crate) fn new(crew: Arc<SubagentPool>) -> Self {
+        Self { pool: crew }
     }
 }
 
 impl Args {
     /// What is asked for, one by one.
-    fn tasks(&self) -> Vec<Task> {
+    fn tasks(&self) -> Vec<TaskRequest> {
         let is_batch = self.tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
         // A goal beside tasks is what they are all for.
         let whole = self.goal.as_deref().filter(|goal| is_batch && !goal.trim().is_empty());
-        let all = joined(whole, self.context.as_deref());
-        let common = |task: &Task| Task {
-            context: joined(all.as_deref(), task.context.as_deref()),
+        let all = join_context(whole, self.context.as_deref());
+        let common = |task: &TaskRequest| TaskRequest {
+            context: join_context(all.as_deref(), task.context.as_deref()),
             toolsets: task.toolsets.clone().or_else(|| self.toolsets.clone()),
             role: task.role.or(self.role),
             max_iterations: task.max_iterations.or(self.max_iterations),
@@ -135,14 +135,14 @@ impl Args {
         };
         match (&self.tasks, &self.goal) {
             (Some(tasks), _) if !tasks.is_empty() => tasks.iter().map(common).collect(),
-            (_, Some(goal)) => vec![common(&Task { goal: goal.clone(), ..Task::default() })],
+            (_, Some(goal)) => vec![common(&TaskRequest { goal: goal.clone(), ..TaskRequest::default() })],
             _ => Vec::new(),
         }
     }
 }
 
 /// What all tasks must know, and what one must.
-fn joined(all: Option<&str>, one: Option<&str>) -> Option<String> {
+fn join_context(all: Option<&str>, one: Option<&str>) -> Option<String> {
     match (all, one) {
         (Some(all), Some(one)) => Some(format!("{}\n\n{}", all.trim(), one.trim())),
         (all, one) => all.or(one).map(str::to_owned),
@@ -151,21 +151,21 @@ fn joined(all: Option<&str>, one: Option<&str>) -> Option<String> {
 
 impl Tool for DelegateTask {
     type Args = Args;
-    type Output = Answer;
+    type Output = DelegationAnswer;
 
-    fn was_stopped(answer: &Answer) -> bool {
-        let is_stopped = |report: &Report| report.status == Status::Interrupted;
-        matches!(answer, Answer::Done { results, .. } if results.iter().any(is_stopped))
+    fn was_stopped(answer: &DelegationAnswer) -> bool {
+        let is_stopped = |report: &SubagentReport| report.status == SubagentStatus::Interrupted;
+        matches!(answer, DelegationAnswer::Done { results, .. } if results.iter().any(is_stopped))
     }
 
     fn spec() -> ToolSpec {
-        ToolSpec::new(NAME, "delegation")
+        ToolSpec::new(TOOL_NAME, "delegation")
             .emoji("🔀")
-            .description(DESCRIPTION)
+            .description(TOOL_DESCRIPTION)
             .parameter_alias("task", "goal")
             .parameter_alias("prompt", "goal")
             .parameter_alias("delegation_id", "handle")
-            .timeout(LONGEST)
+            .timeout(MAX_RUN_TIME)
             .keyword("subagent")
             .keyword("sub-agent")
             .keyword("parallel")
@@ -177,167 +177,167 @@ impl Tool for DelegateTask {
     }
 
     fn overrides(&self) -> Option<SchemaOverride> {
-        let settings = &self.crew.settings;
+        let settings = &self.pool.settings;
         let description = format!(
-            "{DESCRIPTION} At most {} work at a time, others wait; each may ask its model {} times.",
-            settings.at_once, settings.rounds
+            "{TOOL_DESCRIPTION} At most {} work at a time, others wait; each may ask its model {} times.",
+            settings.max_parallel, settings.max_rounds
         );
         Some([("description".to_owned(), Value::from(description))].into_iter().collect())
     }
 
     fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         let named = |name: String| Effect::name(Scope::AGENT_DELEGATE, name);
-        if args.action != Action::Run {
+        if args.action != DelegationAction::Run {
             return vec![named(args.handle.clone().unwrap_or_else(|| "list".to_owned()))];
         }
         let tasks = args.tasks();
         if tasks.is_empty() {
             return vec![Effect::any(Scope::AGENT_DELEGATE)];
         }
-        tasks.iter().map(|task| named(excerpt(&task.goal, GOAL))).collect()
+        tasks.iter().map(|task| named(excerpt(&task.goal, MAX_GOAL_BYTES))).collect()
     }
 
     async fn check(&self) -> Availability {
-        self.crew.supply.availability()
+        self.pool.host.availability()
     }
 
     async fn teardown(&self) {
-        self.crew.close().await;
+        self.pool.close().await;
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<DelegationAnswer, ToolError> {
         let session = cx.session.id();
-        if args.action == Action::List {
-            return Ok(Answer::Jobs { delegations: self.crew.background.list(session) });
+        if args.action == DelegationAction::List {
+            return Ok(DelegationAnswer::Jobs { delegations: self.pool.background.list(session) });
         }
-        if args.action != Action::Run {
+        if args.action != DelegationAction::Run {
             let handle = args.handle.as_deref().unwrap_or_default();
-            let job = self.crew.background.find(session, handle)?;
-            return attend(args.action, args.timeout, &job, cx).await;
+            let job = self.pool.background.find(session, handle)?;
+            return control_job(args.action, args.timeout, &job, cx).await;
         }
         self.delegate(&args, cx).await
     }
 }
 
 /// Asks after what is in the background, waits for it or stops it.
-async fn attend(
-    action: Action,
+async fn control_job(
+    action: DelegationAction,
     timeout: Option<f64>,
-    job: &Job,
+    job: &DelegationJob,
     cx: &ToolContext,
-) -> Result<Answer, ToolError> {
-    let most = timeout.unwrap_or(WAIT).max(0.0);
+) -> Result<DelegationAnswer, ToolError> {
+    let most = timeout.unwrap_or(DEFAULT_WAIT_SECONDS).max(0.0);
     let most = Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX);
-    if action == Action::Cancel {
+    if action == DelegationAction::Cancel {
         job.cancel.cancel();
     }
-    if matches!(action, Action::Wait | Action::Cancel) {
+    if matches!(action, DelegationAction::Wait | DelegationAction::Cancel) {
         // Whoever waits in vain is told how it stands.
-        let _ = cx.run_until_cancelled(tokio::time::timeout(most.min(LONGEST), job.wait())).await?;
+        let _ = cx.run_until_cancelled(tokio::time::timeout(most.min(MAX_RUN_TIME), job.wait())).await?;
     }
-    if !job.is_at_work()
+    if !job.is_running()
         && let Some(notices) = cx.ports.get::<dyn NoticeSink>()
     {
         notices.withdraw_completion(cx.session.id(), job.handle());
     }
-    Ok(Answer::Job(job.view()))
+    Ok(DelegationAnswer::Job(job.view()))
 }
 
 impl DelegateTask {
-    async fn delegate(&self, args: &Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+    async fn delegate(&self, args: &Args, cx: &ToolContext) -> Result<DelegationAnswer, ToolError> {
         let tasks = args.tasks();
-        order::check(&tasks)?;
-        let (engine, stop) = self.crew.engine()?;
+        task::check_tasks(&tasks)?;
+        let (engine, stop) = self.pool.engine()?;
         let standing = cx.ports.get::<ParentAgent>();
-        self.permit(standing.as_deref())?;
-        let (model, manner) = cx.run_until_cancelled(self.model(standing.as_deref())).await??;
-        let orders = self.orders(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
-        let goals: Vec<String> = orders.iter().map(|order| excerpt(&order.goal, GOAL)).collect();
-        let parent = Arc::new(Parent {
-            crew: Arc::clone(&self.crew),
+        self.check_parent(standing.as_deref())?;
+        let (model, manner) = cx.run_until_cancelled(self.resolve_model(standing.as_deref())).await??;
+        let orders = self.prepare_tasks(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
+        let goals: Vec<String> = orders.iter().map(|order| excerpt(&order.goal, MAX_GOAL_BYTES)).collect();
+        let parent = Arc::new(ParentContext {
+            pool: Arc::clone(&self.pool),
             engine,
             model,
-            manner,
+            model_params: manner,
             session: cx.session.clone(),
             workplace: Arc::clone(&cx.working_dir),
             ports: Arc::clone(&cx.ports),
-            lane: self.crew.lane(cx.session.id(), &cx.task_id),
+            slots: self.pool.slots_for(cx.session.id(), &cx.task_id),
             tasks: orders.len(),
-            standing,
+            parent_agent: standing,
         });
-        let (in_background, note) = whether_in_background(args, &parent, cx);
+        let (in_background, note) = background_decision(args, &parent, cx);
         if in_background {
             return self.dispatch(parent, orders, goals, stop.child_token());
         }
         let began = Instant::now();
-        let board = Arc::new(Board::new(goals, Some(cx.clone())));
-        let reports = see_through(parent, orders, board, cx.cancel.child_token()).await;
-        answer(reports, began.elapsed(), note)
+        let board = Arc::new(ProgressBoard::new(goals, Some(cx.clone())));
+        let reports = run_all(parent, orders, board, cx.cancel.child_token()).await;
+        build_answer(reports, began.elapsed(), note)
     }
 
     /// An error if this agent cannot have sub-agents.
-    fn permit(&self, standing: Option<&ParentAgent>) -> Result<(), ToolError> {
+    fn check_parent(&self, standing: Option<&ParentAgent>) -> Result<(), ToolError> {
         let Some(standing) = standing else { return Ok(()) };
-        let most = self.crew.settings.depth;
+        let most = self.pool.settings.max_depth;
         if standing.depth >= most {
             let message = format!("Sub-agents stand {most} deep already, which is the limit");
             return Err(ToolError::limit(message).with_hint("Do the task yourself."));
         }
-        if let Some(what) = used_up(&standing.budget, true) {
+        if let Some(what) = exhausted_resource(&standing.budget, true) {
             let message = format!("Nothing is left to hand on: the task has used up {what}");
             return Err(ToolError::limit(message).with_hint("Answer with what is known."));
         }
         Ok(())
     }
 
-    async fn model(
+    async fn resolve_model(
         &self,
         standing: Option<&ParentAgent>,
     ) -> Result<(Arc<dyn LanguageModel>, ModelParams), ToolError> {
-        match (self.crew.settings.model.as_deref(), standing) {
+        match (self.pool.settings.model.as_deref(), standing) {
             (None, Some(standing)) => Ok((Arc::clone(&standing.model), standing.params.clone())),
-            (name, _) => self.crew.supply.model(name).await.map_err(ToolError::unavailable),
+            (name, _) => self.pool.host.model(name).await.map_err(ToolError::unavailable),
         }
     }
 
     /// The tasks, each with its tools and what it may use.
-    async fn orders(
+    async fn prepare_tasks(
         &self,
-        tasks: &[Task],
+        tasks: &[TaskRequest],
         engine: &Engine,
         model: &dyn LanguageModel,
         standing: Option<&ParentAgent>,
         cx: &ToolContext,
-    ) -> Result<Vec<Order>, ToolError> {
-        let settings = &self.crew.settings;
+    ) -> Result<Vec<PreparedTask>, ToolError> {
+        let settings = &self.pool.settings;
         let held: HashSet<String> =
             cx.engine.as_ref().map(|host| host.tool_names()).unwrap_or_default().into_iter().collect();
         let outfitter =
-            Outfitter { engine, held, blocked: &settings.blocked, window: model.window() };
+            ToolSelector { engine, parent_tools: held, blocked: &settings.blocked, window: model.window() };
         let depth = standing.map_or(0, |standing| standing.depth).saturating_add(1);
         let mut orders = Vec::with_capacity(tasks.len());
         // Tasks that get the same tools share them.
-        let mut outfits: HashMap<(Option<&[String]>, bool), Outfit> = HashMap::new();
+        let mut outfits: HashMap<(Option<&[String]>, bool), SubagentTools> = HashMap::new();
         for (index, task) in tasks.iter().enumerate() {
             let mut notes = Vec::new();
-            let wants = task.role == Some(Role::Orchestrator);
-            let may = settings.orchestrators && depth < settings.depth;
+            let wants = task.role == Some(SubagentRole::Orchestrator);
+            let may = settings.allow_orchestrators && depth < settings.max_depth;
             if wants && !may {
                 notes.push("It worked without sub-agents, which are not allowed here".to_owned());
             }
             let toolsets = task.toolsets.as_deref();
             let outfit = match outfits.entry((toolsets, wants && may)) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(free) => free.insert(outfitter.outfit(toolsets, wants && may).await?),
+                Entry::Vacant(free) => free.insert(outfitter.select(toolsets, wants && may).await?),
             };
             let budget = standing.map(|standing| &standing.budget);
-            orders.push(Order {
+            orders.push(PreparedTask {
                 index,
                 goal: task.goal.trim().to_owned(),
                 context: task.context.clone().unwrap_or_default(),
                 tools: Arc::clone(&outfit.tools),
                 scope: Arc::clone(&outfit.scope),
-                allowance: share(budget, tasks.len(), task.max_iterations, settings),
+                allowance: allowance_per_task(budget, tasks.len(), task.max_iterations, settings),
                 notes,
             });
         }
@@ -346,36 +346,36 @@ impl DelegateTask {
 
     fn dispatch(
         &self,
-        parent: Arc<Parent>,
-        orders: Vec<Order>,
+        parent: Arc<ParentContext>,
+        orders: Vec<PreparedTask>,
         goals: Vec<String>,
         cancel: hermes_core::CancellationToken,
-    ) -> Result<Answer, ToolError> {
-        let board = Arc::new(Board::new(goals.clone(), None));
+    ) -> Result<DelegationAnswer, ToolError> {
+        let board = Arc::new(ProgressBoard::new(goals.clone(), None));
         let session = parent.session.id().to_owned();
         let begun =
-            self.crew.background.begin(&session, goals.clone(), Arc::clone(&board), cancel.clone());
+            self.pool.background.begin(&session, goals.clone(), Arc::clone(&board), cancel.clone());
         let job = begun?;
         let handle = job.handle().to_owned();
         let notices = parent.ports.get::<dyn NoticeSink>();
         tokio::spawn(async move {
-            let reports = see_through(parent, orders, board, cancel).await;
-            job.end(reports, notices.as_deref());
+            let reports = run_all(parent, orders, board, cancel).await;
+            job.finish(reports, notices.as_deref());
         });
         let note = format!(
-            "It works in the background. You are told when it has ended; {NAME} with action wait and handle \
+            "It works in the background. You are told when it has ended; {TOOL_NAME} with action wait and handle \
              {handle} waits for it. It ends with this session."
         );
-        Ok(Answer::Dispatched { status: "dispatched", count: goals.len(), handle, goals, note })
+        Ok(DelegationAnswer::Dispatched { status: "dispatched", count: goals.len(), handle, goals, note })
     }
 }
 
 /// Whether it goes on in the background, and if not although it should, why.
-fn whether_in_background(args: &Args, parent: &Parent, cx: &ToolContext) -> (bool, Option<String>) {
+fn background_decision(args: &Args, parent: &ParentContext, cx: &ToolContext) -> (bool, Option<String>) {
     if !args.background {
         return (false, None);
     }
-    let may = match &parent.standing {
+    let may = match &parent.parent_agent {
         // The session of a sub-agent ends with it.
         Some(standing) => standing.depth == 0,
         // A call by hand is over before anybody could ask.
@@ -388,11 +388,11 @@ fn whether_in_background(args: &Args, parent: &Parent, cx: &ToolContext) -> (boo
     (may, (!may).then_some(why))
 }
 
-fn answer(results: Vec<Report>, took: Duration, note: Option<String>) -> Result<Answer, ToolError> {
-    let total = Total::of(&results);
-    if results.iter().any(|report| report.status != Status::Failed) {
-        let total_duration_seconds = seconds(took);
-        return Ok(Answer::Done { results, total_duration_seconds, total, note });
+fn build_answer(results: Vec<SubagentReport>, took: Duration, note: Option<String>) -> Result<DelegationAnswer, ToolError> {
+    let total = UsageTotal::sum(&results);
+    if results.iter().any(|report| report.status != SubagentStatus::Failed) {
+        let total_duration_seconds = rounded_seconds(took);
+        return Ok(DelegationAnswer::Done { results, total_duration_seconds, total, note });
     }
     let first = results.first();
     let why = first.and_then(|report| report.error.as_deref()).unwrap_or_default();

@@ -9,28 +9,28 @@
 //! ```
 
 mod background;
-mod board;
-mod child;
-mod crew;
+mod progress_board;
+mod subagent;
+mod pool;
 mod delegate_task;
 mod mixture;
-mod order;
-mod outfit;
+mod task;
+mod toolset;
 mod prompt;
 mod report;
 mod settings;
 mod text;
-mod together;
+mod run_tasks;
 
 use std::sync::Arc;
 
 use hermes_core::{DynTool, erase};
 
-pub use crew::{Child, Crew, Found, Serving, Supply};
-pub use settings::{BLOCKED, Mixture, Settings};
+pub use pool::{SubagentSpec, SubagentPool, ModelLookup, PoolGuard, SubagentHost};
+pub use settings::{DEFAULT_BLOCKED_TOOLS, MixtureSettings, DelegationSettings};
 
 /// The tools that hand work to others.
-pub fn tools(crew: &Arc<Crew>) -> Vec<Arc<dyn DynTool>> {
+pub fn tools(crew: &Arc<SubagentPool>) -> Vec<Arc<dyn DynTool>> {
     vec![
         erase(delegate_task::DelegateTask::new(Arc::clone(crew))),
         erase(mixture::MixtureOfAgents::new(Arc::clone(crew))),

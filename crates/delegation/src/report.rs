@@ -5,12 +5,12 @@ use hermes_core::{ErrorKind, ToolError};
 use hermes_llm::{ModelError, ModelErrorKind};
 use serde::Serialize;
 
-use crate::board::{Change, Step};
+use crate::progress_board::{ChangeKind, TracedCall};
 
 /// How a sub-agent has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
+pub(crate) enum SubagentStatus {
     /// It has said that it is through.
     Completed,
     /// It had to end before that, and says how far it came.
@@ -23,7 +23,7 @@ pub(crate) enum Status {
     Failed,
 }
 
-impl Status {
+impl SubagentStatus {
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -38,22 +38,22 @@ impl Status {
 
 /// A file that a sub-agent has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Artifact {
+pub(crate) struct FileArtifact {
     pub(crate) path: String,
-    pub(crate) change: Change,
+    pub(crate) change: ChangeKind,
 }
 
 /// Tokens sent and answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenCounts {
     pub(crate) input: u64,
     pub(crate) output: u64,
 }
 
 /// Why it ended, beyond its status.
 #[derive(Debug, Clone)]
-pub(crate) struct Cause {
-    pub(crate) status: Status,
+pub(crate) struct EndCause {
+    pub(crate) status: SubagentStatus,
     /// The reason, for programs.
     pub(crate) exit_reason: &'static str,
     /// What went wrong, if something did.
@@ -62,10 +62,10 @@ pub(crate) struct Cause {
 
 /// What a sub-agent's work has come to.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct SubagentReport {
     pub(crate) task_index: usize,
     pub(crate) goal: String,
-    pub(crate) status: Status,
+    pub(crate) status: SubagentStatus,
     pub(crate) exit_reason: &'static str,
     /// What it said last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,10 +82,10 @@ pub(crate) struct Report {
     pub(crate) error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
-    pub(crate) artifacts: Vec<Artifact>,
+    pub(crate) artifacts: Vec<FileArtifact>,
     pub(crate) api_calls: u32,
     pub(crate) tool_calls: u32,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenCounts,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost_usd: Option<f64>,
     pub(crate) duration_seconds: f64,
@@ -93,7 +93,7 @@ pub(crate) struct Report {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) session_id: String,
     /// What it called last.
-    pub(crate) tool_trace: Vec<Step>,
+    pub(crate) tool_trace: Vec<TracedCall>,
     /// How much it called before that.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) tool_trace_omitted: u32,
@@ -109,32 +109,32 @@ fn is_none(count: &u32) -> bool {
     *count == 0
 }
 
-impl Cause {
+impl EndCause {
     /// It was stopped.
     pub(crate) fn interrupted() -> Self {
-        Self { status: Status::Interrupted, exit_reason: "interrupted", error: None }
+        Self { status: SubagentStatus::Interrupted, exit_reason: "interrupted", error: None }
     }
 
     /// It could not do it.
     pub(crate) fn failed(error: ToolError) -> Self {
-        Self { status: Status::Failed, exit_reason: "error", error: Some(error) }
+        Self { status: SubagentStatus::Failed, exit_reason: "error", error: Some(error) }
     }
 
     /// Its time was up.
-    pub(crate) fn late() -> Self {
+    pub(crate) fn timed_out() -> Self {
         let error = ToolError::new(ErrorKind::Timeout, "Its time was up");
-        Self { status: Status::Timeout, exit_reason: "timeout", error: Some(error) }
+        Self { status: SubagentStatus::Timeout, exit_reason: "timeout", error: Some(error) }
     }
 
     /// By how its turn has ended.
-    pub(crate) fn of(end: TurnEnd) -> Self {
+    pub(crate) fn from_end(end: TurnEnd) -> Self {
         let partial = |exit_reason, why: String| Self {
-            status: Status::Partial,
+            status: SubagentStatus::Partial,
             exit_reason,
             error: Some(ToolError::limit(why)),
         };
         match end {
-            TurnEnd::Done => Self { status: Status::Completed, exit_reason: "completed", error: None },
+            TurnEnd::Done => Self { status: SubagentStatus::Completed, exit_reason: "completed", error: None },
             TurnEnd::Truncated => partial("cut_off", "Its last message is cut off".to_owned()),
             TurnEnd::Broken(why) => partial("broken", format!("Its last message broke off: {why}")),
             TurnEnd::Withheld => partial("withheld", "Its last message was held back".to_owned()),
@@ -153,8 +153,8 @@ impl Cause {
             },
             TurnEnd::ModelError(fault) => {
                 let silent = fault.kind == ModelErrorKind::Timeout;
-                let cause = Self::failed(of_model(fault));
-                if silent { Self { status: Status::Timeout, ..cause } } else { cause }
+                let cause = Self::failed(model_error(fault));
+                if silent { Self { status: SubagentStatus::Timeout, ..cause } } else { cause }
             }
             TurnEnd::Journal(why) => Self::failed(ToolError::unavailable(why)),
         }
@@ -163,8 +163,8 @@ impl Cause {
 
 /// A fault of the model behind a sub-agent, as the parent is told of it. The
 /// request was not the parent's, so nothing is wrong with its arguments.
-fn of_model(fault: ModelError) -> ToolError {
-    const HINT: &str = "The model of the sub-agent did not answer. Do the task yourself, or name \
+fn model_error(fault: ModelError) -> ToolError {
+    const MODEL_FAULT_HINT: &str = "The model of the sub-agent did not answer. Do the task yourself, or name \
                         another model; the same call would fail again.";
     let (is_passing, hint) = (fault.kind.is_transient(), fault.hint.clone());
     let error = ToolError::from(fault);
@@ -176,23 +176,23 @@ fn of_model(fault: ModelError) -> ToolError {
     match hint {
         Some(hint) => error.with_hint(hint),
         None if is_passing => error,
-        None => error.with_hint(HINT),
+        None => error.with_hint(MODEL_FAULT_HINT),
     }
 }
 
 /// What all of them took together.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(crate) struct Total {
+pub(crate) struct UsageTotal {
     pub(crate) api_calls: u32,
     pub(crate) tool_calls: u32,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenCounts,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost_usd: Option<f64>,
 }
 
-impl Total {
+impl UsageTotal {
     /// Of these.
-    pub(crate) fn of(reports: &[Report]) -> Self {
+    pub(crate) fn sum(reports: &[SubagentReport]) -> Self {
         let mut total = Self::default();
         for report in reports {
             total.api_calls += report.api_calls;
@@ -207,19 +207,19 @@ impl Total {
     }
 }
 
-impl From<BudgetUsage> for Total {
+impl From<BudgetUsage> for UsageTotal {
     fn from(spent: BudgetUsage) -> Self {
-        let tokens = Tokens { input: spent.usage.input, output: spent.usage.output };
+        let tokens = TokenCounts { input: spent.usage.input, output: spent.usage.output };
         Self { api_calls: spent.requests, tool_calls: spent.calls, tokens, cost_usd: spent.usage.cost }
     }
 }
 
 /// One word for several.
-pub(crate) fn status_of(reports: &[Report]) -> Status {
+pub(crate) fn combined_status(reports: &[SubagentReport]) -> SubagentStatus {
     let all = |status| reports.iter().all(|report| report.status == status);
-    if all(Status::Completed) {
-        return Status::Completed;
+    if all(SubagentStatus::Completed) {
+        return SubagentStatus::Completed;
     }
-    let statuses = [Status::Failed, Status::Interrupted, Status::Timeout];
-    statuses.into_iter().find(|status| all(*status)).unwrap_or(Status::Partial)
+    let statuses = [SubagentStatus::Failed, SubagentStatus::Interrupted, SubagentStatus::Timeout];
+    statuses.into_iter().find(|status| all(*status)).unwrap_or(SubagentStatus::Partial)
 }

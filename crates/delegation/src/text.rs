@@ -18,7 +18,7 @@ pub(crate) fn excerpt(text: &str, most: usize) -> String {
 }
 
 /// The beginning and the end of a text that is too long, and whether it was.
-pub(crate) fn fit(text: &str, most: usize) -> (String, bool) {
+pub(crate) fn shorten(text: &str, most: usize) -> (String, bool) {
     if text.len() <= most {
         return (text.to_owned(), false);
     }
@@ -30,6 +30,6 @@ pub(crate) fn fit(text: &str, most: usize) -> (String, bool) {
 }
 
 /// Seconds with two digits.
-pub(crate) fn seconds(time: std::time::Duration) -> f64 {
+pub(crate) fn rounded_seconds(time: std::time::Duration) -> f64 {
     (time.as_secs_f64() * 100.0).round() / 100.0
 }

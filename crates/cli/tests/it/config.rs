@@ -280,10 +280,10 @@ fn sub_agents_and_the_table_of_settings_agree_on_what_is_usual() {
     };
     let delegation: Value = usual("delegation");
     assert_eq!(delegation.as_object().map(serde_json::Map::len), Some(8));
-    let read = hermes_delegation::Settings::read(&delegation);
-    assert_eq!(read, Ok(hermes_delegation::Settings::default()));
-    let mixture = hermes_delegation::Mixture::read(&usual("moa"));
-    assert_eq!(mixture, Ok(hermes_delegation::Mixture::default()));
+    let read = hermes_delegation::DelegationSettings::read(&delegation);
+    assert_eq!(read, Ok(hermes_delegation::DelegationSettings::default()));
+    let mixture = hermes_delegation::MixtureSettings::read(&usual("moa"));
+    assert_eq!(mixture, Ok(hermes_delegation::MixtureSettings::default()));
 }
 
 #[test]

@@ -10,23 +10,23 @@ use hermes_core::{BoxFuture, ToolContext, ToolError};
 use hermes_llm::{ModelError, ModelErrorKind, FinishReason, ChatMessage, LanguageModel, ModelReply, ModelRequest, TokenUsage};
 use serde::Serialize;
 
-use crate::order::used_up;
-use crate::report::Tokens;
-use crate::settings::Mixture;
-use crate::text::seconds;
+use crate::task::exhausted_resource;
+use crate::report::TokenCounts;
+use crate::settings::MixtureSettings;
+use crate::text::rounded_seconds;
 
 /// A model that is asked.
 #[derive(Debug, Clone)]
-pub(super) struct Voice {
+pub(super) struct MixtureModel {
     pub(super) label: String,
     pub(super) model: Arc<dyn LanguageModel>,
-    pub(super) manner: ModelParams,
+    pub(super) model_params: ModelParams,
     pub(super) temperature: Option<f64>,
 }
 
 /// One request, and what came of it.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Opinion {
+pub(super) struct ModelOpinion {
     model: String,
     role: &'static str,
     #[serde(skip_serializing_if = "is_zero")]
@@ -34,7 +34,7 @@ pub(super) struct Opinion {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
-    tokens: Tokens,
+    tokens: TokenCounts,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
     duration_seconds: f64,
@@ -48,16 +48,16 @@ fn is_zero(layer: &usize) -> bool {
     *layer == 0
 }
 
-impl Opinion {
+impl ModelOpinion {
     /// Of a model that could not even be asked.
-    pub(super) fn unheard(model: &str, why: String) -> Self {
+    pub(super) fn unavailable(model: &str, why: String) -> Self {
         Self {
             model: model.to_owned(),
             role: "reference",
             layer: 0,
             status: "failed",
             error: Some(why),
-            tokens: Tokens::default(),
+            tokens: TokenCounts::default(),
             cost_usd: None,
             duration_seconds: 0.0,
             kind: Some(ModelErrorKind::ModelUnavailable),
@@ -66,31 +66,31 @@ impl Opinion {
 }
 
 /// What a request has come to.
-struct Heard {
+struct ModelAnswer {
     answer: Result<String, ModelError>,
     usage: TokenUsage,
-    opinion: Opinion,
+    opinion: ModelOpinion,
 }
 
 /// Asks models, and keeps count.
-pub(super) struct Asking<'a> {
-    mixture: &'a Mixture,
-    pub(super) standing: Option<Arc<ParentAgent>>,
+pub(super) struct MixtureSession<'a> {
+    mixture: &'a MixtureSettings,
+    pub(super) parent_agent: Option<Arc<ParentAgent>>,
     pub(super) cx: &'a ToolContext,
-    pub(super) opinions: Vec<Opinion>,
+    pub(super) opinions: Vec<ModelOpinion>,
     pub(super) usage: TokenUsage,
     pub(super) notes: Vec<String>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> MixtureSession<'a> {
     pub(super) fn new(
-        mixture: &'a Mixture,
+        mixture: &'a MixtureSettings,
         standing: Option<Arc<ParentAgent>>,
         cx: &'a ToolContext,
     ) -> Self {
         Self {
             mixture,
-            standing,
+            parent_agent: standing,
             cx,
             opinions: Vec::new(),
             usage: TokenUsage::default(),
@@ -99,9 +99,9 @@ impl<'a> Asking<'a> {
     }
 
     /// An error if there is nothing left to ask with.
-    pub(super) fn within_budget(&self) -> Result<(), ToolError> {
-        let standing = self.standing.as_ref();
-        match standing.and_then(|standing| used_up(&standing.budget, false)) {
+    pub(super) fn check_budget(&self) -> Result<(), ToolError> {
+        let standing = self.parent_agent.as_ref();
+        match standing.and_then(|standing| exhausted_resource(&standing.budget, false)) {
             None => Ok(()),
             Some(what) => Err(ToolError::limit(format!("The task has used up {what}"))
                 .with_hint("Answer with what is known.")),
@@ -113,24 +113,24 @@ impl<'a> Asking<'a> {
     pub(super) async fn ask_all(
         &mut self,
         layer: usize,
-        voices: &[Voice],
+        voices: &[MixtureModel],
         messages: Vec<ChatMessage>,
-    ) -> Result<Vec<(Voice, String)>, ToolError> {
+    ) -> Result<Vec<(MixtureModel, String)>, ToolError> {
         let mixture = self.mixture;
         // Boxed, since the compiler cannot tell otherwise that it may move between threads.
-        let standing = self.standing.as_deref();
-        let requests: Vec<BoxFuture<'_, Heard>> = voices
+        let standing = self.parent_agent.as_deref();
+        let requests: Vec<BoxFuture<'_, ModelAnswer>> = voices
             .iter()
             .map(|voice| {
-                let asked = ask(mixture, standing, layer, voice, messages.clone());
+                let asked = ask_model(mixture, standing, layer, voice, messages.clone());
                 Box::pin(asked) as BoxFuture<'_, _>
             })
             .collect();
-        let all = stream::iter(requests).buffered(mixture.at_once.max(1)).collect::<Vec<_>>();
+        let all = stream::iter(requests).buffered(mixture.max_parallel.max(1)).collect::<Vec<_>>();
         let all = self.cx.run_until_cancelled(all).await?;
         let mut heard = Vec::new();
         for (voice, one) in voices.iter().zip(all) {
-            if let Some(text) = self.note(one) {
+            if let Some(text) = self.record(one) {
                 heard.push((voice.clone(), text));
             }
         }
@@ -141,16 +141,16 @@ impl<'a> Asking<'a> {
     pub(super) async fn ask_one(
         &mut self,
         layer: usize,
-        voice: &Voice,
+        voice: &MixtureModel,
         messages: Vec<ChatMessage>,
     ) -> Result<Option<String>, ToolError> {
-        let asked = ask(self.mixture, self.standing.as_deref(), layer, voice, messages);
+        let asked = ask_model(self.mixture, self.parent_agent.as_deref(), layer, voice, messages);
         let one = self.cx.run_until_cancelled(asked).await?;
-        Ok(self.note(one))
+        Ok(self.record(one))
     }
 
     /// Writes down what a request took.
-    fn note(&mut self, heard: Heard) -> Option<String> {
+    fn record(&mut self, heard: ModelAnswer) -> Option<String> {
         self.usage += heard.usage;
         self.opinions.push(heard.opinion);
         heard.answer.ok()
@@ -159,57 +159,57 @@ impl<'a> Asking<'a> {
 
 /// Asks a model. Whatever happens is what it has said, and is billed at once:
 /// the others may be cut short.
-async fn ask(
-    mixture: &Mixture,
+async fn ask_model(
+    mixture: &MixtureSettings,
     standing: Option<&ParentAgent>,
     layer: usize,
-    voice: &Voice,
+    voice: &MixtureModel,
     messages: Vec<ChatMessage>,
-) -> Heard {
+) -> ModelAnswer {
     let began = Instant::now();
     let request = ModelRequest {
-        max_tokens: Some(voice.manner.max_tokens.unwrap_or(mixture.max_tokens)),
+        max_tokens: Some(voice.model_params.max_tokens.unwrap_or(mixture.max_tokens)),
         temperature: voice.temperature,
-        effort: voice.manner.effort.clone(),
-        idle_timeout: Some(mixture.patience),
-        ..ModelRequest::new(voice.manner.model.clone(), messages)
+        effort: voice.model_params.effort.clone(),
+        idle_timeout: Some(mixture.reply_timeout),
+        ..ModelRequest::new(voice.model_params.model.clone(), messages)
     };
-    let reply = reply(mixture, voice, &request).await;
+    let reply = request_reply(mixture, voice, &request).await;
     let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
     if let Some(standing) = standing {
         standing.spend(usage);
     }
-    let answer = reply.and_then(text_of);
+    let answer = reply.and_then(answer_text);
     let error = answer.as_ref().err();
-    let opinion = Opinion {
+    let opinion = ModelOpinion {
         model: voice.label.clone(),
         role: if layer == 0 { "aggregator" } else { "reference" },
         layer,
         status: if error.is_none() { "answered" } else { "failed" },
         error: error.map(|fault| fault.message.clone()),
-        tokens: Tokens { input: usage.input, output: usage.output },
+        tokens: TokenCounts { input: usage.input, output: usage.output },
         cost_usd: usage.cost,
-        duration_seconds: seconds(began.elapsed()),
+        duration_seconds: rounded_seconds(began.elapsed()),
         kind: error.map(|fault| fault.kind),
     };
-    Heard { answer, usage, opinion }
+    ModelAnswer { answer, usage, opinion }
 }
 
-async fn reply(mixture: &Mixture, voice: &Voice, request: &ModelRequest) -> Result<ModelReply, ModelError> {
+async fn request_reply(mixture: &MixtureSettings, voice: &MixtureModel, request: &ModelRequest) -> Result<ModelReply, ModelError> {
     let began = Instant::now();
     let late = || {
-        let mut message = format!("It did not answer within {} s", seconds(mixture.patience));
+        let mut message = format!("It did not answer within {} s", rounded_seconds(mixture.reply_timeout));
         let trouble = voice.model.last_failure().filter(|(at, _)| *at >= began);
         if let Some((_, why)) = trouble {
             message.push_str(&format!("; the last attempt failed: {why}"));
         }
         ModelError::new(ModelErrorKind::Timeout, message)
     };
-    let asked = tokio::time::timeout(mixture.patience, voice.model.reply(request)).await;
+    let asked = tokio::time::timeout(mixture.reply_timeout, voice.model.reply(request)).await;
     asked.unwrap_or_else(|_| Err(late()))
 }
 
-fn text_of(reply: ModelReply) -> Result<String, ModelError> {
+fn answer_text(reply: ModelReply) -> Result<String, ModelError> {
     if reply.text.trim().is_empty() {
         let message = match reply.finish {
             FinishReason::Filtered => "The server held its answer back",

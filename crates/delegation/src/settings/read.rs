@@ -5,42 +5,42 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Mixture, Settings};
+use super::{MixtureSettings, DelegationSettings};
 
 /// A section of a configuration, and where it is.
 #[derive(Clone, Copy)]
-struct Section<'a> {
+struct SettingsSection<'a> {
     name: &'a str,
     value: &'a Value,
 }
 
-impl Settings {
+impl DelegationSettings {
     /// Reads the section `delegation`. An error names what is wrong.
     pub fn read(section: &Value) -> Result<Self, String> {
-        let section = Section { name: "delegation", value: section };
-        section.check()?;
+        let section = SettingsSection { name: "delegation", value: section };
+        section.require_object()?;
         let usual = Self::default();
         let time = section.number("child_timeout_seconds")?.filter(|seconds| *seconds > 0.0);
         Ok(Self {
-            model: section.own_model()?,
-            at_once: section.count("max_concurrent_children", 1)?.unwrap_or(usual.at_once),
-            depth: section.count("max_spawn_depth", 0)?.unwrap_or(usual.depth),
-            rounds: section.count("max_iterations", 1)?.unwrap_or(usual.rounds),
-            time: time.map(|seconds| section.time("child_timeout_seconds", seconds)).transpose()?,
-            summary: section.count("max_summary_chars", 1)?.unwrap_or(usual.summary),
-            blocked: section.words("blocked_tools")?.unwrap_or(usual.blocked),
-            orchestrators: section.switch("orchestrator_enabled")?.unwrap_or(usual.orchestrators),
-            background: section.count("max_background", 0)?.unwrap_or(usual.background),
+            model: section.subagent_model()?,
+            max_parallel: section.count("max_concurrent_children", 1)?.unwrap_or(usual.max_parallel),
+            max_depth: section.count("max_spawn_depth", 0)?.unwrap_or(usual.max_depth),
+            max_rounds: section.count("max_iterations", 1)?.unwrap_or(usual.max_rounds),
+            time_limit: time.map(|seconds| section.duration("child_timeout_seconds", seconds)).transpose()?,
+            max_summary_chars: section.count("max_summary_chars", 1)?.unwrap_or(usual.max_summary_chars),
+            blocked: section.string_list("blocked_tools")?.unwrap_or(usual.blocked),
+            allow_orchestrators: section.boolean("orchestrator_enabled")?.unwrap_or(usual.allow_orchestrators),
+            max_background: section.count("max_background", 0)?.unwrap_or(usual.max_background),
         })
     }
 }
 
-impl Mixture {
+impl MixtureSettings {
     /// Reads the section `moa`: a mixture, or several under `presets` of which
     /// `active_preset` or `default_preset` names one.
     pub fn read(section: &Value) -> Result<Self, String> {
-        let whole = Section { name: "moa", value: section };
-        whole.check()?;
+        let whole = SettingsSection { name: "moa", value: section };
+        whole.require_object()?;
         let chosen = match whole.text("active_preset")? {
             Some(name) => Some(name),
             None => whole.text("default_preset")?,
@@ -51,45 +51,45 @@ impl Mixture {
             Some(preset) => {
                 let value = section.get("presets").and_then(|presets| presets.get(preset));
                 let value = value.ok_or_else(|| format!("{name} is not there"))?;
-                Section { name: &name, value }
+                SettingsSection { name: &name, value }
             }
         };
-        section.check()?;
+        section.require_object()?;
         section.mixture()
     }
 }
 
-impl<'a> Section<'a> {
-    fn mixture(self) -> Result<Mixture, String> {
-        let usual = Mixture::default();
+impl<'a> SettingsSection<'a> {
+    fn mixture(self) -> Result<MixtureSettings, String> {
+        let usual = MixtureSettings::default();
         let patience = self.number("timeout_seconds")?.filter(|seconds| *seconds > 0.0);
-        let patience = patience.map(|seconds| self.time("timeout_seconds", seconds)).transpose()?;
+        let patience = patience.map(|seconds| self.duration("timeout_seconds", seconds)).transpose()?;
         let aggregator = self.value.get("aggregator").filter(|value| !value.is_null());
-        Ok(Mixture {
+        Ok(MixtureSettings {
             references: self.models("reference_models")?,
             aggregator: aggregator.map(|value| self.model("aggregator", value)).transpose()?,
             layers: self.count("layers", 1)?.unwrap_or(usual.layers),
-            least: self.count("min_successful_references", 1)?.unwrap_or(usual.least),
+            min_answers: self.count("min_successful_references", 1)?.unwrap_or(usual.min_answers),
             reference_temperature: self
-                .warmth("reference_temperature", usual.reference_temperature)?,
+                .temperature("reference_temperature", usual.reference_temperature)?,
             aggregator_temperature: self
-                .warmth("aggregator_temperature", usual.aggregator_temperature)?,
-            spread: usual.spread,
+                .temperature("aggregator_temperature", usual.aggregator_temperature)?,
+            fallback_temperatures: usual.fallback_temperatures,
             max_tokens: self.count("max_tokens", 1)?.unwrap_or(usual.max_tokens),
-            patience: patience.unwrap_or(usual.patience),
-            at_once: usual.at_once,
+            reply_timeout: patience.unwrap_or(usual.reply_timeout),
+            max_parallel: usual.max_parallel,
         })
     }
 
     /// A temperature; written down as nothing, the model decides.
-    fn warmth(self, key: &str, usual: Option<f64>) -> Result<Option<f64>, String> {
+    fn temperature(self, key: &str, usual: Option<f64>) -> Result<Option<f64>, String> {
         if self.value.get(key) == Some(&Value::Null) {
             return Ok(None);
         }
         Ok(self.number(key)?.or(usual))
     }
 
-    fn check(self) -> Result<(), String> {
+    fn require_object(self) -> Result<(), String> {
         match self.value {
             Value::Object(_) | Value::Null => Ok(()),
             _ => Err(format!("{} must hold settings", self.name)),
@@ -101,29 +101,29 @@ impl<'a> Section<'a> {
         self.value.get(key).filter(|value| !value.is_null())
     }
 
-    fn wrong(self, key: &str, must: &str) -> String {
+    fn type_error(self, key: &str, must: &str) -> String {
         format!("{}.{key} must be {must}", self.name)
     }
 
     fn text(self, key: &str) -> Result<Option<&'a str>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let text = value.as_str().ok_or_else(|| self.wrong(key, "text"))?.trim();
+        let text = value.as_str().ok_or_else(|| self.type_error(key, "text"))?.trim();
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 
-    fn switch(self, key: &str) -> Result<Option<bool>, String> {
+    fn boolean(self, key: &str) -> Result<Option<bool>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        value.as_bool().map(Some).ok_or_else(|| self.wrong(key, "true or false"))
+        value.as_bool().map(Some).ok_or_else(|| self.type_error(key, "true or false"))
     }
 
     fn number(self, key: &str) -> Result<Option<f64>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let number = value.as_f64().filter(|number| *number >= 0.0);
-        number.map(Some).ok_or_else(|| self.wrong(key, "a number that is not below 0"))
+        number.map(Some).ok_or_else(|| self.type_error(key, "a number that is not below 0"))
     }
 
-    fn time(self, key: &str, seconds: f64) -> Result<Duration, String> {
-        Duration::try_from_secs_f64(seconds).map_err(|_| self.wrong(key, "a time in seconds"))
+    fn duration(self, key: &str, seconds: f64) -> Result<Duration, String> {
+        Duration::try_from_secs_f64(seconds).map_err(|_| self.type_error(key, "a time in seconds"))
     }
 
     fn count<T: TryFrom<u64>>(self, key: &str, least: u64) -> Result<Option<T>, String> {
@@ -131,28 +131,28 @@ impl<'a> Section<'a> {
         let count = value.as_u64().filter(|count| *count >= least);
         let count = count.and_then(|count| T::try_from(count).ok());
         let must = if least == 0 { "a whole number" } else { "a whole number above 0" };
-        count.map(Some).ok_or_else(|| self.wrong(key, must))
+        count.map(Some).ok_or_else(|| self.type_error(key, must))
     }
 
-    fn words(self, key: &str) -> Result<Option<Vec<String>>, String> {
+    fn string_list(self, key: &str) -> Result<Option<Vec<String>>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let list = value.as_array().and_then(|list| {
             list.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
         });
-        list.map(Some).ok_or_else(|| self.wrong(key, "a list of names"))
+        list.map(Some).ok_or_else(|| self.type_error(key, "a list of names"))
     }
 
     /// `model`, at `provider` if that is said.
-    fn own_model(self) -> Result<Option<String>, String> {
+    fn subagent_model(self) -> Result<Option<String>, String> {
         let (model, provider) = (self.text("model")?, self.text("provider")?);
         // A provider alone means its usual model.
-        let name = named(model.unwrap_or_default(), provider);
+        let name = qualified_model(model.unwrap_or_default(), provider);
         Ok(Some(name).filter(|name| !name.is_empty()))
     }
 
     fn models(self, key: &str) -> Result<Vec<String>, String> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
-        let list = value.as_array().ok_or_else(|| self.wrong(key, "a list of models"))?;
+        let list = value.as_array().ok_or_else(|| self.type_error(key, "a list of models"))?;
         list.iter().map(|value| self.model(key, value)).collect()
     }
 
@@ -161,13 +161,13 @@ impl<'a> Section<'a> {
         let field = |name: &str| value.get(name).and_then(Value::as_str);
         let model = value.as_str().or_else(|| field("model"));
         let model = model.map(str::trim).filter(|model| !model.is_empty());
-        let model = model.ok_or_else(|| self.wrong(key, "MODEL, or {provider, model}"))?;
-        Ok(named(model, field("provider")))
+        let model = model.ok_or_else(|| self.type_error(key, "MODEL, or {provider, model}"))?;
+        Ok(qualified_model(model, field("provider")))
     }
 }
 
 /// A model as it is asked for: `PROVIDER:MODEL`, or its name alone.
-fn named(model: &str, provider: Option<&str>) -> String {
+fn qualified_model(model: &str, provider: Option<&str>) -> String {
     match provider.map(str::trim).filter(|name| !matches!(*name, "" | "auto")) {
         Some(provider) => format!("{provider}:{model}"),
         None => model.to_owned(),

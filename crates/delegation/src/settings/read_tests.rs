@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn what_is_not_said_is_as_usual() {
     for nothing in [Value::Null, json!({}), json!({"api_key": "k", "inherit_mcp_toolsets": true})] {
-        assert_eq!(Settings::read(&nothing), Ok(Settings::default()));
-        assert_eq!(Mixture::read(&nothing), Ok(Mixture::default()));
+        assert_eq!(DelegationSettings::read(&nothing), Ok(DelegationSettings::default()));
+        assert_eq!(MixtureSettings::read(&nothing), Ok(MixtureSettings::default()));
     }
 }
 
@@ -17,20 +17,20 @@ fn what_is_said_counts() {
         "max_iterations": 20, "child_timeout_seconds": 0, "orchestrator_enabled": false,
         "max_summary_chars": 9_000, "blocked_tools": ["terminal"], "max_background": 0,
     });
-    let expected = Settings {
+    let expected = DelegationSettings {
         model: Some("work:small-1".to_owned()),
-        at_once: 5,
-        depth: 1,
-        rounds: 20,
-        time: None,
-        summary: 9_000,
+        max_parallel: 5,
+        max_depth: 1,
+        max_rounds: 20,
+        time_limit: None,
+        max_summary_chars: 9_000,
         blocked: vec!["terminal".to_owned()],
-        orchestrators: false,
-        background: 0,
+        allow_orchestrators: false,
+        max_background: 0,
     };
-    assert_eq!(Settings::read(&section), Ok(expected));
-    let timed = Settings::read(&json!({"child_timeout_seconds": 1.5}));
-    assert_eq!(timed.map(|timed| timed.time), Ok(Some(Duration::from_millis(1_500))));
+    assert_eq!(DelegationSettings::read(&section), Ok(expected));
+    let timed = DelegationSettings::read(&json!({"child_timeout_seconds": 1.5}));
+    assert_eq!(timed.map(|timed| timed.time_limit), Ok(Some(Duration::from_millis(1_500))));
 }
 
 #[test]
@@ -41,24 +41,24 @@ fn a_mixture_is_found_among_the_presets() {
         "layers": 2, "min_successful_references": 2, "timeout_seconds": 60,
     });
     let presets = json!({"default_preset": "one", "presets": {"one": one, "two": {"layers": 3}}});
-    let read = Mixture::read(&presets);
-    assert_eq!(read, Mixture::read(&one));
-    let expected = Mixture {
+    let read = MixtureSettings::read(&presets);
+    assert_eq!(read, MixtureSettings::read(&one));
+    let expected = MixtureSettings {
         references: vec!["a".to_owned(), "openrouter:b/c".to_owned()],
         aggregator: Some("d".to_owned()),
         layers: 2,
-        least: 2,
+        min_answers: 2,
         reference_temperature: None,
         max_tokens: 100,
-        patience: Duration::from_secs(60),
-        ..Mixture::default()
+        reply_timeout: Duration::from_secs(60),
+        ..MixtureSettings::default()
     };
     assert_eq!(read, Ok(expected));
     let mut other = presets;
     other["active_preset"] = json!("two");
-    assert_eq!(Mixture::read(&other).map(|mixture| mixture.layers), Ok(3));
+    assert_eq!(MixtureSettings::read(&other).map(|mixture| mixture.layers), Ok(3));
     other["active_preset"] = json!("three");
-    assert_eq!(Mixture::read(&other), Err("moa.presets.three is not there".to_owned()));
+    assert_eq!(MixtureSettings::read(&other), Err("moa.presets.three is not there".to_owned()));
 }
 
 #[test]
@@ -75,22 +75,22 @@ fn a_slip_is_named() {
     ];
     for slip in slips {
         let key = slip.as_object().and_then(|fields| fields.keys().next().cloned());
-        let said = Settings::read(&slip).unwrap_err();
+        let said = DelegationSettings::read(&slip).unwrap_err();
         assert!(
             said.starts_with(&format!("delegation.{} must be", key.unwrap_or_default())),
             "{said}"
         );
     }
-    assert!(Settings::read(&json!([])).is_err());
+    assert!(DelegationSettings::read(&json!([])).is_err());
     for slip in [json!({"reference_models": "a"}), json!({"aggregator": {}}), json!({"layers": 0})]
     {
-        assert!(Mixture::read(&slip).is_err(), "{slip}");
+        assert!(MixtureSettings::read(&slip).is_err(), "{slip}");
     }
 }
 
 #[test]
 fn a_provider_alone_means_its_usual_model() {
-    let model = |section: Value| Settings::read(&section).expect("it is right").model;
+    let model = |section: Value| DelegationSettings::read(&section).expect("it is right").model;
     assert_eq!(model(json!({"provider": "anthropic"})).as_deref(), Some("anthropic:"));
     assert_eq!(model(json!({"provider": "auto", "model": "m"})).as_deref(), Some("m"));
     assert_eq!(model(json!({"provider": "auto"})), None);

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ProcessEvent};
-use hermes_delegation::Settings;
+use hermes_delegation::DelegationSettings;
 use hermes_engine::Caller;
 use hermes_llm::{ModelError, LanguageModel, ModelRequest, ReplyStream};
 use hermes_testkit::models::{ModelServer, Scene};
@@ -93,7 +93,7 @@ async fn who_does_not_wait_is_told() {
 async fn it_can_be_cancelled_and_ends_with_the_crew() {
     let (url, mut told) = endless().await;
     let plan =
-        Plan { settings: Settings { background: 2, ..Settings::default() }, ..Plan::default() };
+        Plan { settings: DelegationSettings { max_background: 2, ..DelegationSettings::default() }, ..Plan::default() };
     let mut stage = Stage::at(ModelServer::start(Vec::new()), &url, plan);
     let begin = json!({"goal": "wait", "background": true});
     let first = stage.delegate(begin.clone()).await;
@@ -106,13 +106,13 @@ async fn it_can_be_cancelled_and_ends_with_the_crew() {
     assert_eq!(told.recv().await, Some("closed"));
     stage.delegate(begin.clone()).await;
     assert_eq!(told.recv().await, Some("asked"));
-    assert!(stage.crew.stop("another session").is_empty());
-    let stopped = stage.crew.stop(stage.caller.session.id());
+    assert!(stage.crew.stop_session("another session").is_empty());
+    let stopped = stage.crew.stop_session(stage.caller.session.id());
     let wait = |handle: &str| (handle.to_owned(), "wait".to_owned());
     assert_eq!(stopped, [wait("deleg_2"), wait("deleg_3")], "it is told what was stopped");
     assert_eq!((told.recv().await, told.recv().await), (Some("closed"), Some("closed")));
     // The places of those that were stopped are free once they have ended.
-    stage.crew.settle(stage.caller.session.id()).await;
+    stage.crew.wait_until_idle(stage.caller.session.id()).await;
     stage.delegate(begin.clone()).await;
     assert_eq!(told.recv().await, Some("asked"));
     stage.serving = None;

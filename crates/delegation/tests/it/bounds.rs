@@ -6,7 +6,7 @@ use hermes_core::{
     ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, Policy, CallProposal, Ruling, Scope,
     Verdict,
 };
-use hermes_delegation::{BLOCKED, Settings};
+use hermes_delegation::{DEFAULT_BLOCKED_TOOLS, DelegationSettings};
 use hermes_engine::Engine;
 use hermes_testkit::models::{ModelServer, Scene};
 use serde_json::json;
@@ -25,7 +25,7 @@ async fn two_deep_is_the_limit() {
 
 #[tokio::test]
 async fn a_sub_agent_never_has_what_is_blocked() {
-    let blocked = BLOCKED.iter().filter(|name| **name != "delegate_task");
+    let blocked = DEFAULT_BLOCKED_TOOLS.iter().filter(|name| **name != "delegate_task");
     let plan = Plan {
         builder: Engine::builder().tools(blocked.map(|name| Prop::named(name)).collect()),
         ..Plan::default()
@@ -41,7 +41,7 @@ async fn a_sub_agent_never_has_what_is_blocked() {
     let answer = stage.delegate(json!({"goal": "try it"})).await;
     let offered = stage.offered("Your task: try it");
     assert!(offered.contains(&"write_file".to_owned()), "{offered:?}");
-    assert!(!offered.iter().any(|name| BLOCKED.contains(&name.as_str())), "{offered:?}");
+    assert!(!offered.iter().any(|name| DEFAULT_BLOCKED_TOOLS.contains(&name.as_str())), "{offered:?}");
     let trace = answer["results"][0]["tool_trace"].as_array().unwrap();
     assert!(trace.iter().all(|step| step["status"] == "error"), "{trace:?}");
     assert_eq!(stage.server.asked().len(), 3, "nobody else was asked");
@@ -116,7 +116,7 @@ async fn what_is_left_of_the_budget_is_all_there_is() {
 #[tokio::test]
 async fn rounds_are_counted_and_no_more_than_is_set() {
     let list = || calls("look", "directory_list", &json!({"path": "."}));
-    let settings = Settings { rounds: 2, ..Settings::default() };
+    let settings = DelegationSettings { max_rounds: 2, ..DelegationSettings::default() };
     let stage = Stage::with(
         [list(), list(), says("look", "Two looks.", 1)],
         Plan { settings, ..Plan::default() },
@@ -130,7 +130,7 @@ async fn rounds_are_counted_and_no_more_than_is_set() {
 #[tokio::test]
 async fn a_model_that_says_nothing_is_not_waited_for_beyond_the_time() {
     let (url, _told) = endless().await;
-    let settings = Settings { time: Some(Duration::from_millis(60)), ..Settings::default() };
+    let settings = DelegationSettings { time_limit: Some(Duration::from_millis(60)), ..DelegationSettings::default() };
     let plan = Plan { settings, ..Plan::default() };
     let stage = Stage::at(ModelServer::start(Vec::new()), &url, plan);
     let answer = stage.delegate(json!({"goal": "wait"})).await;

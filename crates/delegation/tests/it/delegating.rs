@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hermes_agent::{Agent, AgentBudget, AgentParts, ModelParams, NullJournal, NullObserver};
-use hermes_delegation::Settings;
+use hermes_delegation::DelegationSettings;
 use hermes_engine::{DeferralSettings, toolsets::ToolSelection};
 use hermes_llm::{ChatMessage, ContentPart};
 use hermes_testkit::models::{Scene, Step};
@@ -124,7 +124,7 @@ async fn what_they_do_is_shown_while_they_do_it() {
 async fn no_more_work_at_a_time_than_may() {
     let scenes: Vec<Scene> =
         vec![Scene::of([Step::Wait(20), Step::Text("Done.".to_owned())]).again()];
-    let settings = Settings { at_once: 2, ..Settings::default() };
+    let settings = DelegationSettings { max_parallel: 2, ..DelegationSettings::default() };
     let stage = Stage::with(scenes, Plan { settings, ..Plan::default() });
     // Two calls of one agent share the line.
     let batch = |names: [&str; 3]| json!({"tasks": names.map(|goal| json!({"goal": goal}))});
@@ -234,7 +234,7 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tasks_begin_in_the_order_of_the_list() {
-    let settings = Settings { at_once: 1, ..Settings::default() };
+    let settings = DelegationSettings { max_parallel: 1, ..DelegationSettings::default() };
     let plan = Plan { settings, ..Plan::default() };
     let stage = Stage::with(vec![Scene::says("Done.").again()], plan);
     let goals: Vec<String> = (0..8).map(|at| format!("goal {at}")).collect();

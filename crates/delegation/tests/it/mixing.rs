@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use hermes_agent::BudgetLimits;
 use hermes_core::ToolCall;
-use hermes_delegation::Mixture;
+use hermes_delegation::MixtureSettings;
 use hermes_llm::{RetrySettings, FallbackModel};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::{Value, json};
@@ -33,10 +33,10 @@ fn plan(references: &[(&str, &str)], aggregator: Option<&str>) -> Plan {
     for (name, url) in references {
         plan.stock.models.insert((*name).to_owned(), model_at(url, name));
     }
-    plan.mixture = Mixture {
+    plan.mixture = MixtureSettings {
         references: references.iter().map(|(name, _)| (*name).to_owned()).collect(),
         aggregator: aggregator.map(str::to_owned),
-        ..Mixture::default()
+        ..MixtureSettings::default()
     };
     plan
 }
@@ -72,7 +72,7 @@ async fn too_few_answers_are_an_error_that_names_each() {
     let dead = nowhere();
     let one = ModelServer::start([answer("Rayleigh.", 1)]);
     let mut plan = plan(&[("one", &one.url()), ("dead", &dead)], None);
-    plan.mixture.least = 2;
+    plan.mixture.min_answers = 2;
     let stage = Stage::with(Vec::new(), plan);
     let told = mix(&stage).await;
     assert_eq!(told["kind"], "network", "{told}");
@@ -86,7 +86,7 @@ async fn a_model_that_never_ends_is_left_behind() {
     let (url, _told) = endless().await;
     let one = ModelServer::start([answer("Rayleigh.", 1)]);
     let mut plan = plan(&[("one", &one.url()), ("endless", &url)], None);
-    plan.mixture.patience = Duration::from_millis(800);
+    plan.mixture.reply_timeout = Duration::from_millis(800);
     let stage = Stage::with([answer("Rayleigh it is.", 1)], plan);
     let told = mix(&stage).await;
     assert_eq!(told["response"], "Rayleigh it is.", "{told}");
@@ -108,7 +108,7 @@ async fn a_model_that_fails_until_patience_ends_is_told_with_its_failure() {
         std::sync::Arc::new(|_| {}),
     );
     plan.stock.models.insert("failing".to_owned(), std::sync::Arc::new(steady));
-    plan.mixture.patience = Duration::from_millis(800);
+    plan.mixture.reply_timeout = Duration::from_millis(800);
     let stage = Stage::with([answer("Rayleigh it is.", 1)], plan);
     let told = mix(&stage).await;
     let opinions = told["opinions"].as_array().unwrap();

@@ -12,7 +12,7 @@ use hermes_core::{
     Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, ErrorKind, NoticeQueue, NoticeSink,
     Ports, CallStatus, ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, WorkingDir,
 };
-use hermes_delegation::{Child, Crew, Found, Mixture, Serving, Settings, Supply, tools};
+use hermes_delegation::{SubagentSpec, SubagentPool, ModelLookup, MixtureSettings, PoolGuard, DelegationSettings, SubagentHost, tools};
 use hermes_engine::{Caller, Engine, EngineBuilder};
 use hermes_llm::{ApiDialect, ModelEndpoint, HttpClients, ChatMessage, LanguageModel, HttpModel};
 use hermes_testkit::models::{ModelServer, Scene, Script, Step};
@@ -68,8 +68,8 @@ pub(crate) struct Stock {
     pub(crate) farewells: Mutex<Vec<String>>,
 }
 
-impl Supply for Stock {
-    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Found> {
+impl SubagentHost for Stock {
+    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, ModelLookup> {
         Box::pin(async move {
             let name = name.unwrap_or("first");
             let model =
@@ -78,7 +78,7 @@ impl Supply for Stock {
         })
     }
 
-    fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
+    fn journal(&self, child: &SubagentSpec<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
         let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(now, Ordering::SeqCst);
         assert!(!child.goal.contains("panic"), "as the task wants");
@@ -92,7 +92,7 @@ impl Supply for Stock {
         self.approver.clone().filter(|_| person_of.as_deref().is_none_or(|own| own == session))
     }
 
-    fn farewell<'a>(&'a self, _: &'a str, status: &'a str) -> BoxFuture<'a, ()> {
+    fn on_subagent_end<'a>(&'a self, _: &'a str, status: &'a str) -> BoxFuture<'a, ()> {
         self.working.fetch_sub(1, Ordering::SeqCst);
         self.farewells.lock().unwrap().push(status.to_owned());
         Box::pin(async {})
@@ -149,8 +149,8 @@ impl DynTool for Prop {
 
 /// What a test changes of the usual.
 pub(crate) struct Plan {
-    pub(crate) settings: Settings,
-    pub(crate) mixture: Mixture,
+    pub(crate) settings: DelegationSettings,
+    pub(crate) mixture: MixtureSettings,
     pub(crate) stock: Stock,
     pub(crate) builder: EngineBuilder,
     pub(crate) allowance: BudgetLimits,
@@ -159,8 +159,8 @@ pub(crate) struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         Self {
-            settings: Settings::default(),
-            mixture: Mixture::default(),
+            settings: DelegationSettings::default(),
+            mixture: MixtureSettings::default(),
             stock: Stock::default(),
             builder: Engine::builder(),
             allowance: BudgetLimits::default(),
@@ -173,12 +173,12 @@ pub(crate) struct Stage {
     pub(crate) folder: TempDir,
     pub(crate) server: ModelServer,
     pub(crate) stock: Arc<Stock>,
-    pub(crate) crew: Arc<Crew>,
+    pub(crate) crew: Arc<SubagentPool>,
     pub(crate) engine: Engine,
     pub(crate) caller: Caller,
     pub(crate) budget: AgentBudget,
     pub(crate) notices: Arc<NoticeQueue>,
-    pub(crate) serving: Option<Serving>,
+    pub(crate) serving: Option<PoolGuard>,
 }
 
 impl Stage {
@@ -199,8 +199,8 @@ impl Stage {
         let model = model_at(url, "first");
         stock.models.entry("first".to_owned()).or_insert_with(|| Arc::clone(&model));
         let stock = Arc::new(stock);
-        let supply = Arc::clone(&stock) as Arc<dyn Supply>;
-        let crew = Crew::new(supply, plan.settings, plan.mixture);
+        let supply = Arc::clone(&stock) as Arc<dyn SubagentHost>;
+        let crew = SubagentPool::new(supply, plan.settings, plan.mixture);
         let notices = Arc::new(NoticeQueue::new());
         let port = Arc::clone(&notices) as Arc<dyn NoticeSink>;
         let engine = plan

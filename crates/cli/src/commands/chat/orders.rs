@@ -95,10 +95,10 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         "mode" => mode(sitting, rest),
         "yolo" => yolo(sitting),
         "stop" => {
-            let stopped = sitting.ready.crew.stop(&sitting.engaged.session);
+            let stopped = sitting.ready.crew.stop_session(&sitting.engaged.session);
             let told = told_stopped(&stopped);
             sitting.is_halted |= told.is_some();
-            let settled = sitting.ready.crew.settle(&sitting.engaged.session);
+            let settled = sitting.ready.crew.wait_until_idle(&sitting.engaged.session);
             // One that does not end is not waited for.
             let _ = tokio::time::timeout(SETTLING, settled).await;
             sitting.screen.note(told.as_deref().unwrap_or("Nothing is under way."));

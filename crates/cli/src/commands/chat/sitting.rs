@@ -433,7 +433,7 @@ impl<'a> Sitting<'a> {
     /// The session is closed; one in which nothing was said is not kept.
     fn end(&self) {
         let Engagement { agent, session, store, .. } = &self.engaged;
-        if let Some(told) = told_stopped(&self.ready.crew.stop(session)) {
+        if let Some(told) = told_stopped(&self.ready.crew.stop_session(session)) {
             self.screen.note(&told);
         }
         if agent.conversation().messages().is_empty() {
@@ -511,7 +511,7 @@ fn start(mut agent: Agent, said: Vec<ContentPart>, budget: AgentBudget) -> Turn 
 /// The turn is stopped, with what it has in the background.
 fn halt(ready: &Ready, screen: &ChatScreen, session: &str) {
     screen.note("Stopping the turn.");
-    if let Some(told) = told_stopped(&ready.crew.stop(session)) {
+    if let Some(told) = told_stopped(&ready.crew.stop_session(session)) {
         screen.note(&told);
     }
 }

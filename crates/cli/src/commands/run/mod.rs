@@ -12,7 +12,7 @@ use clap::Args;
 use hermes::core::ErrorKind;
 use hermes::engine::Caller;
 use hermes_agent::{Agent, AgentBudget, TurnEnd, AgentEvent, TurnOutcome as Ended, AgentObserver};
-use hermes_delegation::Crew;
+use hermes_delegation::SubagentPool;
 use hermes_llm::ContentPart;
 use serde_json::json;
 
@@ -114,7 +114,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
                 let json = json.then_some(terminal);
                 let mut ended = see_through(&working, engaged, said, &budget, json).await;
                 // What is left ends with the task, and it is told that it did.
-                if let Some(told) = told_stopped(&working.crew.stop(&ended.1)) {
+                if let Some(told) = told_stopped(&working.crew.stop_session(&ended.1)) {
                     watcher.on_event(&AgentEvent::Warning(&told));
                     if ended.0.end.is_done() {
                         ended.0.end = TurnEnd::Broken("not all of it was waited for".to_owned());
@@ -241,10 +241,10 @@ async fn hear_out(
                 ended.end = TurnEnd::Interrupted;
                 return;
             }
-            () = ready.crew.settle(session) => {}
+            () = ready.crew.wait_until_idle(session) => {}
         }
         let news = ready.notices.drain(session, MOST_NOTICES);
-        let is_due = news.iter().any(Crew::has_told);
+        let is_due = news.iter().any(SubagentPool::is_delegation_notice);
         let Some(text) = told_news(&news).filter(|_| is_due) else { return };
         let before = std::mem::replace(ended, agent.run_turn(vec![ContentPart::Text { text }], budget).await);
         ended.requests += before.requests;

@@ -11,12 +11,12 @@ use hermes_engine::Engine;
 use hermes_llm::LanguageModel;
 use tokio::sync::Semaphore;
 
-use crate::background::Background;
-use crate::settings::{Mixture, Settings};
+use crate::background::DelegationJobs;
+use crate::settings::{MixtureSettings, DelegationSettings};
 
 /// A sub-agent that is about to begin.
 #[derive(Debug, Clone, Copy)]
-pub struct Child<'a> {
+pub struct SubagentSpec<'a> {
     /// Its id, which is that of its session as well.
     pub id: &'a str,
     /// The session of its parent.
@@ -32,13 +32,13 @@ pub struct Child<'a> {
 }
 
 /// A model and how it is asked; or why there is none, in words.
-pub type Found = Result<(Arc<dyn LanguageModel>, ModelParams), String>;
+pub type ModelLookup = Result<(Arc<dyn LanguageModel>, ModelParams), String>;
 
 /// Where the program keeps what sub-agents need.
-pub trait Supply: Send + Sync {
+pub trait SubagentHost: Send + Sync {
     /// A model by its name in the configuration; without a name, the one that
     /// the configuration names first. An error is told as it is.
-    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Found>;
+    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, ModelLookup>;
 
     /// Whether there is a model at all. It is asked often.
     fn availability(&self) -> Availability {
@@ -46,7 +46,7 @@ pub trait Supply: Send + Sync {
     }
 
     /// Where the conversation of a sub-agent is written down.
-    fn journal(&self, _child: &Child<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
+    fn journal(&self, _child: &SubagentSpec<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
         Ok(Arc::new(NullJournal))
     }
 
@@ -63,7 +63,7 @@ pub trait Supply: Send + Sync {
 
     /// What has happened meanwhile that a sub-agent should know, such as the
     /// end of a process that it has started.
-    fn news(&self) -> Option<SessionReminder> {
+    fn event_reminder(&self) -> Option<SessionReminder> {
         None
     }
 
@@ -74,65 +74,65 @@ pub trait Supply: Send + Sync {
 
     /// A sub-agent is through: its session is closed, and what it has left
     /// running can be ended.
-    fn farewell<'a>(&'a self, _child: &'a str, _status: &'a str) -> BoxFuture<'a, ()> {
+    fn on_subagent_end<'a>(&'a self, _child: &'a str, _status: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async {})
     }
 }
 
 /// What sub-agents are made of.
-pub struct Crew {
-    pub(crate) supply: Arc<dyn Supply>,
-    pub(crate) settings: Settings,
-    pub(crate) mixture: Mixture,
-    pub(crate) background: Background,
+pub struct SubagentPool {
+    pub(crate) host: Arc<dyn SubagentHost>,
+    pub(crate) settings: DelegationSettings,
+    pub(crate) mixture: MixtureSettings,
+    pub(crate) background: DelegationJobs,
     // The engine holds the tools and the tools hold the crew, so the crew must
     // not hold the engine.
     engine: Mutex<(Weak<Engine>, CancellationToken)>,
-    lanes: Mutex<HashMap<Lane, Weak<Semaphore>>>,
+    slots: Mutex<HashMap<AgentKey, Weak<Semaphore>>>,
 }
 
 /// One agent: its session and its task.
-type Lane = (String, String);
+type AgentKey = (String, String);
 
-impl Crew {
+impl SubagentPool {
     /// A crew that cannot work before it serves an engine.
-    pub fn new(supply: Arc<dyn Supply>, settings: Settings, mixture: Mixture) -> Arc<Self> {
-        let background = Background::new(settings.background);
+    pub fn new(supply: Arc<dyn SubagentHost>, settings: DelegationSettings, mixture: MixtureSettings) -> Arc<Self> {
+        let background = DelegationJobs::new(settings.max_background);
         let engine = Mutex::new((Weak::new(), CancellationToken::new()));
-        Arc::new(Self { supply, settings, mixture, background, engine, lanes: Mutex::default() })
+        Arc::new(Self { host: supply, settings, mixture, background, engine, slots: Mutex::default() })
     }
 
     /// From now on sub-agents make their calls by this engine, until what this
     /// gives back is dropped.
     #[must_use = "the crew stops working when this is dropped"]
-    pub fn serve(self: &Arc<Self>, engine: Engine) -> Serving {
+    pub fn serve(self: &Arc<Self>, engine: Engine) -> PoolGuard {
         let engine = Arc::new(engine);
         let stop = CancellationToken::new();
         *lock(&self.engine) = (Arc::downgrade(&engine), stop.clone());
-        Serving { _engine: engine, stop }
+        PoolGuard { _engine: engine, stop }
     }
 
     /// Stops what a session has in the background, and tells what that was: a
     /// handle each, with what it was to achieve.
-    pub fn stop(&self, session: &str) -> Vec<(String, String)> {
-        self.background.stop(session)
+    pub fn stop_session(&self, session: &str) -> Vec<(String, String)> {
+        self.background.stop_session(session)
     }
 
     /// Whether a notice tells of a delegation that has ended.
-    pub fn has_told(notice: &hermes_core::ProcessNotice) -> bool {
+    pub fn is_delegation_notice(notice: &hermes_core::ProcessNotice) -> bool {
         crate::background::is_handle(&notice.session_id)
     }
 
     /// Waits until what a session has in the background has ended.
-    pub async fn settle(&self, session: &str) {
-        self.background.settle(Some(session)).await;
+    pub async fn wait_until_idle(&self, session: &str) {
+        self.background.wait_until_idle(Some(session)).await;
     }
 
     /// Stops everything that is in the background, and waits until it has
     /// ended.
     pub async fn close(&self) {
         lock(&self.engine).1.cancel();
-        self.background.settle(None).await;
+        self.background.wait_until_idle(None).await;
     }
 
     /// The engine, and what stops everything that outlasts a call.
@@ -146,20 +146,20 @@ impl Crew {
     }
 
     /// Where the sub-agents of one agent stand in line.
-    pub(crate) fn lane(&self, session: &str, task: &str) -> Arc<Semaphore> {
-        let mut lanes = lock(&self.lanes);
+    pub(crate) fn slots_for(&self, session: &str, task: &str) -> Arc<Semaphore> {
+        let mut lanes = lock(&self.slots);
         let key = (session.to_owned(), task.to_owned());
         if let Some(lane) = lanes.get(&key).and_then(Weak::upgrade) {
             return lane;
         }
         lanes.retain(|_, lane| lane.strong_count() > 0);
-        let lane = Arc::new(Semaphore::new(self.settings.at_once.max(1)));
+        let lane = Arc::new(Semaphore::new(self.settings.max_parallel.max(1)));
         lanes.insert(key, Arc::downgrade(&lane));
         lane
     }
 }
 
-impl fmt::Debug for Crew {
+impl fmt::Debug for SubagentPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Crew").field("settings", &self.settings).finish_non_exhaustive()
     }
@@ -168,12 +168,12 @@ impl fmt::Debug for Crew {
 /// A crew at work. Dropping it stops what is in the background, and no more
 /// sub-agents are made.
 #[derive(Debug)]
-pub struct Serving {
+pub struct PoolGuard {
     _engine: Arc<Engine>,
     stop: CancellationToken,
 }
 
-impl Drop for Serving {
+impl Drop for PoolGuard {
     fn drop(&mut self) {
         self.stop.cancel();
     }

@@ -12,7 +12,7 @@ fn what_is_left_is_shared_and_a_part_is_kept() {
         time: Some(Duration::from_secs(1_000)),
     });
     parent.spend_calls(10);
-    let share = share(Some(&parent), 3, Some(500), &Settings::default());
+    let share = allowance_per_task(Some(&parent), 3, Some(500), &DelegationSettings::default());
     assert_eq!(share.rounds, Some(50), "its own, and no more than is set");
     assert_eq!(share.calls, Some(27), "a third of 90, less a tenth");
     assert_eq!(share.tokens, Some(2_700));
@@ -25,36 +25,36 @@ fn what_is_left_is_shared_and_a_part_is_kept() {
 fn the_last_round_of_a_parent_does_not_keep_it_from_handing_on() {
     let parent = AgentBudget::new(BudgetLimits { rounds: Some(1), calls: Some(1), ..BudgetLimits::default() });
     parent.spend_round();
-    assert_eq!(used_up(&parent, true), None);
+    assert_eq!(exhausted_resource(&parent, true), None);
     parent.spend_calls(1);
-    assert_eq!(used_up(&parent, false), None, "an answer needs no calls");
-    assert!(used_up(&parent, true).is_some());
+    assert_eq!(exhausted_resource(&parent, false), None, "an answer needs no calls");
+    assert!(exhausted_resource(&parent, true).is_some());
     for allowance in [
         BudgetLimits { tokens: Some(0), ..BudgetLimits::default() },
         BudgetLimits { cost: Some(0.0), ..BudgetLimits::default() },
         BudgetLimits { time: Some(Duration::ZERO), ..BudgetLimits::default() },
     ] {
         let empty = AgentBudget::new(allowance);
-        assert!(used_up(&empty, false).is_some());
+        assert!(exhausted_resource(&empty, false).is_some());
         let below = AgentBudget::new(BudgetLimits::default()).child(allowance);
-        assert!(used_up(&below, true).is_some());
+        assert!(exhausted_resource(&below, true).is_some());
     }
 }
 
 #[test]
 fn without_bounds_there_are_none_but_the_rounds() {
-    let free = share(None, 2, None, &Settings::default());
+    let free = allowance_per_task(None, 2, None, &DelegationSettings::default());
     assert_eq!(free, BudgetLimits { rounds: Some(50), ..BudgetLimits::default() });
-    let few = share(None, 2, Some(0), &Settings::default());
+    let few = allowance_per_task(None, 2, Some(0), &DelegationSettings::default());
     assert_eq!(few.rounds, Some(1));
 }
 
 #[test]
 fn tasks_that_nobody_could_begin_are_refused() {
-    let task = |goal: &str| Task { goal: goal.to_owned(), ..Task::default() };
-    assert!(check(&[task("a")]).is_ok());
-    assert!(check(&[]).is_err());
-    assert!(check(&[task("a"), task(" \n")]).is_err());
-    assert!(check(&vec![task("a"); MOST + 1]).is_err());
-    assert!(check(&[task(&"a".repeat(LONG + 1))]).is_err());
+    let task = |goal: &str| TaskRequest { goal: goal.to_owned(), ..TaskRequest::default() };
+    assert!(check_tasks(&[task("a")]).is_ok());
+    assert!(check_tasks(&[]).is_err());
+    assert!(check_tasks(&[task("a"), task(" \n")]).is_err());
+    assert!(check_tasks(&vec![task("a"); MAX_TASKS + 1]).is_err());
+    assert!(check_tasks(&[task(&"a".repeat(MAX_TASK_BYTES + 1))]).is_err());
 }

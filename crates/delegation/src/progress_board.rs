@@ -10,28 +10,28 @@ use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, Wo
 use hermes_engine::{CallStarted, Engine};
 use serde::{Deserialize, Serialize};
 
-use crate::crew::lock;
-use crate::report::{Artifact, Status, Total};
-use crate::text::{excerpt, seconds};
+use crate::pool::lock;
+use crate::report::{FileArtifact, SubagentStatus, UsageTotal};
+use crate::text::{excerpt, rounded_seconds};
 
 /// How many calls a report shows.
-const TRACED: usize = 20;
+const MAX_TRACED_CALLS: usize = 20;
 /// How many files it shows.
-const SHOWN: usize = 200;
+const MAX_LISTED_FILES: usize = 200;
 /// How many sub-agents a line of progress shows.
-const NAMED: usize = 4;
+const MAX_SHOWN_SUBAGENTS: usize = 4;
 
 /// What has been done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Change {
+pub(crate) enum ChangeKind {
     Written,
     Deleted,
 }
 
 /// A call that a sub-agent has made.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Step {
+pub(crate) struct TracedCall {
     pub(crate) tool: String,
     pub(crate) status: &'static str,
     pub(crate) args_bytes: usize,
@@ -40,36 +40,36 @@ pub(crate) struct Step {
 
 /// What one sub-agent is doing.
 #[derive(Debug, Default)]
-struct Seat {
+struct SubagentProgress {
     goal: String,
     session: String,
     doing: String,
     began: Option<Instant>,
-    ended: Option<(Status, Instant)>,
+    ended: Option<(SubagentStatus, Instant)>,
     budget: Option<AgentBudget>,
-    trace: VecDeque<Step>,
-    untraced: u32,
-    artifacts: BTreeMap<PathBuf, Change>,
-    open: HashMap<String, Open>,
+    trace: VecDeque<TracedCall>,
+    omitted_calls: u32,
+    artifacts: BTreeMap<PathBuf, ChangeKind>,
+    open_calls: HashMap<String, OpenCall>,
 }
 
 /// A call that has begun.
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     args_bytes: usize,
-    changes: Vec<(PathBuf, Change)>,
+    changes: Vec<(PathBuf, ChangeKind)>,
 }
 
 /// What one sub-agent is doing, for whoever asks.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Live {
+pub(crate) struct LiveSubagent {
     task_index: usize,
     goal: String,
     status: &'static str,
     #[serde(skip_serializing_if = "String::is_empty")]
     doing: String,
     #[serde(flatten)]
-    used: Total,
+    used: UsageTotal,
     duration_seconds: f64,
     #[serde(skip_serializing_if = "String::is_empty")]
     session_id: String,
@@ -77,34 +77,34 @@ pub(crate) struct Live {
 
 /// What a sub-agent has left on the board.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct SubagentRecord {
     pub(crate) session: String,
-    pub(crate) used: Total,
-    pub(crate) artifacts: Vec<Artifact>,
-    pub(crate) unshown: usize,
-    pub(crate) trace: Vec<Step>,
-    pub(crate) untraced: u32,
+    pub(crate) used: UsageTotal,
+    pub(crate) artifacts: Vec<FileArtifact>,
+    pub(crate) omitted_artifacts: usize,
+    pub(crate) trace: Vec<TracedCall>,
+    pub(crate) omitted_calls: u32,
     pub(crate) seconds: f64,
 }
 
 /// What the sub-agents of a call are doing.
 #[derive(Debug)]
-pub(crate) struct Board {
-    seats: Mutex<Vec<Seat>>,
+pub(crate) struct ProgressBoard {
+    entries: Mutex<Vec<SubagentProgress>>,
     /// The call that shows progress; none in the background.
     cx: Option<ToolContext>,
 }
 
-impl Board {
+impl ProgressBoard {
     /// A board for tasks with these goals.
     pub(crate) fn new(goals: impl IntoIterator<Item = String>, cx: Option<ToolContext>) -> Self {
-        let seat = |goal| Seat { goal, ..Seat::default() };
-        Self { seats: Mutex::new(goals.into_iter().map(seat).collect()), cx }
+        let seat = |goal| SubagentProgress { goal, ..SubagentProgress::default() };
+        Self { entries: Mutex::new(goals.into_iter().map(seat).collect()), cx }
     }
 
     /// A sub-agent begins.
     pub(crate) fn begin(&self, at: usize, session: &str, budget: &AgentBudget) {
-        self.change(at, |seat| {
+        self.update(at, |seat| {
             seat.began = Some(Instant::now());
             seat.session = session.to_owned();
             seat.budget = Some(budget.clone());
@@ -113,36 +113,36 @@ impl Board {
     }
 
     /// A sub-agent has ended.
-    pub(crate) fn end(&self, at: usize, status: Status) {
-        self.change(at, |seat| {
+    pub(crate) fn end(&self, at: usize, status: SubagentStatus) {
+        self.update(at, |seat| {
             seat.ended = Some((status, Instant::now()));
             seat.doing.clear();
         });
     }
 
     /// What one has left.
-    pub(crate) fn left(&self, at: usize) -> Left {
-        let mut seats = lock(&self.seats);
-        let Some(seat) = seats.get_mut(at) else { return Left::default() };
-        let artifact = |(path, change): (&PathBuf, &Change)| Artifact {
+    pub(crate) fn take_record(&self, at: usize) -> SubagentRecord {
+        let mut seats = lock(&self.entries);
+        let Some(seat) = seats.get_mut(at) else { return SubagentRecord::default() };
+        let artifact = |(path, change): (&PathBuf, &ChangeKind)| FileArtifact {
             path: path.to_string_lossy().into_owned(),
             change: *change,
         };
-        Left {
+        SubagentRecord {
             session: seat.session.clone(),
             used: seat.used(),
-            artifacts: seat.artifacts.iter().take(SHOWN).map(artifact).collect(),
-            unshown: seat.artifacts.len().saturating_sub(SHOWN),
+            artifacts: seat.artifacts.iter().take(MAX_LISTED_FILES).map(artifact).collect(),
+            omitted_artifacts: seat.artifacts.len().saturating_sub(MAX_LISTED_FILES),
             trace: seat.trace.drain(..).collect(),
-            untraced: seat.untraced,
+            omitted_calls: seat.omitted_calls,
             seconds: seat.seconds(),
         }
     }
 
     /// What all are doing.
-    pub(crate) fn live(&self) -> Vec<Live> {
-        let seats = lock(&self.seats);
-        let live = |(task_index, seat): (usize, &Seat)| Live {
+    pub(crate) fn snapshot(&self) -> Vec<LiveSubagent> {
+        let seats = lock(&self.entries);
+        let live = |(task_index, seat): (usize, &SubagentProgress)| LiveSubagent {
             task_index,
             goal: seat.goal.clone(),
             status: seat.status(),
@@ -154,38 +154,38 @@ impl Board {
         seats.iter().enumerate().map(live).collect()
     }
 
-    fn change(&self, at: usize, change: impl FnOnce(&mut Seat)) {
-        let mut seats = lock(&self.seats);
+    fn update(&self, at: usize, change: impl FnOnce(&mut SubagentProgress)) {
+        let mut seats = lock(&self.entries);
         if let Some(seat) = seats.get_mut(at) {
             change(seat);
         }
         let Some(cx) = self.cx.as_ref().filter(|cx| cx.progress.is_some()) else { return };
-        let (fraction, line) = line(&seats);
+        let (fraction, line) = progress_line(&seats);
         drop(seats);
         cx.report_progress(Some(fraction), line);
     }
 }
 
 /// What the seats show, in a line, and the part of them that is through.
-fn line(seats: &[Seat]) -> (f64, String) {
+fn progress_line(seats: &[SubagentProgress]) -> (f64, String) {
     let ended = seats.iter().filter(|seat| seat.ended.is_some()).count();
     let mut line = format!("{ended} of {} done", seats.len());
     let busy = seats.iter().enumerate().filter(|(_, seat)| !seat.doing.is_empty());
-    for (at, seat) in busy.take(NAMED) {
+    for (at, seat) in busy.take(MAX_SHOWN_SUBAGENTS) {
         line.push_str(&format!(" · {}: {}", at + 1, seat.doing));
     }
     (ended as f64 / seats.len().max(1) as f64, line)
 }
 
-impl Seat {
-    fn used(&self) -> Total {
+impl SubagentProgress {
+    fn used(&self) -> UsageTotal {
         self.budget.as_ref().map(|budget| budget.spent().into()).unwrap_or_default()
     }
 
     fn seconds(&self) -> f64 {
         let Some(began) = self.began else { return 0.0 };
         let until = self.ended.map_or_else(Instant::now, |(_, at)| at);
-        seconds(until.saturating_duration_since(began))
+        rounded_seconds(until.saturating_duration_since(began))
     }
 
     fn status(&self) -> &'static str {
@@ -196,14 +196,14 @@ impl Seat {
         }
     }
 
-    fn close(&mut self, result: &ToolResult, changes: Vec<(PathBuf, Change)>) {
-        let open = self.open.remove(&result.tool_call_id);
+    fn finish_call(&mut self, result: &ToolResult, changes: Vec<(PathBuf, ChangeKind)>) {
+        let open = self.open_calls.remove(&result.tool_call_id);
         let (args_bytes, declared) =
             open.map(|open| (open.args_bytes, open.changes)).unwrap_or_default();
         if result.is_success() {
             self.artifacts.extend(declared.into_iter().chain(changes));
         }
-        self.trace.push_back(Step {
+        self.trace.push_back(TracedCall {
             tool: result.name.clone(),
             status: match result.status {
                 hermes_core::CallStatus::Success => "ok",
@@ -213,56 +213,56 @@ impl Seat {
             args_bytes,
             result_bytes: result.content.len(),
         });
-        if self.trace.len() > TRACED {
+        if self.trace.len() > MAX_TRACED_CALLS {
             self.trace.pop_front();
-            self.untraced += 1;
+            self.omitted_calls += 1;
         }
         "thinks".clone_into(&mut self.doing);
     }
 }
 
 /// Watches one sub-agent for the board.
-pub(crate) struct Eyes {
-    pub(crate) board: Arc<Board>,
-    pub(crate) at: usize,
+pub(crate) struct ProgressWatcher {
+    pub(crate) board: Arc<ProgressBoard>,
+    pub(crate) task_index: usize,
     pub(crate) engine: Engine,
     pub(crate) session: Session,
     pub(crate) workplace: Arc<WorkingDir>,
 }
 
-impl AgentObserver for Eyes {
+impl AgentObserver for ProgressWatcher {
     fn on_event(&self, notice: &AgentEvent<'_>) {
         match notice {
             AgentEvent::RoundStarted { .. } => {
-                self.board.change(self.at, |seat| "thinks".clone_into(&mut seat.doing));
+                self.board.update(self.task_index, |seat| "thinks".clone_into(&mut seat.doing));
             }
             AgentEvent::CallStarted(begun) => {
-                let open = Open {
+                let open = OpenCall {
                     args_bytes: begun.arguments.to_string().len(),
                     changes: self.changes(begun),
                 };
-                let doing = doing(begun);
-                self.board.change(self.at, |seat| {
+                let doing = describe_call(begun);
+                self.board.update(self.task_index, |seat| {
                     seat.doing = doing;
-                    seat.open.insert(begun.call.to_owned(), open);
+                    seat.open_calls.insert(begun.call.to_owned(), open);
                 });
             }
             AgentEvent::Progress { tool, progress, .. } if !progress.message.is_empty() => {
                 let doing = excerpt(&format!("{tool} {}", progress.message), 80);
-                self.board.change(self.at, |seat| seat.doing = doing);
+                self.board.update(self.task_index, |seat| seat.doing = doing);
             }
             AgentEvent::CallEnded { result, .. } => {
-                let below = changes_below(result);
-                self.board.change(self.at, |seat| seat.close(result, below));
+                let below = nested_changes(result);
+                self.board.update(self.task_index, |seat| seat.finish_call(result, below));
             }
             _ => {}
         }
     }
 }
 
-impl Eyes {
+impl ProgressWatcher {
     /// The files that a call says it will change.
-    fn changes(&self, begun: &CallStarted<'_>) -> Vec<(PathBuf, Change)> {
+    fn changes(&self, begun: &CallStarted<'_>) -> Vec<(PathBuf, ChangeKind)> {
         let snapshot = self.engine.snapshot();
         let Some(entry) = snapshot.get(begun.tool) else { return Vec::new() };
         if entry.spec().annotations.read_only {
@@ -273,46 +273,46 @@ impl Eyes {
             Ok(Some(cwd)) => WorkingDir::new(cwd, self.workplace.home().map(Into::into)),
             _ => WorkingDir::clone(&self.workplace),
         };
-        bound.effects(&at).iter().filter_map(change).collect()
+        bound.effects(&at).iter().filter_map(file_change).collect()
     }
 }
 
-fn change(effect: &Effect) -> Option<(PathBuf, Change)> {
+fn file_change(effect: &Effect) -> Option<(PathBuf, ChangeKind)> {
     let path = effect.resource.as_path()?.to_owned();
     if effect.scope == Scope::FILE_WRITE {
-        Some((path, Change::Written))
+        Some((path, ChangeKind::Written))
     } else if effect.scope == Scope::FILE_DELETE {
-        Some((path, Change::Deleted))
+        Some((path, ChangeKind::Deleted))
     } else {
         None
     }
 }
 
 /// The files that sub-agents of a sub-agent have changed.
-fn changes_below(result: &ToolResult) -> Vec<(PathBuf, Change)> {
+fn nested_changes(result: &ToolResult) -> Vec<(PathBuf, ChangeKind)> {
     #[derive(Deserialize)]
-    struct Results {
-        results: Vec<Below>,
+    struct NestedResults {
+        results: Vec<NestedReport>,
     }
     #[derive(Deserialize)]
-    struct Below {
-        artifacts: Vec<Changed>,
+    struct NestedReport {
+        artifacts: Vec<NestedArtifact>,
     }
     #[derive(Deserialize)]
-    struct Changed {
+    struct NestedArtifact {
         path: PathBuf,
-        change: Change,
+        change: ChangeKind,
     }
-    if result.name != crate::delegate_task::NAME {
+    if result.name != crate::delegate_task::TOOL_NAME {
         return Vec::new();
     }
-    let Ok(results) = serde_json::from_str::<Results>(&result.content) else { return Vec::new() };
+    let Ok(results) = serde_json::from_str::<NestedResults>(&result.content) else { return Vec::new() };
     let all = results.results.into_iter().flat_map(|below| below.artifacts);
     all.map(|changed| (changed.path, changed.change)).collect()
 }
 
 /// A call in a few words.
-fn doing(begun: &CallStarted<'_>) -> String {
+fn describe_call(begun: &CallStarted<'_>) -> String {
     let about = begun.arguments.as_object().and_then(|fields| {
         fields.values().find_map(|value| value.as_str().filter(|text| !text.is_empty()))
     });

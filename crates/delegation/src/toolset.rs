@@ -10,10 +10,10 @@ use serde_json::Value;
 
 /// What a sub-agent can be given.
 #[derive(Debug)]
-pub(crate) struct Outfitter<'a> {
+pub(crate) struct ToolSelector<'a> {
     pub(crate) engine: &'a Engine,
     /// What the parent may call.
-    pub(crate) held: HashSet<String>,
+    pub(crate) parent_tools: HashSet<String>,
     /// What no sub-agent gets.
     pub(crate) blocked: &'a [String],
     /// The window of its model.
@@ -21,25 +21,25 @@ pub(crate) struct Outfitter<'a> {
 }
 
 /// The tools of a sub-agent.
-pub(crate) struct Outfit {
+pub(crate) struct SubagentTools {
     pub(crate) tools: Arc<[Value]>,
     pub(crate) scope: Arc<ToolScope>,
 }
 
-impl Outfitter<'_> {
+impl ToolSelector<'_> {
     /// The tools of these toolsets that the parent has; without any, all of
     /// the parent's.
-    pub(crate) async fn outfit(
+    pub(crate) async fn select(
         &self,
         toolsets: Option<&[String]>,
         may_delegate: bool,
-    ) -> Result<Outfit, ToolError> {
+    ) -> Result<SubagentTools, ToolError> {
         let selection =
             ToolSelection { enabled: toolsets.map(<[String]>::to_vec), disabled: Vec::new() };
         let deferral = DeferralSettings { window: self.window, ..DeferralSettings::default() };
         let definitions = self.engine.definitions(&selection, deferral).await;
         let definitions = definitions.map_err(|error| ToolError::invalid(error.to_string()))?;
-        let allowed = |name: &str| self.held.contains(name) && self.may_have(name, may_delegate);
+        let allowed = |name: &str| self.parent_tools.contains(name) && self.is_allowed(name, may_delegate);
         let scope = definitions.scope.restrict(allowed);
         if scope.entries().is_empty() && toolsets.is_some_and(|names| !names.is_empty()) {
             let names = toolsets.unwrap_or_default().join(", ");
@@ -57,11 +57,11 @@ impl Outfitter<'_> {
             if RESERVED_TOOL_NAMES.contains(&name) { is_deferred } else { allowed(name) }
         };
         let tools = all.into_iter().filter(shown).collect();
-        Ok(Outfit { tools, scope: Arc::new(scope) })
+        Ok(SubagentTools { tools, scope: Arc::new(scope) })
     }
 
-    fn may_have(&self, name: &str, may_delegate: bool) -> bool {
-        if name == crate::delegate_task::NAME && may_delegate {
+    fn is_allowed(&self, name: &str, may_delegate: bool) -> bool {
+        if name == crate::delegate_task::TOOL_NAME && may_delegate {
             return true;
         }
         !self.blocked.iter().any(|blocked| blocked == name)

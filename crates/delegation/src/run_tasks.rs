@@ -8,25 +8,25 @@ use std::time::Duration;
 use hermes_core::{CancellationToken, ToolError};
 use tokio::task::JoinSet;
 
-use crate::board::Board;
-use crate::child::Parent;
-use crate::order::Order;
-use crate::report::{Cause, Report};
+use crate::progress_board::ProgressBoard;
+use crate::subagent::ParentContext;
+use crate::task::PreparedTask;
+use crate::report::{EndCause, SubagentReport};
 
 /// How long sub-agents that were told to stop may take to do so. Less than the
 /// engine gives the call itself, so that what they did is still told.
-const GRACE: Duration = Duration::from_millis(1_500);
+const STOP_GRACE: Duration = Duration::from_millis(1_500);
 
 /// Sees all tasks through. One report each, in the order of the tasks; what
 /// becomes of one does no harm to the others.
-pub(crate) async fn see_through(
-    parent: Arc<Parent>,
-    orders: Vec<Order>,
-    board: Arc<Board>,
+pub(crate) async fn run_all(
+    parent: Arc<ParentContext>,
+    orders: Vec<PreparedTask>,
+    board: Arc<ProgressBoard>,
     cancel: CancellationToken,
-) -> Vec<Report> {
-    let orders: Vec<Arc<Order>> = orders.into_iter().map(Arc::new).collect();
-    let mut reports: Vec<Option<Report>> = orders.iter().map(|_| None).collect();
+) -> Vec<SubagentReport> {
+    let orders: Vec<Arc<PreparedTask>> = orders.into_iter().map(Arc::new).collect();
+    let mut reports: Vec<Option<SubagentReport>> = orders.iter().map(|_| None).collect();
     let mut crashed = HashMap::new();
     let mut working = JoinSet::new();
     let mut places = HashMap::new();
@@ -34,7 +34,7 @@ pub(crate) async fn see_through(
         let (parent, order) = (Arc::clone(&parent), Arc::clone(order));
         let (board, cancel) = (Arc::clone(&board), cancel.clone());
         // They stand in line as they stand in the list, whichever is woken first.
-        let mut turn = Box::pin(Arc::clone(&parent.lane).acquire_owned());
+        let mut turn = Box::pin(Arc::clone(&parent.slots).acquire_owned());
         let begun = futures_util::poll!(turn.as_mut());
         let turn = async move {
             match begun {
@@ -43,12 +43,12 @@ pub(crate) async fn see_through(
             }
         };
         let task =
-            working.spawn(async move { (at, parent.work(turn, &order, &board, &cancel).await) });
+            working.spawn(async move { (at, parent.run_task(turn, &order, &board, &cancel).await) });
         places.insert(task.id(), at);
     }
     let out_of_patience = async {
         cancel.cancelled().await;
-        tokio::time::sleep(GRACE).await;
+        tokio::time::sleep(STOP_GRACE).await;
     };
     tokio::pin!(out_of_patience);
     loop {
@@ -77,12 +77,12 @@ pub(crate) async fn see_through(
             continue;
         }
         let cause = match crashed.get(&at) {
-            Some(true) => Cause::failed(ToolError::internal("The sub-agent crashed")),
-            _ => Cause::interrupted(),
+            Some(true) => EndCause::failed(ToolError::internal("The sub-agent crashed")),
+            _ => EndCause::interrupted(),
         };
         let report = parent.report(order, &board, None, cause);
         if !report.session_id.is_empty() {
-            parent.say_farewell(&report, cancel.is_cancelled()).await;
+            parent.clean_up(&report, cancel.is_cancelled()).await;
         }
         told.push(report);
     }
