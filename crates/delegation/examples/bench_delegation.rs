@@ -13,7 +13,7 @@ use hermes_core::{BoxFuture, ToolCall};
 use hermes_delegation::{SubagentSpec, SubagentPool, ModelLookup, MixtureSettings, DelegationSettings, SubagentHost, tools};
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{ApiDialect, ModelEndpoint, HttpClients, LanguageModel, HttpModel};
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 use serde_json::{Value, json};
 
 /// So long the model takes for each answer, in milliseconds.
@@ -88,14 +88,14 @@ async fn main() {
 }
 
 /// Each writes a file, and says so.
-fn script(wanted: usize) -> Vec<Scene> {
-    let mut scenes = vec![Scene::says("Warm.").when("Your task: warm up")];
+fn script(wanted: usize) -> Vec<ScriptedReply> {
+    let mut scenes = vec![ScriptedReply::says("Warm.").when("Your task: warm up")];
     for at in 0..wanted {
         let goal = format!("Your task: number {at}.");
         let write = json!({"path": format!("{at}.txt"), "content": "done\n"}).to_string();
-        let call = Step::call("write_file", &write);
-        scenes.push(Scene::of([Step::Wait(THINKS), call]).when(&goal));
-        scenes.push(Scene::of([Step::Wait(THINKS), Step::Text("Done.".into())]).when(&goal));
+        let call = ReplyStep::call("write_file", &write);
+        scenes.push(ScriptedReply::from_steps([ReplyStep::Wait(THINKS), call]).when(&goal));
+        scenes.push(ScriptedReply::from_steps([ReplyStep::Wait(THINKS), ReplyStep::Text("Done.".into())]).when(&goal));
     }
     scenes
 }

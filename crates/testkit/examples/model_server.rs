@@ -12,7 +12,7 @@ use std::error::Error;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use hermes_testkit::models::{ModelServer, Script};
+use hermes_testkit::models::{ModelServer, ServerScript};
 use serde_json::Value;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = path.ok_or("usage: model_server SCRIPT.json [--port PORT] [--log FILE]")?;
     let script: Value = serde_json::from_slice(&std::fs::read(path)?)?;
     let script = match script {
-        Value::Array(scenes) => Script::from(
+        Value::Array(scenes) => ServerScript::from(
             scenes.into_iter().map(serde_json::from_value).collect::<Result<Vec<_>, _>>()?,
         ),
         script => serde_json::from_value(script)?,

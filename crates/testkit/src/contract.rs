@@ -8,7 +8,7 @@ use hermes_engine::{Caller, Engine, is_valid_tool_name};
 use serde_json::Value;
 
 /// Checks what the tool says of itself. Panics with what is wrong.
-pub fn keeps_the_rules(tool: &Arc<dyn DynTool>) {
+pub fn check_spec(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     let name = &spec.name;
     assert!(is_valid_tool_name(name), "{name}: models refuse this name");
@@ -52,12 +52,12 @@ pub fn keeps_the_rules(tool: &Arc<dyn DynTool>) {
 
 /// Runs the tool's examples through a whole engine, each in a folder of its
 /// own. Panics with what went wrong.
-pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
+pub async fn check_examples(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     for example in &spec.examples {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (path, content) in &example.files {
-            put(&folder.path().join(&**path), content);
+            write_file(&folder.path().join(&**path), content);
         }
         let mut engine = Engine::builder().spill_to(folder.path().join(".spill"));
         if spec.toolset != hermes_engine::BRIDGE_TOOLSET {
@@ -90,14 +90,14 @@ pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
 /// Runs the tool's examples with every effect withheld: a call that declares
 /// effects must find all its doors closed, and must do nothing. Panics if one
 /// gets through.
-pub async fn needs_what_it_declares(tool: &Arc<dyn DynTool>) {
+pub async fn check_declared_effects(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     for example in &spec.examples {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (path, content) in &example.files {
-            put(&folder.path().join(&**path), content);
+            write_file(&folder.path().join(&**path), content);
         }
-        let before = listing(folder.path());
+        let before = snapshot_files(folder.path());
         let arguments: Value = serde_json::from_str(&example.arguments).expect("JSON arguments");
         let bound = Arc::clone(tool).bind(&arguments).expect("arguments of an example");
         let mut cx = ToolContext::bare(folder.path());
@@ -112,12 +112,12 @@ pub async fn needs_what_it_declares(tool: &Arc<dyn DynTool>) {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Denied, "{}: {error:?}", spec.name),
             Ok(_) => panic!("{}: '{title}' did what it was not granted", spec.name),
         }
-        assert_eq!(listing(folder.path()), before, "{}: '{title}' left traces", spec.name);
+        assert_eq!(snapshot_files(folder.path()), before, "{}: '{title}' left traces", spec.name);
     }
 }
 
 /// Every file below a folder, with its content.
-fn listing(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+fn snapshot_files(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
@@ -135,7 +135,7 @@ fn listing(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     found
 }
 
-fn put(path: &Path, content: &str) {
+fn write_file(path: &Path, content: &str) {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).expect("a folder for the example");
     }

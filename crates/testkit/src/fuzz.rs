@@ -29,7 +29,7 @@ pub fn frames(data: &[u8]) {
     frames.extend(std::iter::from_fn(|| framer.finish()));
     assert!(!frames.is_empty(), "a stream without an answer");
     assert!(frames.is_sorted_by_key(RequestFrame::line), "frames out of order");
-    let lines: Vec<&[u8]> = data.split(|b| *b == b'\n').map(bare).collect();
+    let lines: Vec<&[u8]> = data.split(|b| *b == b'\n').map(without_carriage_return).collect();
     for frame in &frames {
         let _ = frame.parse(None);
         if let RequestFrame::Request { line, text } = frame {
@@ -42,7 +42,7 @@ pub fn frames(data: &[u8]) {
 }
 
 /// A line without the carriage return of its break.
-fn bare(line: &[u8]) -> &[u8] {
+fn without_carriage_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
@@ -73,17 +73,17 @@ pub fn repair(data: &[u8]) {
 pub fn commands(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (rule, command) = text.split_once('\n').unwrap_or(("*", &text));
-    thread_local!(static WORLD: Judges = Judges::new());
+    thread_local!(static WORLD: PermissionPair = PermissionPair::new());
     WORLD.with(|world| world.compare(rule, command));
 }
 
 /// Two sets of permissions, of which one allows more than the other.
-struct Judges {
+struct PermissionPair {
     folder: tempfile::TempDir,
     plain: PermissionPolicy,
 }
 
-impl Judges {
+impl PermissionPair {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let plain = Self::permissions(folder.path(), "").expect("the built-in profiles");
@@ -106,7 +106,7 @@ impl Judges {
         sources.permissions(profile, EnforcementSettings::default(), saved, tickets).ok()
     }
 
-    fn answer(&self, permissions: &PermissionPolicy, command: &str) -> PolicyAnswer {
+    fn judge(&self, permissions: &PermissionPolicy, command: &str) -> PolicyAnswer {
         let resource = Resource::Command(command.to_owned());
         let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
         let root = self.folder.path();
@@ -128,7 +128,7 @@ impl Judges {
     }
 
     fn compare(&self, rule: &str, command: &str) {
-        let before = self.answer(&self.plain, command);
+        let before = self.judge(&self.plain, command);
         let rule = Value::from(rule);
         let yaml = format!(
             "profiles: {{more: {{extends: full_developer, allow: [{{scope: terminal:execute, commands: [{rule}]}}, \
@@ -137,10 +137,10 @@ impl Judges {
         if before == PolicyAnswer::Deny
             && let Some(more) = Self::permissions(self.folder.path(), &yaml)
         {
-            assert_eq!(self.answer(&more, command), PolicyAnswer::Deny, "a rule lifted a denial");
+            assert_eq!(self.judge(&more, command), PolicyAnswer::Deny, "a rule lifted a denial");
         }
         let together = format!("rm -rf /\n{command}");
-        assert_eq!(self.answer(&self.plain, &together), PolicyAnswer::Deny, "company helped");
+        assert_eq!(self.judge(&self.plain, &together), PolicyAnswer::Deny, "company helped");
     }
 }
 
@@ -158,7 +158,7 @@ pub fn coercion(data: &[u8]) {
     let valid = schema.is_valid(&arguments);
     let coerced = coerce_arguments(&schema, arguments.clone(), &[]);
     if valid {
-        assert!(same(&coerced.value, &arguments), "a valid value was changed");
+        assert!(equal_up_to_number_form(&coerced.value, &arguments), "a valid value was changed");
     }
     if coerced.changes.is_empty() {
         assert_eq!(coerced.value, arguments, "a change that is not listed");
@@ -177,14 +177,14 @@ pub fn coercion(data: &[u8]) {
 }
 
 /// Equal but for the spelling of whole numbers: `3.0` and `3`.
-fn same(a: &Value, b: &Value) -> bool {
+fn equal_up_to_number_form(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_up_to_number_form(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal_up_to_number_form(a, b)))
         }
         (a, b) => a == b,
     }

@@ -3,5 +3,5 @@
 pub mod contract;
 pub mod fuzz;
 pub mod models;
-pub mod place;
+pub mod backends;
 pub mod probe;

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -37,10 +37,10 @@ const RUN: [&str; 8] = [
 fn each_prompt_is_a_conversation_of_its_own() {
     let write = |name: &str| format!(r#"{{"path":"{name}","content":"x"}}"#);
     let server = ModelServer::start(vec![
-        Scene::of([Step::Thought("A file.".into()), Step::call("write_file", &write("a.txt"))])
+        ScriptedReply::from_steps([ReplyStep::Thought("A file.".into()), ReplyStep::call("write_file", &write("a.txt"))])
             .when("Write a file."),
-        Scene::says("Hello.").when("Say hello."),
-        Scene::says("It is written."),
+        ScriptedReply::says("Hello.").when("Say hello."),
+        ScriptedReply::says("It is written."),
     ]);
     let context = with_model(&server);
     context.file(
@@ -77,7 +77,7 @@ fn each_prompt_is_a_conversation_of_its_own() {
 
 #[test]
 fn toolsets_without_a_tool_that_works_are_not_drawn() {
-    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Hello.").again()]);
     let context = with_model(&server);
     context.file("prompts.jsonl", "{\"prompt\":\"Hi.\"}\n{\"prompt\":\"Ho.\"}\n{\"x\":1}\n");
     let with = |distribution: &str, output: &str| {
@@ -101,7 +101,7 @@ fn toolsets_without_a_tool_that_works_are_not_drawn() {
 #[test]
 fn a_batch_that_is_killed_goes_on() {
     let server =
-        ModelServer::start(vec![Scene::of([Step::Wait(15), Step::Text("Done.".into())]).again()]);
+        ModelServer::start(vec![ScriptedReply::from_steps([ReplyStep::Wait(15), ReplyStep::Text("Done.".into())]).again()]);
     let context = with_model(&server);
     let count = 12;
     let lines: String = (0..count).map(|n| format!("{{\"prompt\":\"Task {n}.\"}}\n")).collect();
@@ -129,7 +129,7 @@ fn a_batch_that_is_killed_goes_on() {
 #[test]
 fn what_fails_says_so() {
     let server = ModelServer::start(vec![
-        Scene::fails(400, json!({"error": {"message": "No such model"}})).again(),
+        ScriptedReply::fails(400, json!({"error": {"message": "No such model"}})).again(),
     ]);
     let context = with_model(&server);
     context.file("prompts.jsonl", "{\"prompt\":\"One.\"}\n");
@@ -141,10 +141,10 @@ fn what_fails_says_so() {
 
 #[test]
 fn an_answer_that_breaks_off_is_asked_for_again_and_never_kept() {
-    let half = Scene::of([Step::Text("Let me ".into()), Step::Cut]);
+    let half = ScriptedReply::from_steps([ReplyStep::Text("Let me ".into()), ReplyStep::Cut]);
     let unread = json!({"error": {"message": "Failed to call", "code": "tool_use_failed"}});
-    let unread = Scene::fails(400, unread).when("Count.");
-    let hello = [half.when("Say hello."), Scene::says("Hello.").when("Say hello.")];
+    let unread = ScriptedReply::fails(400, unread).when("Count.");
+    let hello = [half.when("Say hello."), ScriptedReply::says("Hello.").when("Say hello.")];
     let scenes = hello.into_iter().chain(std::iter::repeat_n(unread, 4));
     let server = ModelServer::start(scenes.collect::<Vec<_>>());
     let context = with_model(&server);
@@ -154,7 +154,7 @@ fn an_answer_that_breaks_off_is_asked_for_again_and_never_kept() {
     assert_eq!((&summary["done"], &summary["failed"]), (&json!(1), &json!(1)), "{summary}");
     let failed = rows(&context, "failures.jsonl");
     assert!(failed[0]["error"].to_string().contains("broke off"), "{failed:?}");
-    server.add(Scene::says("One."));
+    server.add(ScriptedReply::says("One."));
     let again = context.run(RUN.iter().copied().chain(["--resume"])).succeeds();
     assert_eq!(again.json()["summary"]["done"], 2);
     let rows = rows(&context, "trajectories.jsonl");
@@ -176,8 +176,8 @@ fn a_file_without_prompts_is_a_mistake() {
 #[test]
 fn what_is_left_out_is_told_with_the_reason() {
     let server = ModelServer::start(vec![
-        Scene::of([Step::call("launch_rocket", "{}")]).when("Launch."),
-        Scene::says("There is none."),
+        ScriptedReply::from_steps([ReplyStep::call("launch_rocket", "{}")]).when("Launch."),
+        ScriptedReply::says("There is none."),
     ]);
     let context = with_model(&server);
     context.file("prompts.jsonl", "{\"prompt\":\"Launch.\"}\n");
@@ -191,7 +191,7 @@ fn what_is_left_out_is_told_with_the_reason() {
 
 #[test]
 fn without_a_folder_the_output_is_named_after_the_prompts() {
-    let server = ModelServer::start(vec![Scene::says("Hello.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Hello.")]);
     let context = with_model(&server);
     context.file("prompts.jsonl", "{\"prompt\":\"Say hello.\"}\n");
     context.run(["batch", "run", "prompts.jsonl", "--distribution", "file=100"]).succeeds();

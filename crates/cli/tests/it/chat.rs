@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 use serde_json::json;
 
 use crate::context::TestContext;
@@ -86,8 +86,8 @@ pub(crate) fn with_model(server: &ModelServer) -> TestContext {
     context
 }
 
-fn last(text: &str, scene: Scene) -> Scene {
-    Scene { last: text.to_owned(), ..scene }
+fn last(text: &str, scene: ScriptedReply) -> ScriptedReply {
+    ScriptedReply { last: text.to_owned(), ..scene }
 }
 
 #[test]
@@ -95,16 +95,16 @@ fn a_conversation_in_a_terminal() {
     let server = ModelServer::start(vec![
         last(
             "greet me",
-            Scene::of([
-                Step::Text("# Good day\n\nI have **two** hands".into()),
-                Step::Wait(150),
-                Step::Text(", and `tools`.\n\n- one\n- two\n".into()),
+            ScriptedReply::from_steps([
+                ReplyStep::Text("# Good day\n\nI have **two** hands".into()),
+                ReplyStep::Wait(150),
+                ReplyStep::Text(", and `tools`.\n\n- one\n- two\n".into()),
             ]),
         ),
-        last("publish it", Scene::calls("terminal", r#"{"command":"git push --force"}"#)),
-        last("refused", Scene::says("Then I leave it alone.")),
-        last("take your time", Scene::calls("terminal", r#"{"command":"sleep 30; echo over"}"#)),
-        last("quicker", Scene::says("I have heard you and stopped.")),
+        last("publish it", ScriptedReply::calls("terminal", r#"{"command":"git push --force"}"#)),
+        last("refused", ScriptedReply::says("Then I leave it alone.")),
+        last("take your time", ScriptedReply::calls("terminal", r#"{"command":"sleep 30; echo over"}"#)),
+        last("quicker", ScriptedReply::says("I have heard you and stopped.")),
     ]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "") else { return };
@@ -154,12 +154,12 @@ fn a_conversation_in_a_terminal() {
     let audit = context.run(["audit", "query", "--status", "cancelled", "--json"]).succeeds();
     assert!(audit.stdout.contains("terminal"), "{}", audit.stdout);
 
-    server.add(last("and now", Scene::says("Now we go on.")));
+    server.add(last("and now", ScriptedReply::says("Now we go on.")));
     let tmux = Tmux::start(&context, &format!("chat --resume {id}")).expect("tmux");
     tmux.sees("I have heard you and stopped.");
     tmux.line("and now");
     tmux.sees("Now we go on.");
-    let asked = server.asked().pop().expect("it was asked");
+    let asked = server.model_requests().pop().expect("it was asked");
     assert!(asked.to_string().contains("greet me"), "the conversation goes on");
 }
 
@@ -167,10 +167,10 @@ fn a_conversation_in_a_terminal() {
 fn what_was_stopped_does_not_begin_again_by_itself() {
     let goal = r#"{"goal":"Think for long","background":true}"#;
     let server = ModelServer::start(vec![
-        last("what now", Scene::says("Nothing more.")),
-        last("hand it on", Scene::calls("delegate_task", goal)),
-        last("dispatched", Scene::says("It is handed on.")),
-        last("Think for long", Scene::of([Step::Wait(60_000)])),
+        last("what now", ScriptedReply::says("Nothing more.")),
+        last("hand it on", ScriptedReply::calls("delegate_task", goal)),
+        last("dispatched", ScriptedReply::says("It is handed on.")),
+        last("Think for long", ScriptedReply::from_steps([ReplyStep::Wait(60_000)])),
     ]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "") else { return };
@@ -183,7 +183,7 @@ fn what_was_stopped_does_not_begin_again_by_itself() {
     // The model is told what came meanwhile with what the person says next.
     tmux.sees("deleg_1 has ended (interrupted, exit code 130)");
     tmux.sees("Nothing more.");
-    let asked: Vec<String> = server.asked().iter().map(ToString::to_string).collect();
+    let asked: Vec<String> = server.model_requests().iter().map(ToString::to_string).collect();
     let told: Vec<&String> = asked.iter().filter(|body| body.contains("[Meanwhile")).collect();
     assert!(told.len() == 1 && told[0].contains("what now"), "{told:?}");
 }
@@ -191,9 +191,9 @@ fn what_was_stopped_does_not_begin_again_by_itself() {
 #[test]
 fn a_turn_is_taken_back_with_what_it_wrote() {
     let server = ModelServer::start(vec![
-        last("write", Scene::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
-        last("note.txt", Scene::says("It is written.")),
-        last("what now", Scene::says("Nothing.")),
+        last("write", ScriptedReply::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
+        last("note.txt", ScriptedReply::says("It is written.")),
+        last("what now", ScriptedReply::says("Nothing.")),
     ]);
     let context = with_model(&server);
     context.file("note.txt", "old\n");
@@ -202,17 +202,17 @@ fn a_turn_is_taken_back_with_what_it_wrote() {
     assert!(run.stdout.contains("It is written."), "{}", run.stdout);
     let note = std::fs::read_to_string(context.work().join("note.txt")).expect("the file");
     assert_eq!(note, "old\n", "{}\n{}", run.stdout, run.stderr);
-    let asked = server.asked().pop().expect("it was asked");
+    let asked = server.model_requests().pop().expect("it was asked");
     assert!(!asked.to_string().contains("write it"), "{asked}");
 }
 
 #[test]
 fn what_a_turn_has_read_is_shown_again_after_it_is_taken_back() {
     let server = ModelServer::start(vec![
-        last("read it", Scene::calls("read_file", r#"{"path":"note.txt"}"#)),
-        last("hello there", Scene::says("I have it.")),
-        last("and again", Scene::calls("read_file", r#"{"path":"note.txt"}"#)),
-        last("hello there", Scene::says("I have it again.")),
+        last("read it", ScriptedReply::calls("read_file", r#"{"path":"note.txt"}"#)),
+        last("hello there", ScriptedReply::says("I have it.")),
+        last("and again", ScriptedReply::calls("read_file", r#"{"path":"note.txt"}"#)),
+        last("hello there", ScriptedReply::says("I have it again.")),
     ]);
     let context = with_model(&server);
     context.file("note.txt", "hello there\n");
@@ -222,17 +222,17 @@ fn what_a_turn_has_read_is_shown_again_after_it_is_taken_back() {
 
 #[test]
 fn in_a_pipe_only_answers_are_printed() {
-    let server = ModelServer::start(vec![Scene::says("One."), Scene::says("Two.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("One."), ScriptedReply::says("Two.")]);
     let context = with_model(&server);
     let run = context.feed::<&str>([], "first\nsecond\n").succeeds();
     assert!(run.stdout.contains("One.") && run.stdout.contains("Two."), "{}", run.stdout);
     assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
-    assert_eq!(server.asked().len(), 2);
+    assert_eq!(server.model_requests().len(), 2);
 }
 
 #[test]
 fn in_a_pipe_earlier_answers_are_not_printed_again() {
-    let server = ModelServer::start(vec![Scene::says("One."), Scene::says("Two.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("One."), ScriptedReply::says("Two.")]);
     let context = with_model(&server);
     context.feed::<&str>([], "first\n").succeeds();
     let run = context.feed(["chat", "--resume", "last"], "second\n").succeeds();
@@ -242,7 +242,7 @@ fn in_a_pipe_earlier_answers_are_not_printed_again() {
 #[test]
 fn in_a_pipe_the_exit_code_says_how_it_went() {
     let wrong = json!({"error": {"message": "Incorrect API key"}});
-    let server = ModelServer::start(vec![Scene::says("One."), Scene::fails(401, wrong)]);
+    let server = ModelServer::start(vec![ScriptedReply::says("One."), ScriptedReply::fails(401, wrong)]);
     let context = with_model(&server);
     let run = context.feed::<&str>([], "first\nsecond\n").exits(4);
     assert!(run.stdout.contains("One.") && run.stderr.contains("key"), "{}", run.stderr);
@@ -251,13 +251,13 @@ fn in_a_pipe_the_exit_code_says_how_it_went() {
 #[test]
 fn in_a_pipe_what_went_wrong_once_is_not_made_good_by_what_comes_after() {
     let wrong = json!({"error": {"message": "Incorrect API key"}});
-    let scenes = || vec![Scene::fails(401, wrong.clone()), Scene::says("Two.")];
+    let scenes = || vec![ScriptedReply::fails(401, wrong.clone()), ScriptedReply::says("Two.")];
     let server = ModelServer::start(scenes());
     let run = with_model(&server).feed::<&str>([], "first\nsecond\n").exits(4);
     assert!(run.stdout.contains("Two."), "{}", run.stdout);
     let server = ModelServer::start(scenes());
     with_model(&server).feed::<&str>([], "first\n/new\nsecond\n").exits(4);
-    let server = ModelServer::start(vec![Scene::says("One.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("One.")]);
     let run = with_model(&server).feed::<&str>([], "/model nosuch:foo\nfirst\n");
     assert!(run.code != 0 && run.stdout.contains("One."), "{}", run.stderr);
 }
@@ -265,13 +265,13 @@ fn in_a_pipe_what_went_wrong_once_is_not_made_good_by_what_comes_after() {
 #[test]
 fn what_earlier_sittings_cost_is_counted() {
     let paid = |text: &str, cost: f64| {
-        let usage = Step::Usage { input: 1_000, output: 10, cached: 0, cost: Some(cost) };
-        Scene::of([Step::Text(text.into()), usage])
+        let usage = ReplyStep::Usage { input: 1_000, output: 10, cached: 0, cost: Some(cost) };
+        ScriptedReply::from_steps([ReplyStep::Text(text.into()), usage])
     };
     let part = r#"{"goal":"Do a part"}"#;
-    let hand_on = Scene::of([
-        Step::call("delegate_task", part),
-        Step::Usage { input: 1_000, output: 10, cached: 0, cost: Some(0.25) },
+    let hand_on = ScriptedReply::from_steps([
+        ReplyStep::call("delegate_task", part),
+        ReplyStep::Usage { input: 1_000, output: 10, cached: 0, cost: Some(0.25) },
     ]);
     let server = ModelServer::start(vec![
         last("hand it on", hand_on),
@@ -295,8 +295,8 @@ fn what_earlier_sittings_cost_is_counted() {
 #[test]
 fn a_picture_pasted_while_a_turn_runs_reaches_the_model() {
     let server = ModelServer::start(vec![
-        Scene::calls("terminal", r#"{"command":"until [ -e go ]; do sleep 0.02; done"}"#),
-        Scene::says("I see it."),
+        ScriptedReply::calls("terminal", r#"{"command":"until [ -e go ]; do sleep 0.02; done"}"#),
+        ScriptedReply::says("I see it."),
     ]);
     let context = with_model(&server);
     let picture = context.file("cat.png", [0x89, b'P', b'N', b'G', 13, 10, 26, 10]);
@@ -312,14 +312,14 @@ fn a_picture_pasted_while_a_turn_runs_reaches_the_model() {
     tmux.sees("The model hears this");
     context.file("go", "");
     tmux.sees("I see it.");
-    let asked = server.asked().pop().expect("it was asked");
+    let asked = server.model_requests().pop().expect("it was asked");
     let heard = asked["messages"].as_array().and_then(|all| all.last()).expect("a message");
     assert!(heard.to_string().contains("data:image/png;base64,iVBORw0KGgo="), "{heard}");
 }
 
 #[test]
 fn a_chat_in_which_nothing_was_said_is_not_kept() {
-    let server = ModelServer::start(Vec::<Scene>::new());
+    let server = ModelServer::start(Vec::<ScriptedReply>::new());
     let context = with_model(&server);
     context.feed(["chat"], "/help\n/tools\n/nonsense\n").exits(2);
     let listed = context.run(["sessions", "list", "--json"]).succeeds().json();
@@ -329,8 +329,8 @@ fn a_chat_in_which_nothing_was_said_is_not_kept() {
 #[test]
 fn a_question_stays_readable_until_it_is_answered() {
     let server = ModelServer::start(vec![
-        last("publish it", Scene::calls("terminal", r#"{"command":"git push --force"}"#)),
-        Scene::says("Then I leave it alone."),
+        last("publish it", ScriptedReply::calls("terminal", r#"{"command":"git push --force"}"#)),
+        ScriptedReply::says("Then I leave it alone."),
     ]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "run publish it") else { return };
@@ -350,8 +350,8 @@ fn a_question_stays_readable_until_it_is_answered() {
 #[test]
 fn an_order_given_during_a_turn_is_not_told_to_the_model() {
     let server = ModelServer::start(vec![
-        Scene::calls("terminal", r#"{"command":"until [ -e go ]; do sleep 0.02; done"}"#),
-        Scene::says("All done."),
+        ScriptedReply::calls("terminal", r#"{"command":"until [ -e go ]; do sleep 0.02; done"}"#),
+        ScriptedReply::says("All done."),
     ]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "") else { return };
@@ -363,16 +363,16 @@ fn an_order_given_during_a_turn_is_not_told_to_the_model() {
     context.file("go", "");
     tmux.sees("All done.");
     tmux.sees("answered");
-    assert!(server.asked().iter().all(|asked| !asked.to_string().contains("/cost")));
+    assert!(server.model_requests().iter().all(|asked| !asked.to_string().contains("/cost")));
 }
 
 #[test]
 fn several_turns_are_taken_back_at_once() {
     let server = ModelServer::start(vec![
-        last("write", Scene::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
-        last("note.txt", Scene::says("It is written.")),
-        last("second", Scene::says("Two.")),
-        last("what now", Scene::says("Nothing.")),
+        last("write", ScriptedReply::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
+        last("note.txt", ScriptedReply::says("It is written.")),
+        last("second", ScriptedReply::says("Two.")),
+        last("what now", ScriptedReply::says("Nothing.")),
     ]);
     let context = with_model(&server);
     let input = "write it\nsecond\n/undo 2\n/undo x\n/todo\nwhat now\n";
@@ -384,7 +384,7 @@ fn several_turns_are_taken_back_at_once() {
         told.contains("takes a number of turns") && told.contains("There is no plan"),
         "{told}"
     );
-    let asked = server.asked().pop().expect("it was asked");
+    let asked = server.model_requests().pop().expect("it was asked");
     let said = asked["messages"].as_array().expect("messages");
     assert_eq!(said.len(), 2, "only what the model is told first is before it: {said:?}");
     assert_eq!(said[1]["content"], "what now");
@@ -392,7 +392,7 @@ fn several_turns_are_taken_back_at_once() {
 
 #[test]
 fn where_nothing_was_said_there_is_nothing_to_save_shorten_or_pay() {
-    let server = ModelServer::start(Vec::<Scene>::new());
+    let server = ModelServer::start(Vec::<ScriptedReply>::new());
     let context = with_model(&server);
     let run = context.feed(["chat"], "/cost\n/compact\n/save talk.md\n").exits(2);
     let told = format!("{}{}", run.stdout, run.stderr);
@@ -405,7 +405,7 @@ fn where_nothing_was_said_there_is_nothing_to_save_shorten_or_pay() {
 #[test]
 fn a_conversation_is_saved_for_nobody_else() {
     use std::os::unix::fs::PermissionsExt as _;
-    let server = ModelServer::start(vec![Scene::says("One.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("One.")]);
     let context = with_model(&server);
     context.feed(["chat"], "hello\n/save talk.md\n").succeeds();
     let kept = std::fs::metadata(context.work().join("talk.md")).expect("the file");
@@ -414,7 +414,7 @@ fn a_conversation_is_saved_for_nobody_else() {
 
 #[test]
 fn a_skill_is_completed_called_for_and_taken_back_as_it_was_typed() {
-    let server = ModelServer::start(vec![Scene::says("Good day, world.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Good day, world.")]);
     let context = with_model(&server);
     let folder = context.home().join("skills/greet-people");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -428,7 +428,7 @@ fn a_skill_is_completed_called_for_and_taken_back_as_it_was_typed() {
     tmux.sees("/greet-people");
     tmux.line("the world");
     tmux.sees("Good day, world.");
-    let asked = server.asked().pop().expect("it was asked").to_string();
+    let asked = server.model_requests().pop().expect("it was asked").to_string();
     assert!(
         asked.contains("/greet-people the world") && asked.contains("Say good day."),
         "{asked}"
@@ -446,17 +446,17 @@ fn a_skill_is_completed_called_for_and_taken_back_as_it_was_typed() {
 
 #[test]
 fn in_a_pipe_quiet_means_that_only_answers_are_printed() {
-    let server = ModelServer::start(vec![Scene::says("One.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("One.")]);
     let run = with_model(&server).feed(["-q", "chat"], "first\n").succeeds();
     assert_eq!((run.stdout.trim(), run.stderr.as_str()), ("One.", ""));
 }
 
 #[test]
 fn options_of_a_conversation_need_no_command() {
-    let server = ModelServer::start(vec![Scene::says("One.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("One.")]);
     let context = with_model(&server);
     context.feed(["-m", "another"], "first\n").succeeds();
-    assert_eq!(server.asked()[0]["model"], "another");
+    assert_eq!(server.model_requests()[0]["model"], "another");
     // What is wrong is told of what was written.
     let run = context.run(["tools", "list", "-m", "another"]).exits(2);
     assert!(run.stderr.contains("tools list"), "{}", run.stderr);

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -124,8 +124,8 @@ fn the_tool_and_the_command_see_the_same_jobs() {
 #[test]
 fn a_run_by_hand_keeps_its_answer_and_its_session() {
     let server = ModelServer::start(vec![
-        Scene::calls("terminal", r#"{"command":"git push --force"}"#),
-        Scene::says("It was not allowed."),
+        ScriptedReply::calls("terminal", r#"{"command":"git push --force"}"#),
+        ScriptedReply::says("It was not allowed."),
     ]);
     let context = with_model(&server);
     let job = context.run(["cron", "add", "@daily", "Push it.", "--name=push"]).succeeds();
@@ -134,7 +134,7 @@ fn a_run_by_hand_keeps_its_answer_and_its_session() {
     assert_eq!(run["status"], "ok", "{run}");
     let page = std::fs::read_to_string(run["output"].as_str().expect("a file")).expect("a page");
     assert!(page.contains("## Answer\n\nIt was not allowed."), "{page}");
-    let asked = server.asked();
+    let asked = server.model_requests();
     let task = asked[0]["messages"][1]["content"].as_str().expect("a task").to_owned();
     assert!(task.contains("scheduled task 'push'") && task.ends_with("Push it."), "{task}");
     let refused = asked[1]["messages"][3]["content"].to_string();
@@ -149,7 +149,7 @@ fn a_run_by_hand_keeps_its_answer_and_its_session() {
 
 #[test]
 fn two_daemons_make_every_run_once() {
-    let server = ModelServer::start(vec![Scene::says("Done.").again()]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Done.").again()]);
     let context = with_model(&server);
     let jobs: Vec<String> = (0..4).map(|n| add(&context, &format!("Task {n}."), &[])).collect();
     let daemons = [Daemon::start(&context, &["--once"]), Daemon::start(&context, &["--once"])];
@@ -160,19 +160,19 @@ fn two_daemons_make_every_run_once() {
         let runs = runs(&context, job);
         assert_eq!((runs.len(), &runs[0]["status"]), (1, &json!("ok")), "{runs:?}");
     }
-    assert_eq!(server.asked().len(), 4);
+    assert_eq!(server.model_requests().len(), 4);
 }
 
 #[test]
 fn a_daemon_that_is_killed_leaves_a_run_that_is_not_made_again() {
     let scene =
-        Scene::of([Step::Text("I ".into()), Step::Wait(700), Step::Text("am slow.".into())]);
+        ScriptedReply::from_steps([ReplyStep::Text("I ".into()), ReplyStep::Wait(700), ReplyStep::Text("am slow.".into())]);
     let server = ModelServer::start(vec![scene.again()]);
     let context = with_model(&server);
     let job = add(&context, "Take your time.", &[]);
     let mut daemon = Daemon::start(&context, &[]);
     assert_eq!(daemon.next()["type"], "started");
-    wait_for("the model", || (!server.asked().is_empty()).then_some(()));
+    wait_for("the model", || (!server.model_requests().is_empty()).then_some(()));
     daemon.child.kill().expect("killed");
     daemon.child.wait().expect("gone");
     drop(daemon);
@@ -183,7 +183,7 @@ fn a_daemon_that_is_killed_leaves_a_run_that_is_not_made_again() {
     });
     assert_eq!(run["status"], "interrupted", "{run}");
     context.run(["cron", "daemon", "--once"]).succeeds();
-    assert_eq!((runs(&context, &job).len(), server.asked().len()), (1, 1));
+    assert_eq!((runs(&context, &job).len(), server.model_requests().len()), (1, 1));
     let state = context.run(["cron", "show", &job, "--json"]).succeeds().json();
     assert_eq!(state["job"]["state"], "error");
 }
@@ -191,12 +191,12 @@ fn a_daemon_that_is_killed_leaves_a_run_that_is_not_made_again() {
 #[test]
 fn told_to_stop_a_daemon_stops_what_runs() {
     let server =
-        ModelServer::start(vec![Scene::of([Step::Wait(60_000), Step::Text("Late.".into())])]);
+        ModelServer::start(vec![ScriptedReply::from_steps([ReplyStep::Wait(60_000), ReplyStep::Text("Late.".into())])]);
     let context = with_model(&server);
     let job = add(&context, "Wait.", &[]);
     let mut daemon = Daemon::start(&context, &[]);
     assert_eq!(daemon.next()["type"], "started");
-    wait_for("the model", || (!server.asked().is_empty()).then_some(()));
+    wait_for("the model", || (!server.model_requests().is_empty()).then_some(()));
     let pid = i32::try_from(daemon.child.id()).ok().and_then(rustix::process::Pid::from_raw);
     let term = rustix::process::Signal::TERM;
     rustix::process::kill_process(pid.expect("a process"), term).expect("a signal");
@@ -239,7 +239,7 @@ fn with_targets(server: &ModelServer, port: u16) -> TestContext {
 #[test]
 fn an_answer_goes_where_its_owner_wants_it() {
     let said = "All is well, secret://KEY is not named.";
-    let server = ModelServer::start(vec![Scene::says(said)]);
+    let server = ModelServer::start(vec![ScriptedReply::says(said)]);
     let (port, taken) = letterbox();
     let context = with_targets(&server, port);
     let job = add(&context, "Tell me.", &["--deliver", "phone"]);
@@ -271,7 +271,7 @@ fn only_what_was_ordered_is_sent() {
 
 #[test]
 fn an_answer_that_may_not_be_sent_is_kept_all_the_same() {
-    let server = ModelServer::start(vec![Scene::says("All is well.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("All is well.")]);
     let context = with_targets(&server, 9);
     let profile = "profiles:\n  quiet:\n    extends: default\n    deny: ['message:send']\n";
     std::fs::write(context.home().join("hermes_permissions.yaml"), profile).expect("a profile");

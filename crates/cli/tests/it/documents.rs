@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use hermes_testkit::models::{ModelServer, Scene};
+use hermes_testkit::models::{ModelServer, ScriptedReply};
 
 use crate::context::TestContext;
 
@@ -29,7 +29,7 @@ fn every_command_in_the_documents_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let binary = Path::new(env!("CARGO_BIN_EXE_hermes")).parent().expect("a folder");
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
-    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Hello.").again()]);
     let mut ran = 0;
     for name in DOCUMENTS {
         let text = std::fs::read_to_string(root.join(name)).expect("a document");

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hermes_testkit::models::{ModelServer, Scene};
+use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::context::{Stream, TestContext};
@@ -91,8 +91,8 @@ fn what_needs_no_place_works_without_one() {
 #[test]
 fn a_task_begins_without_its_place() {
     let server = ModelServer::start(vec![
-        Scene::calls("terminal", r#"{"command":"pwd"}"#),
-        Scene::says("It cannot be done."),
+        ScriptedReply::calls("terminal", r#"{"command":"pwd"}"#),
+        ScriptedReply::says("It cannot be done."),
     ]);
     let context = engine(AWAY);
     context.settings(format!(
@@ -102,7 +102,7 @@ fn a_task_begins_without_its_place() {
     ));
     let run = context.finish(command(&context, &["run", "Where", "are", "we?"]), b"").succeeds();
     assert_eq!(run.stdout, "It cannot be done.\n");
-    let told = server.asked()[1]["messages"][3]["content"].to_string();
+    let told = server.model_requests()[1]["messages"][3]["content"].to_string();
     assert!(told.contains("the engine does not run"), "{told}");
 }
 

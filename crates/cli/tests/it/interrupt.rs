@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hermes_testkit::models::{ModelServer, Scene};
+use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::json;
 
 use crate::context::{Stream, TestContext};
@@ -128,10 +128,10 @@ fn a_reader_that_goes_away_leaves_nothing_running() {
 #[test]
 fn a_reader_of_events_that_goes_away_leaves_nothing_running() {
     let server = ModelServer::start(vec![
-        Scene::calls("terminal", r#"{"command":"sleep 40341","background":true}"#),
-        Scene::calls("sleep", r#"{"until_file":"go","seconds":600}"#),
-        Scene::calls("todo", "{}"),
-        Scene::says("Done."),
+        ScriptedReply::calls("terminal", r#"{"command":"sleep 40341","background":true}"#),
+        ScriptedReply::calls("sleep", r#"{"until_file":"go","seconds":600}"#),
+        ScriptedReply::calls("todo", "{}"),
+        ScriptedReply::says("Done."),
     ]);
     let context = TestContext::new();
     let url = server.url();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hermes_history::{SessionFilter, HistoryReader, MessageRange};
 use hermes_llm::ChatMessage;
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 
 use crate::context::TestContext;
 
@@ -16,14 +16,14 @@ fn runs() -> u64 {
     std::env::var("HERMES_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(12)
 }
 
-fn script() -> Vec<Scene> {
+fn script() -> Vec<ScriptedReply> {
     let write = |at: u32| {
         let arguments = format!(r#"{{"path":"f{at}.txt","content":"{}"}}"#, "x".repeat(2000));
-        Step::call("write_file", &arguments)
+        ReplyStep::call("write_file", &arguments)
     };
     vec![
-        Scene::says("All is well.").when("go on after that"),
-        Scene::of([Step::Text("I write. ".into()), write(1), write(2), write(3)]).again(),
+        ScriptedReply::says("All is well.").when("go on after that"),
+        ScriptedReply::from_steps([ReplyStep::Text("I write. ".into()), write(1), write(2), write(3)]).again(),
     ]
 }
 
@@ -34,14 +34,14 @@ fn a_session_survives_a_kill_at_any_moment() {
     context.settings(format!("model:\n  default: scripted\n  base_url: {}\n", server.url()));
     let database = context.home().join("sessions.db");
     for at in 0..runs() {
-        let asked = server.times_asked();
+        let asked = server.model_request_count();
         let mut command = context.command(["run", "--max-turns", "40", "Write and write"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the command starts");
         // Moments from before the first word to some way into the task.
         let patience = Instant::now() + Duration::from_secs(30);
         let wanted = asked + usize::try_from(at % 5).unwrap_or(0);
-        while server.times_asked() < wanted && Instant::now() < patience {
+        while server.model_request_count() < wanted && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_millis(at * 7 % 31));
@@ -60,7 +60,7 @@ fn a_session_survives_a_kill_at_any_moment() {
     let id = sessions.iter().max_by_key(|session| session.calls).expect("a session").id.clone();
     drop(reader);
     context.run(["run", "--resume", &id, "go on after that"]).succeeds();
-    let said = server.asked().pop().expect("it was asked");
+    let said = server.model_requests().pop().expect("it was asked");
     let messages = said["messages"].as_array().expect("messages").clone();
     let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array());
     let calls: usize = calls.map(Vec::len).sum();
@@ -75,10 +75,10 @@ fn a_session_survives_a_kill_at_any_moment() {
 #[test]
 fn a_kill_among_several_calls_loses_only_what_had_not_ended() {
     let server = ModelServer::start(vec![
-        Scene::says("I see.").when("what has happened"),
-        Scene::of([
-            Step::call("sleep", r#"{"seconds":120}"#),
-            Step::call("write_file", r#"{"path":"done.txt","content":"x"}"#),
+        ScriptedReply::says("I see.").when("what has happened"),
+        ScriptedReply::from_steps([
+            ReplyStep::call("sleep", r#"{"seconds":120}"#),
+            ReplyStep::call("write_file", r#"{"path":"done.txt","content":"x"}"#),
         ]),
     ]);
     let context = TestContext::new();
@@ -99,7 +99,7 @@ fn a_kill_among_several_calls_loses_only_what_had_not_ended() {
     child.wait().expect("ended");
     assert_eq!(written, ["write_file"]);
     context.run(["run", "--resume", &id, "what has happened"]).succeeds();
-    let said = server.asked().pop().expect("it was asked");
+    let said = server.model_requests().pop().expect("it was asked");
     let told: Vec<&str> = said["messages"]
         .as_array()
         .expect("messages")

@@ -1,6 +1,6 @@
 //! Modes: how much is done without asking.
 
-use hermes_testkit::models::{ModelServer, Scene};
+use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::Value;
 
 use crate::approvals::talk;
@@ -152,7 +152,7 @@ fn instructions(asked: &Value) -> String {
 
 #[test]
 fn the_model_is_told_of_plan_mode() {
-    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Hello.").again()]);
     let context = with_model(&server);
     context.run(["run", "--plan", "hello"]).succeeds();
     context.run(["run", "hello"]).succeeds();
@@ -160,13 +160,13 @@ fn the_model_is_told_of_plan_mode() {
     context.run(["run", "--resume", "last", "--plan", "hello"]).succeeds();
     context.run(["run", "--resume", "last", "hello"]).succeeds();
     let told: Vec<bool> =
-        server.asked().iter().map(|it| instructions(it).contains("Plan mode is on")).collect();
+        server.model_requests().iter().map(|it| instructions(it).contains("Plan mode is on")).collect();
     assert_eq!(told, [true, false, true, false]);
 }
 
 #[test]
 fn the_chat_shows_its_mode_and_switches_it() {
-    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Hello.").again()]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "--ask") else { return };
     tmux.sees("· ask mode");
@@ -188,17 +188,17 @@ fn the_chat_shows_its_mode_and_switches_it() {
     tmux.sees("Automatic approval is off");
     tmux.keys(&["C-d"]);
     tmux.sees("ended with 0");
-    let told = server.asked();
+    let told = server.model_requests();
     assert!(instructions(&told[0]).contains("Plan mode is on"), "{told:?}");
 }
 
 #[test]
 fn a_mode_that_is_switched_to_during_a_turn_holds_at_once() {
-    let scene = |last: &str, scene: Scene| Scene { last: last.to_owned(), ..scene };
+    let scene = |last: &str, scene: ScriptedReply| ScriptedReply { last: last.to_owned(), ..scene };
     let server = ModelServer::start(vec![
-        scene("begin", Scene::calls("sleep", r#"{"seconds":3}"#)),
-        scene("slept", Scene::calls("write_file", r#"{"path":"new.txt","content":"x"}"#)),
-        scene("Plan mode", Scene::says("I only plan.")),
+        scene("begin", ScriptedReply::calls("sleep", r#"{"seconds":3}"#)),
+        scene("slept", ScriptedReply::calls("write_file", r#"{"path":"new.txt","content":"x"}"#)),
+        scene("Plan mode", ScriptedReply::says("I only plan.")),
     ]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "") else { return };

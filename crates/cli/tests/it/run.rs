@@ -1,6 +1,6 @@
 //! `hermes run` against a model server that plays a script.
 
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 use serde_json::{Value, json};
 
 use crate::context::{Run, TestContext};
@@ -30,8 +30,8 @@ fn of_type<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
 #[test]
 fn a_task_is_seen_through_and_only_the_answer_is_data() {
     let server = ModelServer::start(vec![
-        Scene::calls("write_file", r#"{"path":"out.txt","content":"hello\n"}"#),
-        Scene::says("It is written."),
+        ScriptedReply::calls("write_file", r#"{"path":"out.txt","content":"hello\n"}"#),
+        ScriptedReply::says("It is written."),
     ]);
     let context = with_model(&server);
     let run = context.run(["run", "Write", "hello", "to out.txt"]).succeeds();
@@ -40,7 +40,7 @@ fn a_task_is_seen_through_and_only_the_answer_is_data() {
     assert!(run.stderr.contains("2 turns, 1 call,"), "{}", run.stderr);
     let written = std::fs::read_to_string(context.work().join("out.txt")).expect("the file");
     assert_eq!(written, "hello\n");
-    let asked = server.asked();
+    let asked = server.model_requests();
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[0]["messages"][1]["content"], "Write hello to out.txt");
     assert_eq!(asked[1]["messages"][3]["role"], "tool");
@@ -52,15 +52,15 @@ fn a_task_is_seen_through_and_only_the_answer_is_data() {
 #[test]
 fn programs_get_an_event_a_line_and_the_result_last() {
     let server = ModelServer::start(vec![
-        Scene::of([
-            Step::Text("I look. ".into()),
-            Step::call("read_file", r#"{"path":"a.txt"}"#),
-            Step::call("read_file", r#"{"path":"missing.txt"}"#),
-            Step::Usage { input: 100, output: 10, cached: 0, cost: None },
+        ScriptedReply::from_steps([
+            ReplyStep::Text("I look. ".into()),
+            ReplyStep::call("read_file", r#"{"path":"a.txt"}"#),
+            ReplyStep::call("read_file", r#"{"path":"missing.txt"}"#),
+            ReplyStep::Usage { input: 100, output: 10, cached: 0, cost: None },
         ]),
-        Scene::of([
-            Step::Text("One is there.".into()),
-            Step::Usage { input: 200, output: 5, cached: 100, cost: None },
+        ScriptedReply::from_steps([
+            ReplyStep::Text("One is there.".into()),
+            ReplyStep::Usage { input: 200, output: 5, cached: 100, cost: None },
         ]),
     ]);
     let context = with_model(&server);
@@ -89,7 +89,7 @@ fn programs_get_an_event_a_line_and_the_result_last() {
 
 #[test]
 fn a_session_is_kept_and_can_be_gone_on_with() {
-    let server = ModelServer::start(vec![Scene::says("Blue."), Scene::says("As I said: blue.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Blue."), ScriptedReply::says("As I said: blue.")]);
     let context = with_model(&server);
     let first = events(&context.run(["--json", "run", "Which colour?"]).succeeds());
     let id = first[0]["session"].as_str().expect("an id").to_owned();
@@ -97,7 +97,7 @@ fn a_session_is_kept_and_can_be_gone_on_with() {
     assert!(shown.to_string().contains("Which colour?"), "{shown}");
     let again = context.run(["run", "--resume", &id, "Say it again"]).succeeds();
     assert_eq!(again.stdout, "As I said: blue.\n");
-    let asked = server.asked();
+    let asked = server.model_requests();
     let roles: Vec<&str> = asked[1]["messages"]
         .as_array()
         .expect("messages")
@@ -113,7 +113,7 @@ fn a_session_is_kept_and_can_be_gone_on_with() {
 
 #[test]
 fn the_last_session_goes_on_in_another_folder() {
-    let server = ModelServer::start(vec![Scene::says("Blue."), Scene::says("Here.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Blue."), ScriptedReply::says("Here.")]);
     let context = with_model(&server);
     context.run(["run", "Which colour?"]).succeeds();
     let other = context.work().join("other");
@@ -122,35 +122,35 @@ fn the_last_session_goes_on_in_another_folder() {
     let run = context.run(["--json", "run", "--resume", "last", "-C", folder, "Where?"]).succeeds();
     let lines = events(&run);
     assert_eq!((&lines[0]["type"], &lines[1]["type"]), (&json!("session"), &json!("warning")));
-    let told = server.asked()[1]["messages"][0]["content"].to_string();
+    let told = server.model_requests()[1]["messages"][0]["content"].to_string();
     assert!(told.contains("another one now") && told.contains("other"), "{told}");
 }
 
 #[test]
 fn what_sub_agents_do_in_the_background_is_waited_for() {
     let goal = r#"{"goal":"Think for long","background":true}"#;
-    let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
+    let last = |text: &str, scene: ScriptedReply| ScriptedReply { last: text.to_owned(), ..scene };
     let server = ModelServer::start(vec![
-        last("Meanwhile", Scene::says("It says 42.")),
-        last("dispatched", Scene::says("I tell you later.")),
-        last("Hand it on", Scene::calls("delegate_task", goal)),
-        last("Think for long", Scene::of([Step::Wait(300), Step::Text("It is 42.".into())])),
+        last("Meanwhile", ScriptedReply::says("It says 42.")),
+        last("dispatched", ScriptedReply::says("I tell you later.")),
+        last("Hand it on", ScriptedReply::calls("delegate_task", goal)),
+        last("Think for long", ScriptedReply::from_steps([ReplyStep::Wait(300), ReplyStep::Text("It is 42.".into())])),
     ]);
     let context = with_model(&server);
     let run = context.run(["run", "Hand it on"]).succeeds();
     assert_eq!(run.stdout, "It says 42.\n", "{}", run.stderr);
-    let asked = server.asked().pop().expect("it was asked").to_string();
+    let asked = server.model_requests().pop().expect("it was asked").to_string();
     assert!(asked.contains("It is 42."), "{asked}");
 }
 
 #[test]
 fn a_call_that_cannot_be_made_is_shown_with_what_was_asked() {
     let server = ModelServer::start(vec![
-        Scene::of([
-            Step::call("no_such_tool", r#"{"a":1}"#),
-            Step::call("read_file", r#"{"limit":"x"}"#),
+        ScriptedReply::from_steps([
+            ReplyStep::call("no_such_tool", r#"{"a":1}"#),
+            ReplyStep::call("read_file", r#"{"limit":"x"}"#),
         ]),
-        Scene::says("Well."),
+        ScriptedReply::says("Well."),
     ]);
     let context = with_model(&server);
     let lines = events(&context.run(["--json", "run", "Go on"]).succeeds());
@@ -167,11 +167,11 @@ fn a_call_that_cannot_be_made_is_shown_with_what_was_asked() {
 #[test]
 fn sub_agents_in_the_background_end_with_the_task() {
     let goal = r#"{"goal":"Think for long","background":true}"#;
-    let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
+    let last = |text: &str, scene: ScriptedReply| ScriptedReply { last: text.to_owned(), ..scene };
     let server = ModelServer::start(vec![
-        last("is used up", Scene::says("It is handed on.")),
-        last("Hand it on", Scene::calls("delegate_task", goal)),
-        last("Think for long", Scene::of([Step::Wait(60_000), Step::Text("Late.".into())])),
+        last("is used up", ScriptedReply::says("It is handed on.")),
+        last("Hand it on", ScriptedReply::calls("delegate_task", goal)),
+        last("Think for long", ScriptedReply::from_steps([ReplyStep::Wait(60_000), ReplyStep::Text("Late.".into())])),
     ]);
     let context = with_model(&server);
     let run = context.run(["--json", "run", "--max-turns", "1", "Hand it on"]).exits(1);
@@ -192,28 +192,28 @@ fn sub_agents_in_the_background_end_with_the_task() {
 
 #[test]
 fn a_sub_agent_hears_of_its_processes() {
-    let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
+    let last = |text: &str, scene: ScriptedReply| ScriptedReply { last: text.to_owned(), ..scene };
     let begin = r#"{"command":"sleep 0.4","background":true,"notify_on_complete":true}"#;
-    let look = Scene::calls("sleep", r#"{"seconds":0.2}"#);
+    let look = ScriptedReply::calls("sleep", r#"{"seconds":0.2}"#);
     let server = ModelServer::start(vec![
-        last("Hand it on", Scene::calls("delegate_task", r#"{"goal":"Mind it"}"#)),
-        last("Meanwhile", Scene::says("I was told.")),
-        last("I was told.", Scene::says("It was told.")),
-        last("Mind it", Scene::calls("terminal", begin)),
+        last("Hand it on", ScriptedReply::calls("delegate_task", r#"{"goal":"Mind it"}"#)),
+        last("Meanwhile", ScriptedReply::says("I was told.")),
+        last("I was told.", ScriptedReply::says("It was told.")),
+        last("Mind it", ScriptedReply::calls("terminal", begin)),
         last("", look).again(),
     ]);
     let context = with_model(&server);
     let run = context.run(["run", "--max-turns", "30", "Hand it on"]);
     let last = |body: &Value| body["messages"].as_array().and_then(|m| m.last()).cloned();
-    let heard: Vec<_> = server.asked().iter().filter_map(last).collect();
+    let heard: Vec<_> = server.model_requests().iter().filter_map(last).collect();
     assert_eq!(run.stdout, "It was told.\n", "{heard:#?}");
 }
 
 #[test]
 fn nobody_to_ask_means_that_it_is_not_done() {
     let server = ModelServer::start(vec![
-        Scene::calls("terminal", r#"{"command":"git push --force"}"#),
-        Scene::says("It was not allowed."),
+        ScriptedReply::calls("terminal", r#"{"command":"git push --force"}"#),
+        ScriptedReply::says("It was not allowed."),
     ]);
     let context = with_model(&server);
     let run = context.run(["--json", "run", "Push it"]).succeeds();
@@ -227,9 +227,9 @@ fn a_model_may_approve_and_what_it_does_not_is_asked() {
     let command = r#"{"command":"git push --force"}"#;
     for (opinion, status) in [("APPROVE", "success"), ("Fine. APPROVE", "approval_required")] {
         let server = ModelServer::start(vec![
-            Scene::says(opinion).when("a rule has stopped it"),
-            Scene::calls("terminal", command),
-            Scene::says("Done."),
+            ScriptedReply::says(opinion).when("a rule has stopped it"),
+            ScriptedReply::calls("terminal", command),
+            ScriptedReply::says("Done."),
         ]);
         let context = with_model(&server);
         point(&context, &server, "approvals:\n  mode: smart\n");
@@ -245,8 +245,8 @@ fn a_model_may_approve_and_what_it_does_not_is_asked() {
 #[test]
 fn budgets_end_a_task_with_a_summary_and_say_so() {
     let server = ModelServer::start(vec![
-        Scene::says("I have looked at one file.").when("used up"),
-        Scene::calls("read_file", r#"{"path":"a.txt"}"#).again(),
+        ScriptedReply::says("I have looked at one file.").when("used up"),
+        ScriptedReply::calls("read_file", r#"{"path":"a.txt"}"#).again(),
     ]);
     let context = with_model(&server);
     context.file("a.txt", "x\n");
@@ -261,14 +261,14 @@ fn budgets_end_a_task_with_a_summary_and_say_so() {
 #[test]
 fn the_closing_request_is_kept_within_the_budget() {
     let look = |cost: f64| {
-        Scene::of([
-            Step::call("read_file", r#"{"path":"a.txt"}"#),
-            Step::Usage { input: 9_000, output: 10, cached: 0, cost: Some(cost) },
+        ScriptedReply::from_steps([
+            ReplyStep::call("read_file", r#"{"path":"a.txt"}"#),
+            ReplyStep::Usage { input: 9_000, output: 10, cached: 0, cost: Some(cost) },
         ])
     };
-    let closing = Scene::of([
-        Step::Text("I have looked.".into()),
-        Step::Usage { input: 9_000, output: 10, cached: 0, cost: Some(0.3) },
+    let closing = ScriptedReply::from_steps([
+        ReplyStep::Text("I have looked.".into()),
+        ReplyStep::Usage { input: 9_000, output: 10, cached: 0, cost: Some(0.3) },
     ]);
     let server = ModelServer::start(vec![closing.when("used up"), look(0.3), look(0.3), look(9.0)]);
     let context = with_model(&server);
@@ -282,34 +282,34 @@ fn the_closing_request_is_kept_within_the_budget() {
 
 #[test]
 fn an_unknown_provider_before_the_colon_is_an_error_and_a_tag_after_it_is_not() {
-    let server = ModelServer::start(vec![Scene::says("Here.").again()]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Here.").again()]);
     let context = with_model(&server);
     let run = context.run(["run", "-m", "nosuch:foo", "Hello"]);
     assert_ne!(run.code, 0);
     for part in ["`nosuch`", "openrouter", "ollama"] {
         assert!(run.stderr.contains(part), "{}", run.stderr);
     }
-    assert!(server.asked().is_empty());
+    assert!(server.model_requests().is_empty());
     for model in ["llama3:8b", "org/model:free"] {
         context.run(["run", "-m", model, "Hello"]).succeeds();
-        assert_eq!(server.asked().pop().expect("it was asked")["model"], model);
+        assert_eq!(server.model_requests().pop().expect("it was asked")["model"], model);
     }
 }
 
 #[test]
 fn whoever_names_a_model_means_that_one() {
-    let server = ModelServer::start(vec![Scene::says("Here.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Here.")]);
     let context = with_model(&server);
     let mut command = context.command(["run", "-m", "named", "Hello"]);
     command.env("HERMES_MODEL", "usual");
     context.finish(command, b"").succeeds();
-    assert_eq!(server.asked()[0]["model"], "named");
+    assert_eq!(server.model_requests()[0]["model"], "named");
 }
 
 #[test]
 fn troubles_of_the_server_are_told_with_what_to_do() {
     let server = ModelServer::start(vec![
-        Scene::fails(401, json!({"error": {"message": "Incorrect API key provided"}})).again(),
+        ScriptedReply::fails(401, json!({"error": {"message": "Incorrect API key provided"}})).again(),
     ]);
     let context = with_model(&server);
     let run = context.run(["run", "Hello"]);
@@ -319,7 +319,7 @@ fn troubles_of_the_server_are_told_with_what_to_do() {
 
 #[test]
 fn a_busy_server_is_asked_again() {
-    let server = ModelServer::start(vec![Scene::busy(429, "0"), Scene::says("At last.")]);
+    let server = ModelServer::start(vec![ScriptedReply::busy(429, "0"), ScriptedReply::says("At last.")]);
     let context = with_model(&server);
     let run = context.run(["run", "Hello"]).succeeds();
     assert_eq!(run.stdout, "At last.\n");
@@ -339,21 +339,21 @@ fn without_a_model_it_says_how_to_set_one_up() {
 #[test]
 fn models_without_tool_calls_ask_in_their_text() {
     let server = ModelServer::start(vec![
-        Scene::fails(
+        ScriptedReply::fails(
             400,
             json!({"error": {"message": "registry/library/tiny does not support tools"}}),
         ),
-        Scene::says(
+        ScriptedReply::says(
             "<tool_call>\n{\"name\": \"write_file\", \"arguments\": {\"path\": \"t.txt\", \
              \"content\": \"spoken\"}}\n</tool_call>",
         ),
-        Scene::says("Done."),
+        ScriptedReply::says("Done."),
     ]);
     let context = with_model(&server);
     context.run(["run", "Write it"]).succeeds();
     let written = std::fs::read_to_string(context.work().join("t.txt")).expect("the file");
     assert_eq!(written, "spoken");
-    let asked = server.asked();
+    let asked = server.model_requests();
     assert!(asked[1].get("tools").is_none(), "{}", asked[1]);
     assert!(asked[1]["messages"][0].to_string().contains("write_file"));
 }
@@ -361,8 +361,8 @@ fn models_without_tool_calls_ask_in_their_text() {
 #[test]
 fn the_project_and_the_memory_are_told() {
     let server = ModelServer::start(vec![
-        Scene::calls("read_file", r#"{"path":"sub/a.txt"}"#),
-        Scene::says("Read."),
+        ScriptedReply::calls("read_file", r#"{"path":"sub/a.txt"}"#),
+        ScriptedReply::says("Read."),
     ]);
     let context = with_model(&server);
     context.file("AGENTS.md", "Always use tabs here.");
@@ -372,7 +372,7 @@ fn the_project_and_the_memory_are_told() {
     let known = "content=The user is called Ada.";
     context.run(["call", "memory", "action=add", "target=user", known]).succeeds();
     context.run(["run", "Look at it"]).succeeds();
-    let asked = server.asked();
+    let asked = server.model_requests();
     let system = asked[0]["messages"][0]["content"].to_string();
     assert!(system.contains("Always use tabs here."), "{system}");
     assert!(system.contains("Ada"), "{system}");
@@ -384,8 +384,8 @@ fn the_project_and_the_memory_are_told() {
 fn a_project_cannot_show_the_model_what_is_not_its_own() {
     use std::os::unix::fs::symlink;
     let server = ModelServer::start(vec![
-        Scene::calls("read_file", r#"{"path":"sub/a.txt"}"#),
-        Scene::says("Read."),
+        ScriptedReply::calls("read_file", r#"{"path":"sub/a.txt"}"#),
+        ScriptedReply::says("Read."),
     ]);
     let context = with_model(&server);
     let outside = context.root().join("private.txt");
@@ -399,7 +399,7 @@ fn a_project_cannot_show_the_model_what_is_not_its_own() {
     let run = context.run(["run", "Look at it"]).succeeds();
     assert!(run.stderr.contains("leads out of the project"), "{}", run.stderr);
     assert!(run.stderr.contains("CLAUDE.md is not told to the model"), "{}", run.stderr);
-    let asked = server.asked();
+    let asked = server.model_requests();
     let system = asked[0]["messages"][0]["content"].to_string();
     assert!(system.contains("AGENTS.md") && system.contains("Not shown"), "{system}");
     for request in asked {
@@ -409,7 +409,7 @@ fn a_project_cannot_show_the_model_what_is_not_its_own() {
 
 #[test]
 fn what_is_no_regular_file_is_not_waited_for() {
-    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Hello.").again()]);
     let context = with_model(&server);
     let memories = context.home().join("memories");
     std::fs::create_dir_all(&memories).expect("made");
@@ -431,18 +431,18 @@ fn what_is_no_regular_file_is_not_waited_for() {
 
 #[test]
 fn standard_input_can_be_a_part_of_the_task() {
-    let server = ModelServer::start(vec![Scene::says("Seen.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("Seen.")]);
     let context = with_model(&server);
     context.feed(["run", "Review this:", "-"], "line one\nline two\n").succeeds();
-    let said = server.asked()[0]["messages"][1]["content"].clone();
+    let said = server.model_requests()[0]["messages"][1]["content"].clone();
     assert_eq!(said, "Review this:\n\nline one\nline two\n");
     context.run(["run", "  "]).exits(2);
 }
 
 #[test]
 fn another_provider_gets_neither_the_key_nor_the_prices_of_the_usual_one() {
-    let usage = || Step::Usage { input: 1000, output: 10, cached: 0, cost: None };
-    let says = || Scene::of([Step::Text("Here.".into()), usage()]);
+    let usage = || ReplyStep::Usage { input: 1000, output: 10, cached: 0, cost: None };
+    let says = || ScriptedReply::from_steps([ReplyStep::Text("Here.".into()), usage()]);
     let (server, other) = (ModelServer::start([says()]), ModelServer::start([says()]));
     let context = TestContext::new();
     context.settings(format!(
@@ -457,7 +457,7 @@ fn another_provider_gets_neither_the_key_nor_the_prices_of_the_usual_one() {
         let events = events(&run);
         let result = of_type(&events, "result")[0];
         assert_eq!(result["usage"]["cost_usd"], Value::Null, "{model}");
-        assert_eq!(server.asked()[0]["model"], "strange");
+        assert_eq!(server.model_requests()[0]["model"], "strange");
     }
     assert_eq!(other.requests()[0].headers.get("authorization"), None);
     assert!(server.requests()[0].headers.contains_key("authorization"));
@@ -466,7 +466,7 @@ fn another_provider_gets_neither_the_key_nor_the_prices_of_the_usual_one() {
 #[test]
 fn an_answer_in_a_pipe_does_not_steer_the_terminal() {
     let text = "\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}and \u{202e}turned";
-    let server = ModelServer::start(vec![Scene::says(text)]);
+    let server = ModelServer::start(vec![ScriptedReply::says(text)]);
     let run = with_model(&server).run(["run", "hello"]).succeeds();
     assert_eq!(run.stdout, "red and turned\n");
 }
@@ -474,7 +474,7 @@ fn an_answer_in_a_pipe_does_not_steer_the_terminal() {
 #[test]
 fn a_model_that_cannot_be_asked_is_an_error_and_its_key_is_not_told() {
     let body = json!({"error": {"message": "Incorrect API key provided: sk-very-secret-key"}});
-    let server = ModelServer::start(vec![Scene::fails(401, body)]);
+    let server = ModelServer::start(vec![ScriptedReply::fails(401, body)]);
     let context = TestContext::new();
     context.settings(format!(
         "model:\n  default: scripted\n  base_url: {}\n  api_key: sk-very-secret-key\n  \
@@ -489,7 +489,7 @@ fn a_model_that_cannot_be_asked_is_an_error_and_its_key_is_not_told() {
 #[test]
 fn an_answer_that_is_none_is_no_success() {
     for (finish, end) in [("content_filter", "withheld"), ("stop", "silent")] {
-        let scene = Scene::of([Step::Finish(finish.into())]).again();
+        let scene = ScriptedReply::from_steps([ReplyStep::Finish(finish.into())]).again();
         let server = ModelServer::start(vec![scene]);
         let run = with_model(&server).run(["--json", "run", "hello"]).exits(1);
         let events = events(&run);
@@ -499,30 +499,30 @@ fn an_answer_that_is_none_is_no_success() {
 
 #[test]
 fn a_task_ends_when_its_time_is_up_though_the_model_is_silent() {
-    let server = ModelServer::start(vec![Scene::of([Step::Hang])]);
+    let server = ModelServer::start(vec![ScriptedReply::from_steps([ReplyStep::Hang])]);
     let run = with_model(&server).run(["run", "--timeout", "0.2", "hello"]);
     assert!(run.stderr.contains("time for this task is up"), "{}", run.stderr);
 }
 
 #[test]
 fn the_last_session_goes_on() {
-    let server = ModelServer::start(vec![Scene::says("One."), Scene::says("Two.")]);
+    let server = ModelServer::start(vec![ScriptedReply::says("One."), ScriptedReply::says("Two.")]);
     let context = with_model(&server);
     context.run(["run", "first"]).succeeds();
     context.run(["run", "--resume", "last", "second"]).succeeds();
-    assert!(server.asked()[1].to_string().contains("first"));
+    assert!(server.model_requests()[1].to_string().contains("first"));
 }
 
 #[test]
 fn a_provider_that_nobody_knows_is_not_taken_for_a_part_of_the_models_name() {
     let server = ModelServer::start(vec![
-        Scene::calls("delegate_task", r#"{"goal":"Count the stars"}"#),
-        Scene::says("It could not be done."),
+        ScriptedReply::calls("delegate_task", r#"{"goal":"Count the stars"}"#),
+        ScriptedReply::says("It could not be done."),
     ]);
     let context = TestContext::new();
     point(&context, &server, "delegation:\n  provider: nosuch\n  model: strange\n");
     context.run(["run", "hand it on"]).succeeds();
-    let asked = server.asked();
+    let asked = server.model_requests();
     assert_eq!(asked.len(), 2, "the sub-agent has no model");
     assert!(asked[1].to_string().contains("nobody knows the provider `nosuch`"), "{}", asked[1]);
 }
@@ -530,8 +530,8 @@ fn a_provider_that_nobody_knows_is_not_taken_for_a_part_of_the_models_name() {
 #[test]
 fn a_command_that_fails_is_seen_to() {
     let server = ModelServer::start(vec![
-        Scene::calls("terminal", r#"{"command":"exit 3"}"#),
-        Scene::says("It failed."),
+        ScriptedReply::calls("terminal", r#"{"command":"exit 3"}"#),
+        ScriptedReply::says("It failed."),
     ]);
     let run = with_model(&server).run(["run", "try it"]).succeeds();
     assert!(run.stderr.contains("exit code 3"), "{}", run.stderr);
@@ -539,7 +539,7 @@ fn a_command_that_fails_is_seen_to() {
 
 #[test]
 fn nobody_who_reads_on_is_no_success() {
-    let server = ModelServer::start(vec![Scene::calls("read_file", r#"{"path":"a.txt"}"#).again()]);
+    let server = ModelServer::start(vec![ScriptedReply::calls("read_file", r#"{"path":"a.txt"}"#).again()]);
     let context = with_model(&server);
     context.file("a.txt", "a\n");
     let mut command = context.command(["run", "--json", "Read it."]);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hermes_testkit::models::{ModelServer, Scene};
+use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -113,9 +113,9 @@ fn talking(server: &ModelServer) -> TestContext {
 #[test]
 fn a_skill_is_called_for_in_a_conversation() {
     let server = ModelServer::start(vec![
-        Scene::says("Good day, world."),
-        Scene::says("Both."),
-        Scene::says("Three."),
+        ScriptedReply::says("Good day, world."),
+        ScriptedReply::says("Both."),
+        ScriptedReply::says("Three."),
     ]);
     let context = talking(&server);
     skill(&context, "help", "Help in another way.");
@@ -123,7 +123,7 @@ fn a_skill_is_called_for_in_a_conversation() {
                  /lure them\n/skills\n/skills show greet\n/skills show\n";
     // The last line could not be followed.
     let run = context.feed(["chat"], input).exits(2);
-    let asked = server.asked();
+    let asked = server.model_requests();
     assert_eq!(asked.len(), 3, "{}{}", run.stdout, run.stderr);
     let said = |at: usize| {
         let messages = asked[at]["messages"].as_array().expect("messages");

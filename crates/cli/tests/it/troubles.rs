@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hermes_testkit::models::{ModelServer, Scene, Script, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ServerScript, ReplyStep};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -18,7 +18,7 @@ fn with_model(server: &ModelServer) -> TestContext {
 fn with_window(tokens: u64) -> ModelServer {
     let props = json!({"default_generation_settings": {"n_ctx": tokens}});
     let pages = BTreeMap::from([("/props".to_owned(), props)]);
-    ModelServer::start(Script { scenes: vec![Scene::says("Here.").again()], pages })
+    ModelServer::start(ServerScript { scenes: vec![ScriptedReply::says("Here.").again()], pages })
 }
 
 fn tools(asked: &Value) -> Vec<&str> {
@@ -33,7 +33,7 @@ fn a_small_window_that_the_server_tells_gets_fewer_tools() {
         let server = with_window(window);
         let run = with_model(&server).run(["run", "hello"]).succeeds();
         // The server is asked about itself before.
-        let asked = server.asked().pop().expect("a request");
+        let asked = server.model_requests().pop().expect("a request");
         let shown = tools(&asked);
         assert!(shown.contains(&"read_file") && shown.contains(&"terminal"), "{shown:?}");
         assert_eq!(shown.contains(&"tool_search"), window < 100_000, "{shown:?}");
@@ -51,12 +51,12 @@ fn a_small_window_that_the_server_tells_gets_fewer_tools() {
 
 #[test]
 fn an_answer_that_nobody_has_seen_is_asked_for_again() {
-    let half = || Scene::of([Step::Text("Let me look at ".into()), Step::Cut]);
-    let server = ModelServer::start(vec![half(), Scene::says("Done.")]);
+    let half = || ScriptedReply::from_steps([ReplyStep::Text("Let me look at ".into()), ReplyStep::Cut]);
+    let server = ModelServer::start(vec![half(), ScriptedReply::says("Done.")]);
     let run = with_model(&server).run(["run", "hello"]).succeeds();
     assert_eq!(run.stdout, "Done.\n");
     // Programs are told that what they have seen does not count.
-    let server = ModelServer::start(vec![half(), Scene::says("Done.")]);
+    let server = ModelServer::start(vec![half(), ScriptedReply::says("Done.")]);
     let run = with_model(&server).run(["--json", "run", "hello"]).succeeds();
     let events: Vec<Value> =
         run.stdout.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();

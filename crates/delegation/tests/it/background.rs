@@ -4,7 +4,7 @@ use hermes_core::{BoxFuture, ProcessEvent};
 use hermes_delegation::DelegationSettings;
 use hermes_engine::Caller;
 use hermes_llm::{ModelError, LanguageModel, ModelRequest, ReplyStream};
-use hermes_testkit::models::{ModelServer, Scene};
+use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -128,7 +128,7 @@ async fn it_can_be_cancelled_and_ends_with_the_crew() {
 
 #[tokio::test]
 async fn where_nobody_could_be_told_it_is_done_at_once() {
-    let stage = Stage::new(vec![Scene::says("Done.").again()]);
+    let stage = Stage::new(vec![ScriptedReply::says("Done.").again()]);
     let wanted = || json!({"goal": "do it", "background": true});
     let below = stage.result_of(wanted(), &stage.at_depth(1)).await;
     let by_hand = stage.result_of(wanted(), &Caller::new(stage.folder.path())).await;

@@ -8,7 +8,7 @@ use hermes_core::{
 };
 use hermes_delegation::{DEFAULT_BLOCKED_TOOLS, DelegationSettings};
 use hermes_engine::Engine;
-use hermes_testkit::models::{ModelServer, Scene};
+use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::json;
 
 use crate::stage::{Plan, Prop, Stage, calls, endless, json, says};
@@ -20,7 +20,7 @@ async fn two_deep_is_the_limit() {
     assert!(result.is_success(), "{}", result.content);
     let result = stage.result_of(json!({"goal": "go on"}), &stage.at_depth(2)).await;
     assert_eq!(json(&result)["kind"], "limit", "{}", result.content);
-    assert_eq!(stage.server.asked().len(), 1);
+    assert_eq!(stage.server.model_requests().len(), 1);
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn a_sub_agent_never_has_what_is_blocked() {
     assert!(!offered.iter().any(|name| DEFAULT_BLOCKED_TOOLS.contains(&name.as_str())), "{offered:?}");
     let trace = answer["results"][0]["tool_trace"].as_array().unwrap();
     assert!(trace.iter().all(|step| step["status"] == "error"), "{trace:?}");
-    assert_eq!(stage.server.asked().len(), 3, "nobody else was asked");
+    assert_eq!(stage.server.model_requests().len(), 3, "nobody else was asked");
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn a_sub_agent_gets_what_was_asked_of_what_its_parent_has() {
         builder: Engine::builder().tools(vec![Prop::named("lamp"), Prop::named("siren")]),
         ..Plan::default()
     };
-    let script = vec![Scene::says("Done.").again()];
+    let script = vec![ScriptedReply::says("Done.").again()];
     let stage = Stage::with(script, plan);
     stage.delegate(json!({"goal": "shine", "toolsets": ["lamp"]})).await;
     assert_eq!(stage.offered("Your task: shine"), ["lamp"]);
@@ -68,7 +68,7 @@ async fn a_sub_agent_gets_what_was_asked_of_what_its_parent_has() {
     let offered = stage.offered("Your task: make noise");
     assert!(offered.contains(&"lamp".to_owned()) && !offered.contains(&"siren".to_owned()));
 
-    let before = stage.server.asked().len();
+    let before = stage.server.model_requests().len();
     let wanted = json!({"goal": "make noise", "toolsets": ["siren"]});
     let result = stage.result_of(wanted, &caller).await;
     assert_eq!(json(&result)["kind"], "invalid_arguments", "{}", result.content);
@@ -78,7 +78,7 @@ async fn a_sub_agent_gets_what_was_asked_of_what_its_parent_has() {
     for wrong in [json!({}), json!({"goal": " "}), json!({"tasks": []}), json!({"tasks": [{}]})] {
         assert_eq!(stage.refusal(wrong).await["kind"], "invalid_arguments");
     }
-    assert_eq!(stage.server.asked().len(), before, "nothing has begun");
+    assert_eq!(stage.server.model_requests().len(), before, "nothing has begun");
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn what_is_left_of_the_budget_is_all_there_is() {
     let list = |goal: &str| calls(goal, "directory_list", &json!({"path": "."}));
     let heavy = |input: u64| {
         let mut scene = list("look");
-        let usage = hermes_testkit::models::Step::Usage { input, output: 0, cached: 0, cost: None };
+        let usage = hermes_testkit::models::ReplyStep::Usage { input, output: 0, cached: 0, cost: None };
         scene.steps.push(usage);
         scene
     };
@@ -110,7 +110,7 @@ async fn what_is_left_of_the_budget_is_all_there_is() {
     assert!(report["error"].as_str().unwrap().contains("900 tokens"), "{report}");
     let error = stage.refusal(json!({"goal": "look again"})).await;
     assert_eq!(error["kind"], "limit");
-    assert_eq!(stage.server.asked().len(), 1, "nobody was asked any more");
+    assert_eq!(stage.server.model_requests().len(), 1, "nobody was asked any more");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use hermes_agent::{Agent, AgentBudget, AgentParts, ModelParams, NullJournal, Nul
 use hermes_delegation::DelegationSettings;
 use hermes_engine::{DeferralSettings, toolsets::ToolSelection};
 use hermes_llm::{ChatMessage, ContentPart};
-use hermes_testkit::models::{Scene, Step};
+use hermes_testkit::models::{ScriptedReply, ReplyStep};
 use serde_json::{Value, json};
 
 use crate::stage::{Plan, Stage, calls, model_at, says};
@@ -40,7 +40,7 @@ async fn a_task_is_done_and_told() {
     assert_eq!(spent.rounds, 0, "its rounds are its own");
 
     // It knew its task, and nothing else.
-    let asked = stage.server.asked();
+    let asked = stage.server.model_requests();
     let messages = asked[0]["messages"].as_array().unwrap();
     assert_eq!(messages.len(), 2);
     let system = messages[0]["content"].to_string();
@@ -57,7 +57,7 @@ async fn a_task_is_done_and_told() {
 #[tokio::test]
 async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
     let slow = |goal: &str, wait: u64| {
-        Scene::of([Step::Wait(wait), Step::Text(format!("{goal} is done"))])
+        ScriptedReply::from_steps([ReplyStep::Wait(wait), ReplyStep::Text(format!("{goal} is done"))])
             .when(format!("Your task: {goal}"))
     };
     // Nothing is said to "dud".
@@ -86,7 +86,7 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
     assert_eq!(answer["results"][4]["error"], "The sub-agent crashed");
     // The one that crashed never said farewell.
     assert!(stage.stock.peak.load(Ordering::SeqCst) <= 3 + 1);
-    assert!(stage.server.asked().iter().all(|body| body.to_string().contains("All know this.")));
+    assert!(stage.server.model_requests().iter().all(|body| body.to_string().contains("All know this.")));
 }
 
 /// Remembers what progress was shown.
@@ -117,13 +117,13 @@ async fn what_they_do_is_shown_while_they_do_it() {
     assert!(has("delegate_task 0 0 of 2 done"), "{shown:?}");
     assert!(has("1: directory_list ."), "{shown:?}");
     assert_eq!(shown.last().unwrap(), "delegate_task 1 2 of 2 done");
-    assert!(stage.server.asked().iter().all(|body| body.to_string().contains("Know it all")));
+    assert!(stage.server.model_requests().iter().all(|body| body.to_string().contains("Know it all")));
 }
 
 #[tokio::test]
 async fn no_more_work_at_a_time_than_may() {
-    let scenes: Vec<Scene> =
-        vec![Scene::of([Step::Wait(20), Step::Text("Done.".to_owned())]).again()];
+    let scenes: Vec<ScriptedReply> =
+        vec![ScriptedReply::from_steps([ReplyStep::Wait(20), ReplyStep::Text("Done.".to_owned())]).again()];
     let settings = DelegationSettings { max_parallel: 2, ..DelegationSettings::default() };
     let stage = Stage::with(scenes, Plan { settings, ..Plan::default() });
     // Two calls of one agent share the line.
@@ -142,7 +142,7 @@ async fn no_more_work_at_a_time_than_may() {
 #[tokio::test]
 async fn when_all_fail_the_call_fails_and_says_why() {
     let wrong = json!({"error": {"message": "Incorrect API key provided"}});
-    let stage = Stage::new([Scene::fails(401, wrong)]);
+    let stage = Stage::new([ScriptedReply::fails(401, wrong)]);
     let error = stage.refusal(json!({"goal": "anything"})).await;
     assert_eq!(error["kind"], "unavailable", "{error}");
     assert!(error["error"].as_str().unwrap().starts_with("The sub-agent failed: "));
@@ -153,7 +153,7 @@ async fn when_all_fail_the_call_fails_and_says_why() {
 #[tokio::test]
 async fn a_refusal_of_the_model_is_not_blamed_on_the_arguments() {
     let refused = json!({"error": {"message": "refused child", "type": "invalid_request_error"}});
-    let stage = Stage::new([Scene::fails(400, refused)]);
+    let stage = Stage::new([ScriptedReply::fails(400, refused)]);
     let error = stage.refusal(json!({"goal": "anything"})).await;
     assert_eq!(error["kind"], "unavailable", "{error}");
     let hint = error["hint"].as_str().unwrap();
@@ -169,7 +169,7 @@ async fn a_configured_model_takes_the_place_of_the_parents() {
     let stage = Stage::with(Vec::new(), plan);
     let answer = stage.delegate(json!({"goal": "think"})).await;
     assert_eq!(answer["results"][0]["model"], "small-1");
-    assert!(stage.server.asked().is_empty());
+    assert!(stage.server.model_requests().is_empty());
 
     let mut plan = Plan::default();
     plan.settings.model = Some("unheard-of".to_owned());
@@ -188,8 +188,8 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
         says("dig", "Dug.", 100),
         calls("lead", "delegate_task", &delegate("dig")),
         says("lead", "They have dug.", 100),
-        Scene::calls("delegate_task", &delegate("lead").to_string()).when("You are the first."),
-        Scene::says("All is done.").when("You are the first."),
+        ScriptedReply::calls("delegate_task", &delegate("lead").to_string()).when("You are the first."),
+        ScriptedReply::says("All is done.").when("You are the first."),
     ]);
     let all = stage.engine.definitions(&ToolSelection::default(), DeferralSettings::default()).await.unwrap();
     let mut caller = stage.caller.clone();
@@ -236,11 +236,11 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
 async fn tasks_begin_in_the_order_of_the_list() {
     let settings = DelegationSettings { max_parallel: 1, ..DelegationSettings::default() };
     let plan = Plan { settings, ..Plan::default() };
-    let stage = Stage::with(vec![Scene::says("Done.").again()], plan);
+    let stage = Stage::with(vec![ScriptedReply::says("Done.").again()], plan);
     let goals: Vec<String> = (0..8).map(|at| format!("goal {at}")).collect();
     let tasks: Vec<_> = goals.iter().map(|goal| json!({"goal": goal})).collect();
     stage.delegate(json!({"tasks": tasks})).await;
-    let asked = stage.server.asked();
+    let asked = stage.server.model_requests();
     let place = |goal: &String| asked.iter().position(|asked| asked.to_string().contains(goal));
     let order: Vec<_> = goals.iter().map(place).collect();
     assert_eq!(order, (0..8).map(Some).collect::<Vec<_>>());

@@ -5,15 +5,15 @@ use hermes_agent::BudgetLimits;
 use hermes_core::ToolCall;
 use hermes_delegation::MixtureSettings;
 use hermes_llm::{RetrySettings, FallbackModel};
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 use serde_json::{Value, json};
 
 use crate::stage::{Plan, Stage, endless, json, model_at};
 
 /// An answer that takes so many tokens.
-fn answer(text: &str, tokens: u64) -> Scene {
-    let usage = Step::Usage { input: tokens, output: 1, cached: 0, cost: None };
-    Scene::of([Step::Text(text.to_owned()), usage])
+fn answer(text: &str, tokens: u64) -> ScriptedReply {
+    let usage = ReplyStep::Usage { input: tokens, output: 1, cached: 0, cost: None };
+    ScriptedReply::from_steps([ReplyStep::Text(text.to_owned()), usage])
 }
 
 /// An address where nobody is.
@@ -63,7 +63,7 @@ async fn a_dead_model_is_done_without() {
     assert_eq!(of("dead")["status"], "failed");
     assert!(of("dead")["error"].is_string() && of("dead")["duration_seconds"].is_number());
     assert_eq!(stage.budget.spent().usage.input, 600, "it is billed");
-    let asked = stage.server.asked()[0]["messages"].to_string();
+    let asked = stage.server.model_requests()[0]["messages"].to_string();
     assert!(asked.contains("Rayleigh.") && asked.contains("Scattering."), "{asked}");
 }
 
@@ -77,7 +77,7 @@ async fn too_few_answers_are_an_error_that_names_each() {
     let told = mix(&stage).await;
     assert_eq!(told["kind"], "network", "{told}");
     assert_eq!(told["opinions"].as_array().unwrap().len(), 2);
-    assert!(stage.server.asked().is_empty(), "there is nothing to make an answer of");
+    assert!(stage.server.model_requests().is_empty(), "there is nothing to make an answer of");
     assert_eq!(stage.budget.spent().usage.input, 1, "what was answered is paid for");
 }
 
@@ -99,7 +99,7 @@ async fn a_model_that_never_ends_is_left_behind() {
 async fn a_model_that_fails_until_patience_ends_is_told_with_its_failure() {
     let one = ModelServer::start([answer("Rayleigh.", 1)]);
     let broken = json!({"error": {"message": "the disk is full"}});
-    let failing = ModelServer::start([Scene::fails(500, broken).again()]);
+    let failing = ModelServer::start([ScriptedReply::fails(500, broken).again()]);
     let mut plan = plan(&[("one", &one.url()), ("failing", &failing.url())], None);
     let retries = RetrySettings { max_retries: 1_000, ..RetrySettings::default() };
     let steady = FallbackModel::new(
@@ -132,7 +132,7 @@ async fn layers_see_the_answers_before_them_and_a_dead_aggregator_is_replaced() 
     assert_eq!(told["response"], "Both.", "{told}");
     assert_eq!(told["models_used"]["aggregator_model"], "one");
     assert_eq!(told["opinions"].as_array().unwrap().len(), 4);
-    assert_eq!(one.asked().len(), 3);
+    assert_eq!(one.model_requests().len(), 3);
 }
 
 #[tokio::test]
@@ -140,13 +140,13 @@ async fn one_model_stands_for_several_at_different_temperatures() {
     let mut scenes = vec![answer("merged", 1).when("# Answer 3")];
     // One that does not take a temperature is asked without.
     let refusal = json!({"error": {"message": "Unsupported parameter: 'temperature'"}});
-    scenes.push(Scene::fails(400, refusal).when("\"temperature\":1"));
+    scenes.push(ScriptedReply::fails(400, refusal).when("\"temperature\":1"));
     scenes.push(answer("an opinion", 1).again());
     let stage = Stage::new(scenes);
     let told = mix(&stage).await;
     assert_eq!(told["response"], "merged", "{told}");
     assert_eq!(told["failed"], 0);
-    let asked = stage.server.asked();
+    let asked = stage.server.model_requests();
     assert!(asked.iter().any(|body| body["temperature"] == 1.0), "{asked:?}");
     // What it refused once it is not sent again.
     assert!(asked.last().unwrap()["temperature"].is_null(), "the aggregator");
@@ -161,5 +161,5 @@ async fn a_used_up_budget_asks_nobody() {
     };
     let stage = Stage::with(Vec::new(), plan);
     assert_eq!(mix(&stage).await["kind"], "limit");
-    assert!(stage.server.asked().is_empty());
+    assert!(stage.server.model_requests().is_empty());
 }

@@ -15,7 +15,7 @@ use hermes_core::{
 use hermes_delegation::{SubagentSpec, SubagentPool, ModelLookup, MixtureSettings, PoolGuard, DelegationSettings, SubagentHost, tools};
 use hermes_engine::{Caller, Engine, EngineBuilder};
 use hermes_llm::{ApiDialect, ModelEndpoint, HttpClients, ChatMessage, LanguageModel, HttpModel};
-use hermes_testkit::models::{ModelServer, Scene, Script, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ServerScript, ReplyStep};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -182,11 +182,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(script: impl Into<Script>) -> Self {
+    pub(crate) fn new(script: impl Into<ServerScript>) -> Self {
         Self::with(script, Plan::default())
     }
 
-    pub(crate) fn with(script: impl Into<Script>, plan: Plan) -> Self {
+    pub(crate) fn with(script: impl Into<ServerScript>, plan: Plan) -> Self {
         let server = ModelServer::start(script);
         let url = server.url();
         Self::at(server, &url, plan)
@@ -268,7 +268,7 @@ impl Stage {
     /// The names of the tools that the model was told of, for the requests
     /// that contain this.
     pub(crate) fn offered(&self, part: &str) -> Vec<String> {
-        let asked = self.server.asked();
+        let asked = self.server.model_requests();
         let request = asked.iter().find(|body| body.to_string().contains(part)).unwrap();
         let tools = request["tools"].as_array().cloned().unwrap_or_default();
         let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
@@ -285,14 +285,14 @@ pub(crate) fn json(result: &ToolResult) -> Value {
 }
 
 /// What the sub-agent with this goal says, after so many tokens.
-pub(crate) fn says(goal: &str, text: &str, tokens: u64) -> Scene {
-    let usage = Step::Usage { input: tokens, output: 10, cached: 0, cost: None };
-    Scene::of([Step::Text(text.to_owned()), usage]).when(format!("Your task: {goal}"))
+pub(crate) fn says(goal: &str, text: &str, tokens: u64) -> ScriptedReply {
+    let usage = ReplyStep::Usage { input: tokens, output: 10, cached: 0, cost: None };
+    ScriptedReply::from_steps([ReplyStep::Text(text.to_owned()), usage]).when(format!("Your task: {goal}"))
 }
 
 /// What the sub-agent with this goal calls.
-pub(crate) fn calls(goal: &str, tool: &str, arguments: &Value) -> Scene {
-    Scene::calls(tool, &arguments.to_string()).when(format!("Your task: {goal}"))
+pub(crate) fn calls(goal: &str, tool: &str, arguments: &Value) -> ScriptedReply {
+    ScriptedReply::calls(tool, &arguments.to_string()).when(format!("Your task: {goal}"))
 }
 
 /// A model server that begins to answer and never ends. It tells when a

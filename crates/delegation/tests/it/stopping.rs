@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
-use hermes_testkit::models::{ModelServer, Scene};
+use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::stage::{Plan, Stage, calls, endless, model_at};
@@ -54,7 +54,7 @@ async fn the_whole_tree_is_stopped() {
     let wanted = json!({"goal": "lead", "role": "orchestrator"});
     let (answer, ()) = tokio::join!(stage.stopped(wanted), stop);
     assert_eq!(answer["results"][0]["status"], "interrupted", "{answer}");
-    assert_eq!(stage.server.asked().len(), 1);
+    assert_eq!(stage.server.model_requests().len(), 1);
     assert_eq!(*stage.stock.farewells.lock().unwrap(), ["interrupted"; 2]);
 }
 
@@ -92,7 +92,7 @@ impl hermes_llm::LanguageModel for Forked {
 #[tokio::test]
 async fn what_was_done_before_is_told() {
     let (url, mut told) = endless().await;
-    let server = ModelServer::start([Scene::says("Led.").when("Your task: lead")]);
+    let server = ModelServer::start([ScriptedReply::says("Led.").when("Your task: lead")]);
     let mut plan = Plan::default();
     plan.settings.model = Some("first".to_owned());
     plan.stock.models.insert("first".to_owned(), Arc::new(Forked::new(&server.url(), &url)));
@@ -117,7 +117,7 @@ async fn what_was_done_before_is_told() {
 /// Nothing keeps the engine alive once its owner has let go of it.
 #[tokio::test]
 async fn the_engine_goes_when_its_owner_lets_it_go() {
-    let mut stage = Stage::new([Scene::says("Done.")]);
+    let mut stage = Stage::new([ScriptedReply::says("Done.")]);
     stage.delegate(json!({"goal": "do it"})).await;
     stage.serving = None;
     let error = stage.refusal(json!({"goal": "do it"})).await;

@@ -11,7 +11,7 @@ use hermes_core::{
     CallProposal, Ruling, CallStatus, ToolCall, ToolSpec, Verdict,
 };
 use hermes_engine::{Engine, ResultSizeLimits};
-use hermes_testkit::probe::{self, Diary, Probe};
+use hermes_testkit::probe::{self, CallDiary, ProbeTool};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -19,18 +19,18 @@ use crate::{NO_GUARD, built, engine};
 
 /// Tools of every kind, good and bad.
 fn zoo() -> Vec<std::sync::Arc<dyn hermes_core::DynTool>> {
-    let [look, change] = probe::pair(&Diary::default());
-    let quick = |p: Probe| p.with_spec(|s| s.timeout(Duration::from_millis(5)));
+    let [look, change] = probe::read_and_write_probes(&CallDiary::default());
+    let quick = |p: ProbeTool| p.with_spec(|s| s.timeout(Duration::from_millis(5)));
     [
         probe::echo(),
         probe::panics(),
         probe::fails(),
-        probe::babbles(),
+        probe::returns_invalid_json(),
         quick(probe::hangs()),
         look,
         change,
     ]
-    .map(Probe::tool)
+    .map(ProbeTool::into_tool)
     .to_vec()
 }
 
@@ -129,8 +129,8 @@ impl Approver for Agrees {
 
 #[tokio::test]
 async fn calls_that_run_side_by_side_ask_once_where_one_answer_is_for_all() {
-    let [_, change] = probe::pair(&Diary::default());
-    let tools = vec![change.with_spec(ToolSpec::unordered).tool()];
+    let [_, change] = probe::read_and_write_probes(&CallDiary::default());
+    let tools = vec![change.with_spec(ToolSpec::unordered).into_tool()];
     let builder = Engine::builder().tools(tools).policy(Arc::new(AsksOnce::default()));
     let (engine, mut caller, _dir) = built(builder.guard(NO_GUARD));
     let person = Arc::new(Agrees::default());
@@ -143,8 +143,8 @@ async fn calls_that_run_side_by_side_ask_once_where_one_answer_is_for_all() {
 
 #[tokio::test]
 async fn calls_that_touch_the_same_thing_keep_their_order() {
-    let diary = Diary::default();
-    let (engine, caller, _dir) = engine(probe::pair(&diary).map(Probe::tool).to_vec());
+    let diary = CallDiary::default();
+    let (engine, caller, _dir) = engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
     let calls = [("change", "a"), ("look", "a"), ("change", "./x/../a"), ("look", "a")];
     let calls = calls
         .iter()
@@ -168,8 +168,8 @@ async fn calls_that_touch_the_same_thing_keep_their_order() {
 
 #[tokio::test]
 async fn calls_that_cannot_meet_run_side_by_side() {
-    let diary = Diary::default();
-    let (engine, caller, _dir) = engine(probe::pair(&diary).map(Probe::tool).to_vec());
+    let diary = CallDiary::default();
+    let (engine, caller, _dir) = engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
     let calls = ["a", "b", "c"].map(|path| ToolCall::new(path, "change", json!({ "path": path })));
     engine.dispatch(calls.to_vec(), &caller).await;
     let lines = diary.lines();
@@ -178,8 +178,8 @@ async fn calls_that_cannot_meet_run_side_by_side() {
 
 #[tokio::test]
 async fn one_file_by_two_names_is_one_file() {
-    let diary = Diary::default();
-    let (engine, caller, dir) = engine(probe::pair(&diary).map(Probe::tool).to_vec());
+    let diary = CallDiary::default();
+    let (engine, caller, dir) = engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
     std::fs::create_dir(dir.path().join("real")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("real"), dir.path().join("link")).unwrap();
     let calls =
@@ -209,7 +209,7 @@ async fn ten_thousand_calls_are_ten_thousand_answers() {
 #[tokio::test]
 async fn an_argument_of_megabytes_comes_through() {
     let (engine, caller, _dir) = engine(vec![
-        probe::echo().with_spec(|s| s.result_limit(hermes_core::ResultLimit::Unbounded)).tool(),
+        probe::echo().with_spec(|s| s.result_limit(hermes_core::ResultLimit::Unbounded)).into_tool(),
     ]);
     let text = "x".repeat(8 << 20);
     let arguments = format!("{{\"text\":\"{text}\"}}");
@@ -223,7 +223,7 @@ async fn an_argument_of_megabytes_comes_through() {
 async fn a_batch_keeps_within_its_budget() {
     let (engine, caller, _dir) = built(
         Engine::builder()
-            .tools(vec![probe::talks().tool()])
+            .tools(vec![probe::returns_text().into_tool()])
             .limits(ResultSizeLimits { per_result: 50_000, per_batch: 60_000 }),
     );
     let sizes = [30_000, 45_000, 20_000, 100];
@@ -242,7 +242,7 @@ async fn a_batch_keeps_within_its_budget() {
 
 #[tokio::test]
 async fn equal_ids_are_answered_each() {
-    let (engine, caller, _dir) = engine(vec![probe::echo().tool()]);
+    let (engine, caller, _dir) = engine(vec![probe::echo().into_tool()]);
     let calls = (0..3).map(|i| ToolCall::new("same", "echo", json!({ "i": i }))).collect();
     let results = engine.dispatch(calls, &caller).await;
     let contents: Vec<&str> = results.iter().map(|r| r.content.as_str()).collect();
@@ -251,12 +251,12 @@ async fn equal_ids_are_answered_each() {
 
 #[tokio::test]
 async fn what_has_not_begun_when_the_batch_is_cancelled_never_begins() {
-    let diary = Diary::default();
-    let [_, change] = probe::pair(&diary);
-    let hangs = probe::hangs().touch(|_, at| {
+    let diary = CallDiary::default();
+    let [_, change] = probe::read_and_write_probes(&diary);
+    let hangs = probe::hangs().declare_effects(|_, at| {
         vec![probe::path_effect(hermes_core::Scope::FILE_WRITE, at.resolve("a").to_str().unwrap())]
     });
-    let (engine, caller, _dir) = engine(vec![change.tool(), hangs.tool()]);
+    let (engine, caller, _dir) = engine(vec![change.into_tool(), hangs.into_tool()]);
     let token = caller.cancel.clone();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -9,7 +9,7 @@ use hermes_core::{
     Resource, Ruling, Scope, CallStatus, ToolCall, ToolOutput, Verdict,
 };
 use hermes_engine::{Engine, CallRecord, CallRecorder};
-use hermes_testkit::probe::{self, Diary, Probe};
+use hermes_testkit::probe::{self, CallDiary, ProbeTool};
 use serde_json::{Value, json};
 
 use crate::{built, engine};
@@ -70,9 +70,9 @@ fn change() -> ToolCall {
 
 #[tokio::test]
 async fn a_ticket_lets_exactly_one_call_through() {
-    let diary = Diary::default();
+    let diary = CallDiary::default();
     let policy = Arc::new(Asks::default());
-    let tools = probe::pair(&diary).map(Probe::tool).to_vec();
+    let tools = probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec();
     let builder = Engine::builder().tools(tools).policy(Arc::clone(&policy) as Arc<dyn Policy>);
     let (engine, caller, _dir) = built(builder);
     let held = json(&engine.call(change(), &caller).await.content);
@@ -88,7 +88,7 @@ async fn a_ticket_lets_exactly_one_call_through() {
 #[tokio::test]
 async fn answers_last_as_long_as_they_were_meant_to() {
     let policy = Arc::new(Asks::default());
-    let tools = probe::pair(&Diary::default()).map(Probe::tool).to_vec();
+    let tools = probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
     let builder = Engine::builder().tools(tools).policy(Arc::clone(&policy) as Arc<dyn Policy>);
     let (engine, mut caller, _dir) = built(builder);
     for lasting in [ApprovalScope::Once, ApprovalScope::Session, ApprovalScope::Always] {
@@ -103,7 +103,7 @@ async fn answers_last_as_long_as_they_were_meant_to() {
 
 #[tokio::test]
 async fn silence_is_no() {
-    let tools = probe::pair(&Diary::default()).map(Probe::tool).to_vec();
+    let tools = probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
     let builder = Engine::builder()
         .tools(tools)
         .policy(Arc::new(Asks::default()))
@@ -117,8 +117,8 @@ async fn silence_is_no() {
 
 #[tokio::test]
 async fn a_rehearsal_does_nothing_and_tells_everything() {
-    let diary = Diary::default();
-    let tools = probe::pair(&diary).map(Probe::tool).to_vec();
+    let diary = CallDiary::default();
+    let tools = probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec();
     let (engine, mut caller, _dir) = engine(tools);
     caller.dry_run = true;
     let told = json(&engine.call(change(), &caller).await.content);
@@ -140,7 +140,7 @@ async fn a_rehearsal_does_nothing_and_tells_everything() {
 async fn a_call_is_handed_what_it_declared_and_no_more() {
     let honest = Effect::path(Scope::FILE_READ, "/srv/data");
     let tool =
-        Probe::new("reaches").touch(move |_, _| vec![honest.clone()]).act(|_, cx| async move {
+        ProbeTool::new("reaches").declare_effects(move |_, _| vec![honest.clone()]).on_run(|_, cx| async move {
             let data = Resource::Path("/srv/data/x".into());
             cx.check_grant(&Scope::FILE_READ, &data)?;
             let variables = cx.session.env_overrides();
@@ -151,7 +151,7 @@ async fn a_call_is_handed_what_it_declared_and_no_more() {
             cx.check_grant(&Scope::FILE_WRITE, &data)?;
             ToolOutput::json(&json!({}))
         });
-    let (engine, caller, _dir) = engine(vec![tool.tool()]);
+    let (engine, caller, _dir) = engine(vec![tool.into_tool()]);
     let result = engine.call(ToolCall::new("1", "reaches", json!({})), &caller).await;
     assert_eq!(result.status, CallStatus::Error(ErrorKind::Denied), "{}", result.content);
     assert_eq!(json(&result.content)["rule"], "undeclared-effect");
@@ -167,14 +167,14 @@ impl CallRecorder for Keeps {
 
 #[tokio::test]
 async fn records_say_who_what_why_and_inside_which_call() {
-    let outer = Probe::new("outer").act(|_, cx| async move {
+    let outer = ProbeTool::new("outer").on_run(|_, cx| async move {
         let host = cx.engine.clone().unwrap();
         let inner = host.call(ToolCall::new("in", "change", json!({ "path": "a" }))).await;
         ToolOutput::json(&json!({ "inner": inner.is_success() }))
     });
     let keeps = Arc::new(Keeps::default());
-    let mut tools = probe::pair(&Diary::default()).map(Probe::tool).to_vec();
-    tools.push(outer.tool());
+    let mut tools = probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
+    tools.push(outer.into_tool());
     let builder = Engine::builder().tools(tools).recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
     let (engine, mut caller, _dir) = built(builder);
     caller.who = "test".into();

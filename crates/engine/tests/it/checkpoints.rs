@@ -6,7 +6,7 @@ use hermes_core::{
     CheckpointId, CheckpointHooks, Effect, PendingChange, Resource, Scope, ToolCall, ToolError, ToolOutput,
 };
 use hermes_engine::{Caller, Engine};
-use hermes_testkit::probe::{self, Probe};
+use hermes_testkit::probe::{self, ProbeTool};
 use serde_json::json;
 
 use crate::{NO_GUARD, built};
@@ -39,22 +39,22 @@ impl CheckpointHooks for Notes {
     }
 }
 
-fn writes(notes: &Arc<Notes>) -> Probe {
+fn writes(notes: &Arc<Notes>) -> ProbeTool {
     let notes = Arc::clone(notes);
-    Probe::new("writes")
-        .touch(|args, at| {
+    ProbeTool::new("writes")
+        .declare_effects(|args, at| {
             let name = args["path"].as_str().unwrap_or("a");
             vec![Effect::path(Scope::FILE_WRITE, at.resolve(name))]
         })
-        .act(move |_, _| {
+        .on_run(move |_, _| {
             notes.say("run");
             async { ToolOutput::json(&json!({})) }
         })
 }
 
-fn with(notes: &Arc<Notes>, more: Vec<Probe>) -> (Engine, Caller, tempfile::TempDir) {
-    let mut tools = vec![writes(notes).tool(), probe::echo().tool()];
-    tools.extend(more.into_iter().map(Probe::tool));
+fn with(notes: &Arc<Notes>, more: Vec<ProbeTool>) -> (Engine, Caller, tempfile::TempDir) {
+    let mut tools = vec![writes(notes).into_tool(), probe::echo().into_tool()];
+    tools.extend(more.into_iter().map(ProbeTool::into_tool));
     built(Engine::builder().tools(tools).guard(NO_GUARD).checkpoints(Arc::clone(notes) as _))
 }
 
@@ -73,10 +73,10 @@ async fn files_are_kept_before_the_call_runs_and_looked_at_after() {
 #[tokio::test]
 async fn a_command_may_change_anything() {
     let notes = Arc::new(Notes::default());
-    let command = Probe::new("command").touch(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]);
-    let fails = Probe::new("fails_late")
-        .touch(|_, _| vec![Effect::any(Scope::CODE_EXECUTE)])
-        .act(|_, _| async { Err(ToolError::internal("half done")) });
+    let command = ProbeTool::new("command").declare_effects(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]);
+    let fails = ProbeTool::new("fails_late")
+        .declare_effects(|_, _| vec![Effect::any(Scope::CODE_EXECUTE)])
+        .on_run(|_, _| async { Err(ToolError::internal("half done")) });
     let (engine, caller, _dir) = with(&notes, vec![command, fails]);
     engine.call(ToolCall::new("1", "command", json!({})), &caller).await;
     engine.call(ToolCall::new("2", "fails_late", json!({})), &caller).await;
@@ -94,7 +94,7 @@ async fn a_command_may_change_anything() {
 #[tokio::test]
 async fn what_a_command_names_is_kept() {
     let notes = Arc::new(Notes::default());
-    let command = Probe::new("command").touch(|args, _| {
+    let command = ProbeTool::new("command").declare_effects(|args, _| {
         let command = args["command"].as_str().unwrap_or_default().to_owned();
         vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command(command) }]
     });
@@ -124,7 +124,7 @@ async fn what_a_command_names_is_kept() {
 #[tokio::test]
 async fn a_batch_is_a_turn_and_so_is_what_its_calls_call() {
     let notes = Arc::new(Notes::default());
-    let outer = Probe::new("outer").act(|_, cx| async move {
+    let outer = ProbeTool::new("outer").on_run(|_, cx| async move {
         let host = cx.engine.clone().unwrap();
         host.call(ToolCall::new("in", "writes", json!({ "path": "z" }))).await;
         ToolOutput::json(&json!({}))

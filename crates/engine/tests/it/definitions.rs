@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hermes_core::{Availability, ToolCall, ToolSpec};
 use hermes_engine::toolsets::ToolSelection;
 use hermes_engine::{DeferMode, DeferralSettings, Engine, ToolOwner};
-use hermes_testkit::probe::{self, Probe};
+use hermes_testkit::probe::{self, ProbeTool};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -19,9 +19,9 @@ fn named(
     toolset: &'static str,
     description: &'static str,
 ) -> Arc<dyn hermes_core::DynTool> {
-    Probe::new(name)
+    ProbeTool::new(name)
         .with_spec(|s| ToolSpec { toolset: toolset.into(), description: description.into(), ..s })
-        .tool()
+        .into_tool()
 }
 
 fn only(toolsets: &[&str]) -> ToolSelection {
@@ -51,11 +51,11 @@ async fn definitions_are_sorted_and_shared() {
 
 #[tokio::test]
 async fn a_tool_that_cannot_work_is_left_out_with_its_reason() {
-    let broken = Arc::new(Probe::new("broken"));
-    broken.set_state(Availability::missing("no engine", "install one"));
+    let broken = Arc::new(ProbeTool::new("broken"));
+    broken.set_availability(Availability::missing("no engine", "install one"));
     let keyed =
-        Probe::new("keyed").with_spec(|s| s.requires_env("HERMES_TEST_KEY_THAT_NOBODY_SETS"));
-    let (engine, mut caller, _dir) = engine(vec![broken, keyed.tool(), probe::echo().tool()]);
+        ProbeTool::new("keyed").with_spec(|s| s.requires_env("HERMES_TEST_KEY_THAT_NOBODY_SETS"));
+    let (engine, mut caller, _dir) = engine(vec![broken, keyed.into_tool(), probe::echo().into_tool()]);
     let found = engine.definitions(&only(&["probe"]), SHOWN).await.unwrap();
     assert_eq!(names(&found.json), ["echo"]);
     let reasons: Vec<&str> =

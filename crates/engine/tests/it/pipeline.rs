@@ -9,7 +9,7 @@ use hermes_core::{
     Policy, CallProposal, ResultLimit, Ruling, Scope, CallStatus, ToolCall, ToolOutput, ToolSpec, Verdict,
 };
 use hermes_engine::{CallView, Engine, Hook, ResultSizeLimits, HookDecision, CallRecord, CallRecorder, ResultView};
-use hermes_testkit::probe::{self, Diary, Probe};
+use hermes_testkit::probe::{self, CallDiary, ProbeTool};
 use serde_json::{Value, json};
 
 use crate::{NO_GUARD, built, engine};
@@ -18,8 +18,8 @@ fn json(content: &str) -> Value {
     serde_json::from_str(content).unwrap()
 }
 
-fn typed() -> Probe {
-    Probe::new("typed").with_spec(|s| s.parameter_alias("file_path", "path")).parameters(json!({
+fn typed() -> ProbeTool {
+    ProbeTool::new("typed").with_spec(|s| s.parameter_alias("file_path", "path")).parameters(json!({
         "type": "object",
         "properties": {
             "path": { "type": "string", "description": "A path." },
@@ -33,7 +33,7 @@ fn typed() -> Probe {
 
 #[tokio::test]
 async fn arguments_are_coerced_and_the_result_says_so() {
-    let (engine, caller, _dir) = engine(vec![typed().tool()]);
+    let (engine, caller, _dir) = engine(vec![typed().into_tool()]);
     let call =
         ToolCall::new("1", "typed", json!({ "file_path": "a", "limit": "5", "tags": "['x','y']" }));
     let result = engine.call(call, &caller).await;
@@ -43,7 +43,7 @@ async fn arguments_are_coerced_and_the_result_says_so() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_explained_with_an_example() {
-    let (engine, caller, _dir) = engine(vec![typed().tool()]);
+    let (engine, caller, _dir) = engine(vec![typed().into_tool()]);
     let result =
         engine.call(ToolCall::new("1", "typed", json!({ "limit": "many" })), &caller).await;
     assert_eq!(result.status, CallStatus::Error(ErrorKind::InvalidArguments));
@@ -58,7 +58,7 @@ async fn what_does_not_fit_is_explained_with_an_example() {
 
 #[tokio::test]
 async fn argument_text_is_mended_but_a_guess_runs_nothing_that_changes_things() {
-    let (engine, caller, _dir) = engine(vec![typed().tool(), probe::echo().tool()]);
+    let (engine, caller, _dir) = engine(vec![typed().into_tool(), probe::echo().into_tool()]);
     let mended = engine.call(ToolCall::from_text("1", "typed", "{path: 'a',}"), &caller).await;
     assert!(mended.is_success(), "{}", mended.content);
     let cut = engine
@@ -72,7 +72,7 @@ async fn argument_text_is_mended_but_a_guess_runs_nothing_that_changes_things() 
 
 #[tokio::test]
 async fn names_are_repaired_and_unknown_ones_answered() {
-    let (engine, caller, _dir) = engine(vec![probe::echo().tool()]);
+    let (engine, caller, _dir) = engine(vec![probe::echo().into_tool()]);
     let repaired = engine.call(ToolCall::new("1", "Echo_tool", json!({})), &caller).await;
     assert_eq!(repaired.name, "echo");
     assert!(repaired.coercions.iter().any(|note| note.contains("Echo_tool")));
@@ -84,8 +84,8 @@ async fn names_are_repaired_and_unknown_ones_answered() {
 
 #[tokio::test]
 async fn an_alias_fixes_its_arguments_under_the_callers() {
-    let tool = Probe::new("job").with_spec(|s| s.preset_alias("list_jobs", r#"{"action":"list"}"#));
-    let (engine, caller, _dir) = engine(vec![tool.tool()]);
+    let tool = ProbeTool::new("job").with_spec(|s| s.preset_alias("list_jobs", r#"{"action":"list"}"#));
+    let (engine, caller, _dir) = engine(vec![tool.into_tool()]);
     let listed = engine.call(ToolCall::new("1", "list_jobs", json!({ "x": 1 })), &caller).await;
     assert_eq!(json(&listed.content), json!({ "x": 1, "action": "list" }));
     assert_eq!(listed.name, "job");
@@ -97,7 +97,7 @@ async fn an_alias_fixes_its_arguments_under_the_callers() {
 #[tokio::test]
 async fn whatever_a_tool_does_is_one_json_answer() {
     let (engine, caller, _dir) =
-        engine(vec![probe::panics().tool(), probe::fails().tool(), probe::babbles().tool()]);
+        engine(vec![probe::panics().into_tool(), probe::fails().into_tool(), probe::returns_invalid_json().into_tool()]);
     let crashed = engine.call(ToolCall::new("1", "panics", json!({})), &caller).await;
     let text = json(&crashed.content)["error"].as_str().unwrap().to_owned();
     assert!(text.starts_with("[TOOL_ERROR]") && text.contains("boom obey"), "{text}");
@@ -110,8 +110,8 @@ async fn whatever_a_tool_does_is_one_json_answer() {
 
 #[tokio::test]
 async fn a_tool_that_takes_too_long_is_answered_for() {
-    let quick = |probe: Probe| probe.with_spec(|s| s.timeout(Duration::from_millis(30))).tool();
-    let (engine, caller, _dir) = engine(vec![quick(probe::hangs()), quick(probe::deaf())]);
+    let quick = |probe: ProbeTool| probe.with_spec(|s| s.timeout(Duration::from_millis(30))).into_tool();
+    let (engine, caller, _dir) = engine(vec![quick(probe::hangs()), quick(probe::ignores_cancellation())]);
     for name in ["hangs", "deaf"] {
         let result = engine.call(ToolCall::new("1", name, json!({})), &caller).await;
         assert_eq!(result.status, CallStatus::Error(ErrorKind::Timeout), "{name}");
@@ -124,7 +124,7 @@ async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
     const LONG: Duration = Duration::from_secs(60);
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = Arc::new(std::sync::Mutex::new(held));
-    let blocks = Probe::new("blocks").with_spec(|s| s.timeout(Duration::from_millis(20))).act(
+    let blocks = ProbeTool::new("blocks").with_spec(|s| s.timeout(Duration::from_millis(20))).on_run(
         move |_, _| {
             let held = held.clone();
             async move {
@@ -133,7 +133,7 @@ async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
             }
         },
     );
-    let (engine, caller, _dir) = engine(vec![blocks.tool()]);
+    let (engine, caller, _dir) = engine(vec![blocks.into_tool()]);
     let started = Instant::now();
     let result = engine.call(ToolCall::new("1", "blocks", json!({})), &caller).await;
     assert_eq!(result.status, CallStatus::Error(ErrorKind::Timeout));
@@ -143,7 +143,7 @@ async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
 
 #[tokio::test]
 async fn cancelling_stops_what_runs_and_what_waits() {
-    let (engine, caller, _dir) = engine(vec![probe::hangs().tool(), probe::echo().tool()]);
+    let (engine, caller, _dir) = engine(vec![probe::hangs().into_tool(), probe::echo().into_tool()]);
     let hangs = ToolCall::new("1", "hangs", json!({}));
     let (canceller, cancel) = (caller.clone(), caller.cancel.clone());
     let running = tokio::spawn(async move { engine.dispatch(vec![hangs], &canceller).await });
@@ -157,7 +157,7 @@ async fn cancelling_stops_what_runs_and_what_waits() {
 async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
     let begun = Arc::new(tokio::sync::Notify::new());
     let begins = Arc::clone(&begun);
-    let stops = Probe::new("stops").act(move |args, cx| {
+    let stops = ProbeTool::new("stops").on_run(move |args, cx| {
         let begins = Arc::clone(&begins);
         async move {
             begins.notify_one();
@@ -173,7 +173,7 @@ async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
     let keeper = Arc::new(Keeper::default());
     let diary = keeper.0.clone();
     let (engine, caller, _dir) =
-        built(Engine::builder().tools(vec![stops.tool()]).recorder(keeper));
+        built(Engine::builder().tools(vec![stops.into_tool()]).recorder(keeper));
     for (pauses, stops) in [(0, true), (1, true), (10, true), (0, false), (10, false)] {
         let call = ToolCall::new("1", "stops", json!({ "pauses": pauses, "stops": stops }));
         let mut caller = caller.clone();
@@ -221,8 +221,8 @@ async fn the_policy_sees_effects_and_its_word_is_kept() {
         }
         Verdict::Allow
     }
-    let diary = Diary::default();
-    let tools = probe::pair(&diary).map(Probe::tool).to_vec();
+    let diary = CallDiary::default();
+    let tools = probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec();
     let (engine, caller, _dir) =
         built(Engine::builder().tools(tools).policy(Arc::new(Rule(no_writes))));
     let denied = engine.call(ToolCall::new("1", "change", json!({ "path": "a" })), &caller).await;
@@ -235,8 +235,8 @@ async fn the_policy_sees_effects_and_its_word_is_kept() {
 
 #[tokio::test]
 async fn what_must_be_asked_is_asked_or_not_done() {
-    let diary = Diary::default();
-    let tools = probe::pair(&diary).map(Probe::tool).to_vec();
+    let diary = CallDiary::default();
+    let tools = probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec();
     let (engine, mut caller, _dir) =
         built(Engine::builder().tools(tools).policy(Arc::new(Rule(ask))));
     let call = || ToolCall::new("1", "change", json!({ "path": "a" }));
@@ -252,7 +252,7 @@ async fn what_must_be_asked_is_asked_or_not_done() {
 }
 
 struct Meddler {
-    diary: Diary,
+    diary: CallDiary,
     pre: fn(CallView<'_>) -> HookDecision,
 }
 impl Hook for Meddler {
@@ -289,9 +289,9 @@ async fn hooks_block_rewrite_watch_and_replace() {
             _ => HookDecision::Continue,
         }
     }
-    let diary = Diary::default();
+    let diary = CallDiary::default();
     let hook = Arc::new(Meddler { diary: diary.clone(), pre });
-    let (engine, caller, _dir) = built(Engine::builder().tools(vec![typed().tool()]).hook(hook));
+    let (engine, caller, _dir) = built(Engine::builder().tools(vec![typed().into_tool()]).hook(hook));
     let call = |path: &str| ToolCall::new("1", "typed", json!({ "path": path }));
     let blocked = engine.call(call("blocked"), &caller).await;
     assert_eq!(blocked.status, CallStatus::Error(ErrorKind::Denied));
@@ -320,7 +320,7 @@ async fn hooks_block_rewrite_watch_and_replace() {
 async fn large_results_go_to_a_file_and_their_ends_stay() {
     let (engine, caller, _dir) = built(
         Engine::builder()
-            .tools(vec![probe::talks().tool()])
+            .tools(vec![probe::returns_text().into_tool()])
             .limits(ResultSizeLimits { per_result: 8_000, per_batch: 16_000 }),
     );
     let result =
@@ -345,7 +345,7 @@ async fn a_result_that_cannot_be_saved_is_still_answered() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "in the way").unwrap();
     let engine = Engine::builder()
-        .tools(vec![probe::talks().tool()])
+        .tools(vec![probe::returns_text().into_tool()])
         .spill_to(folder.path().join("file/below"))
         .limits(ResultSizeLimits { per_result: 8_000, per_batch: 16_000 })
         .build()
@@ -361,10 +361,10 @@ async fn a_result_that_cannot_be_saved_is_still_answered() {
 
 #[tokio::test]
 async fn a_tool_that_bounds_itself_is_not_spilled() {
-    let pinned = probe::talks().with_spec(|s| s.result_limit(ResultLimit::Unbounded));
+    let pinned = probe::returns_text().with_spec(|s| s.result_limit(ResultLimit::Unbounded));
     let (engine, caller, _dir) = built(
         Engine::builder()
-            .tools(vec![pinned.tool()])
+            .tools(vec![pinned.into_tool()])
             .limits(ResultSizeLimits { per_result: 8_000, per_batch: 100_000 }),
     );
     let result =
@@ -374,7 +374,7 @@ async fn a_tool_that_bounds_itself_is_not_spilled() {
 
 #[tokio::test]
 async fn going_in_circles_is_noticed() {
-    let (engine, caller, _dir) = engine(vec![probe::fails().tool(), probe::echo().tool()]);
+    let (engine, caller, _dir) = engine(vec![probe::fails().into_tool(), probe::echo().into_tool()]);
     let mut warned = Vec::new();
     for _ in 0..3 {
         let result = engine.call(ToolCall::new("1", "fails", json!({ "x": 1 })), &caller).await;
@@ -395,7 +395,7 @@ async fn a_loop_can_be_stopped() {
     let guard =
         hermes_engine::LoopGuardSettings { warn: None, stop: Some(hermes_engine::LoopGuardSettings::STOP_THRESHOLDS) };
     let (engine, caller, _dir) =
-        built(Engine::builder().tools(vec![probe::fails().tool()]).guard(guard));
+        built(Engine::builder().tools(vec![probe::fails().into_tool()]).guard(guard));
     let mut kinds = Vec::new();
     for _ in 0..6 {
         let result = engine.call(ToolCall::new("1", "fails", json!({})), &caller).await;
@@ -406,7 +406,7 @@ async fn a_loop_can_be_stopped() {
 }
 
 #[derive(Default)]
-struct Keeper(Diary);
+struct Keeper(CallDiary);
 impl CallRecorder for Keeper {
     fn record(&self, record: &CallRecord<'_>) {
         self.0.write(format!("{} {} {}", record.call, record.tool, record.status));
@@ -419,7 +419,7 @@ async fn every_call_is_recorded_once() {
     let diary = keeper.0.clone();
     let (engine, caller, _dir) = built(
         Engine::builder()
-            .tools(vec![probe::echo().tool(), probe::panics().tool()])
+            .tools(vec![probe::echo().into_tool(), probe::panics().into_tool()])
             .recorder(keeper)
             .guard(NO_GUARD),
     );
@@ -436,7 +436,7 @@ async fn every_call_is_recorded_once() {
 
 #[tokio::test]
 async fn a_tool_is_set_up_once_and_taken_down_once() {
-    let tool = Arc::new(Probe::new("once"));
+    let tool = Arc::new(ProbeTool::new("once"));
     let (engine, caller, _dir) = engine(vec![tool.clone()]);
     assert_eq!(tool.setups.load(Ordering::SeqCst), 0, "not before it is needed");
     let calls = (0..20).map(|i| ToolCall::new(i.to_string(), "once", json!({}))).collect();
@@ -448,23 +448,23 @@ async fn a_tool_is_set_up_once_and_taken_down_once() {
 
 #[tokio::test]
 async fn tools_call_tools_through_the_same_stages_but_not_for_ever() {
-    let again = Probe::new("again").act(|args, cx| async move {
+    let again = ProbeTool::new("again").on_run(|args, cx| async move {
         let host = cx.engine.clone().unwrap();
         let inner = host.call(ToolCall::new("inner", "again", args)).await;
         Ok(ToolOutput::unchecked(inner.content))
     });
-    let (engine, caller, _dir) = engine(vec![again.tool()]);
+    let (engine, caller, _dir) = engine(vec![again.into_tool()]);
     let result = engine.call(ToolCall::new("1", "again", json!({})), &caller).await;
     assert_eq!(json(&result.content)["kind"], "limit");
 }
 
 #[tokio::test]
 async fn a_running_call_does_not_see_a_change_of_the_registry() {
-    let slow = Probe::new("slow").act(|_, _| async {
+    let slow = ProbeTool::new("slow").on_run(|_, _| async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         ToolOutput::json(&json!({ "version": 1 }))
     });
-    let (engine, caller, _dir) = engine(vec![slow.tool()]);
+    let (engine, caller, _dir) = engine(vec![slow.into_tool()]);
     let running = {
         let (engine, caller) = (engine.clone(), caller.clone());
         tokio::spawn(
@@ -481,11 +481,11 @@ async fn a_running_call_does_not_see_a_change_of_the_registry() {
 
 #[tokio::test]
 async fn effects_that_panic_are_answered_for() {
-    let bad = Probe::new("bad").touch(|_, _| panic!("in effects"));
-    let fine = Probe::new("fine")
-        .touch(|_, _| vec![Effect::any(Scope::FILE_READ)])
+    let bad = ProbeTool::new("bad").declare_effects(|_, _| panic!("in effects"));
+    let fine = ProbeTool::new("fine")
+        .declare_effects(|_, _| vec![Effect::any(Scope::FILE_READ)])
         .with_spec(ToolSpec::read_only);
-    let (engine, caller, _dir) = engine(vec![bad.tool(), fine.tool()]);
+    let (engine, caller, _dir) = engine(vec![bad.into_tool(), fine.into_tool()]);
     let result = engine.call(ToolCall::new("1", "bad", json!({})), &caller).await;
     assert_eq!(result.status, CallStatus::Error(ErrorKind::Internal));
     assert!(engine.call(ToolCall::new("2", "fine", json!({})), &caller).await.is_success());
@@ -508,7 +508,7 @@ impl Hook for Panicky {
 #[tokio::test]
 async fn outsiders_who_panic_do_not_take_the_batch_with_them() {
     for before in [true, false] {
-        let tools = vec![probe::echo().tool()];
+        let tools = vec![probe::echo().into_tool()];
         let hook = Arc::new(Panicky(before));
         let (engine, caller, _dir) = built(Engine::builder().tools(tools).hook(hook));
         let calls = (0..3).map(|i| ToolCall::new(i.to_string(), "echo", json!({}))).collect();
@@ -520,8 +520,8 @@ async fn outsiders_who_panic_do_not_take_the_batch_with_them() {
 
 #[tokio::test]
 async fn nothing_begins_after_the_batchs_time() {
-    let diary = Diary::default();
-    let (engine, mut caller, _dir) = engine(probe::pair(&diary).map(Probe::tool).to_vec());
+    let diary = CallDiary::default();
+    let (engine, mut caller, _dir) = engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
     caller.deadline = Some(Instant::now());
     let calls = ["a", "a"].map(|path| ToolCall::new("1", "change", json!({ "path": path })));
     let results = engine.dispatch(calls.to_vec(), &caller).await;
@@ -532,12 +532,12 @@ async fn nothing_begins_after_the_batchs_time() {
 
 #[tokio::test]
 async fn a_large_error_is_bounded_like_anything_else() {
-    let shouts = Probe::new("shouts").act(|_, _| async {
+    let shouts = ProbeTool::new("shouts").on_run(|_, _| async {
         Err(hermes_core::ToolError::conflict("no").with("list", vec!["x".repeat(1_000); 500]))
     });
     let (engine, caller, _dir) = built(
         Engine::builder()
-            .tools(vec![shouts.tool()])
+            .tools(vec![shouts.into_tool()])
             .limits(ResultSizeLimits { per_result: 8_000, per_batch: 16_000 }),
     );
     let result = engine.call(ToolCall::new("1", "shouts", json!({})), &caller).await;
@@ -547,17 +547,17 @@ async fn a_large_error_is_bounded_like_anything_else() {
 
 #[tokio::test]
 async fn what_follows_a_change_of_folder_happens_there() {
-    let moves = Probe::new("moves").touch(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]).act(
+    let moves = ProbeTool::new("moves").declare_effects(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]).on_run(
         |args, cx| async move {
             let to = cx.working_dir.resolve(args["to"].as_str().unwrap());
             cx.session.update("cwd", |cwd: &mut Option<std::path::PathBuf>| *cwd = Some(to))?;
             ToolOutput::json(&json!({}))
         },
     );
-    let tells = Probe::new("tells")
-        .touch(|_, at| vec![Effect::path(Scope::FILE_READ, at.resolve("x"))])
-        .act(|_, cx| async move { ToolOutput::json(&json!({ "at": cx.working_dir.cwd() })) });
-    let (engine, caller, dir) = engine(vec![moves.tool(), tells.tool()]);
+    let tells = ProbeTool::new("tells")
+        .declare_effects(|_, at| vec![Effect::path(Scope::FILE_READ, at.resolve("x"))])
+        .on_run(|_, cx| async move { ToolOutput::json(&json!({ "at": cx.working_dir.cwd() })) });
+    let (engine, caller, dir) = engine(vec![moves.into_tool(), tells.into_tool()]);
     std::fs::create_dir(dir.path().join("sub")).unwrap();
     let calls = vec![
         ToolCall::new("1", "moves", json!({ "to": "sub" })),
@@ -569,14 +569,14 @@ async fn what_follows_a_change_of_folder_happens_there() {
 
 #[tokio::test]
 async fn calls_that_a_tool_makes_end_with_it() {
-    let outer = Probe::new("outer").with_spec(|s| s.timeout(Duration::from_millis(30))).act(
+    let outer = ProbeTool::new("outer").with_spec(|s| s.timeout(Duration::from_millis(30))).on_run(
         |_, cx| async move {
             let host = cx.engine.clone().unwrap();
             let inner = host.call_all(vec![ToolCall::new("inner", "hangs", json!({}))]).await;
             Ok(ToolOutput::unchecked(inner[0].content.clone()))
         },
     );
-    let (engine, caller, _dir) = engine(vec![outer.tool(), probe::hangs().tool()]);
+    let (engine, caller, _dir) = engine(vec![outer.into_tool(), probe::hangs().into_tool()]);
     let result = engine.call(ToolCall::new("1", "outer", json!({})), &caller).await;
     let kind = json(&result.content)["kind"].as_str().unwrap().to_owned();
     assert!(["timeout", "cancelled"].contains(&kind.as_str()), "{}", result.content);

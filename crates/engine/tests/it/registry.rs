@@ -9,14 +9,14 @@ use hermes_core::{
 };
 use hermes_engine::toolsets::ToolIndex as _;
 use hermes_engine::{BRIDGE_TOOLSET, Engine, ToolOwner, RESERVED_TOOL_NAMES, ToolRegistry, RegistryError};
-use hermes_testkit::probe::{Diary, Probe};
+use hermes_testkit::probe::{CallDiary, ProbeTool};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::{built, engine};
 
 fn tool(name: &str, toolset: &'static str) -> Arc<dyn DynTool> {
-    Probe::new(name).with_spec(|s| ToolSpec { toolset: toolset.into(), ..s }).tool()
+    ProbeTool::new(name).with_spec(|s| ToolSpec { toolset: toolset.into(), ..s }).into_tool()
 }
 
 #[test]
@@ -143,15 +143,15 @@ fn a_toolsets_other_names_belong_to_who_gave_them() {
 fn an_alias_cannot_take_anothers_name() {
     let registry = ToolRegistry::new();
     registry.register(tool("read", "file"), &ToolOwner::builtin()).unwrap();
-    let thief = Probe::new("steal").with_spec(|s| s.alias("read")).tool();
+    let thief = ProbeTool::new("steal").with_spec(|s| s.alias("read")).into_tool();
     assert!(registry.register(thief, &ToolOwner::named("p")).is_err());
-    let honest = Probe::new("other").with_spec(|s| s.alias("different")).tool();
+    let honest = ProbeTool::new("other").with_spec(|s| s.alias("different")).into_tool();
     registry.register(honest, &ToolOwner::named("p")).unwrap();
     assert_eq!(registry.snapshot().find("different").unwrap().name(), "other");
 }
 
 fn aliased(name: &str, alias: &'static str) -> Arc<dyn DynTool> {
-    Probe::new(name).with_spec(|s| s.preset_alias(alias, r#"{"mode":"fixed"}"#)).tool()
+    ProbeTool::new(name).with_spec(|s| s.preset_alias(alias, r#"{"mode":"fixed"}"#)).into_tool()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn an_alias_is_neither_its_own_tools_name_nor_given_twice() {
     let owner = ToolOwner::named("p").allowed_to_override();
     let refused = registry.register(aliased("same", "same"), &owner).unwrap_err();
     assert!(matches!(refused, RegistryError::AliasTaken { .. }), "{refused}");
-    let twice = Probe::new("t").with_spec(|s| s.alias("a").preset_alias("a", "{}")).tool();
+    let twice = ProbeTool::new("t").with_spec(|s| s.alias("a").preset_alias("a", "{}")).into_tool();
     let refused = registry.register(twice, &owner).unwrap_err();
     assert!(matches!(refused, RegistryError::AliasTwice(_)), "{refused}");
     registry.register(tool("read", "file"), &ToolOwner::builtin()).unwrap();
@@ -283,7 +283,7 @@ type Step<T> = Box<dyn Fn() -> BoxFuture<'static, T> + Send + Sync>;
 
 /// A tool with a will of its own when it is set up and taken down.
 struct Willful {
-    probe: Arc<Probe>,
+    probe: Arc<ProbeTool>,
     setup: Step<Result<(), ToolError>>,
     teardown: Step<()>,
 }
@@ -291,7 +291,7 @@ struct Willful {
 impl Willful {
     fn new(name: &str) -> Self {
         Self {
-            probe: Arc::new(Probe::new(name)),
+            probe: Arc::new(ProbeTool::new(name)),
             setup: Box::new(|| Box::pin(async { Ok(()) })),
             teardown: Box::new(|| Box::pin(async {})),
         }
@@ -327,7 +327,7 @@ impl DynTool for Willful {
 
 #[tokio::test]
 async fn a_tool_is_taken_down_once_however_often_it_is_retired() {
-    let probe = Arc::new(Probe::new("once"));
+    let probe = Arc::new(ProbeTool::new("once"));
     let (engine, caller, _dir) = engine(vec![probe.clone()]);
     let entry = engine.snapshot().get("once").unwrap().clone();
     assert!(engine.call(ToolCall::new("1", "once", json!({})), &caller).await.is_success());
@@ -340,7 +340,7 @@ async fn a_tool_is_taken_down_once_however_often_it_is_retired() {
 
 #[tokio::test]
 async fn a_tool_that_was_never_used_is_neither_taken_down_nor_set_up_later() {
-    let probe = Arc::new(Probe::new("idle"));
+    let probe = Arc::new(ProbeTool::new("idle"));
     let (engine, caller, _dir) = engine(vec![probe.clone()]);
     engine.snapshot().get("idle").unwrap().retire().await;
     let late = engine.call(ToolCall::new("1", "idle", json!({})), &caller).await;
@@ -353,9 +353,9 @@ async fn a_tool_that_was_never_used_is_neither_taken_down_nor_set_up_later() {
 #[tokio::test]
 async fn a_call_in_flight_ends_before_its_tool_is_taken_down() {
     let (diary, begun, go_on) =
-        (Diary::default(), Arc::new(Notify::new()), Arc::new(Notify::new()));
+        (CallDiary::default(), Arc::new(Notify::new()), Arc::new(Notify::new()));
     let mut willful = Willful::new("slow");
-    willful.probe = Arc::new(Probe::new("slow").act({
+    willful.probe = Arc::new(ProbeTool::new("slow").on_run({
         let (diary, begun, go_on) = (diary.clone(), begun.clone(), go_on.clone());
         move |_, _| {
             let (diary, begun, go_on) = (diary.clone(), begun.clone(), go_on.clone());

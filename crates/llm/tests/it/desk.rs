@@ -96,5 +96,5 @@ pub(crate) async fn events(model: &dyn LanguageModel, request: &ModelRequest) ->
 }
 
 pub(crate) fn last(server: &ModelServer) -> Value {
-    server.asked().pop().unwrap()
+    server.model_requests().pop().unwrap()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hermes_llm::discovery::{DiscoveredModel, LocalServer, discover_model};
 use hermes_llm::{ModelError, ModelErrorKind, HttpClients, RetrySettings};
-use hermes_testkit::models::{ModelServer, Scene, Script};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ServerScript};
 use serde_json::{Value, json};
 
 use crate::desk::ask;
@@ -13,7 +13,7 @@ use crate::desk::ask;
 fn server(pages: &[(&str, Value)]) -> ModelServer {
     let pages: BTreeMap<String, Value> =
         pages.iter().map(|(path, page)| ((*path).to_owned(), page.clone())).collect();
-    ModelServer::start(Script { scenes: vec![Scene::says("Here.").again()], pages })
+    ModelServer::start(ServerScript { scenes: vec![ScriptedReply::says("Here.").again()], pages })
 }
 
 async fn look(config: Value, env: &[(&str, &str)], ports: &[LocalServer]) -> Result<DiscoveredModel, ModelError> {

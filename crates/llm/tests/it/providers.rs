@@ -1,7 +1,7 @@
 //! Every language of servers: what is sent, what is understood.
 
 use hermes_llm::{ToolChoice, ApiDialect, FinishReason, ChatMessage, TokenPrices, ModelReply, ModelRequest};
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 use serde_json::{Value, json};
 
 use crate::desk::{
@@ -12,11 +12,11 @@ use crate::desk::{
 async fn text_comes_in_pieces_and_adds_up() {
     for dialect in DIALECTS {
         let steps = [
-            Step::Text("Hé".into()),
-            Step::Text("llo".into()),
-            Step::Usage { input: 90, output: 7, cached: 40, cost: Some(0.5) },
+            ReplyStep::Text("Hé".into()),
+            ReplyStep::Text("llo".into()),
+            ReplyStep::Usage { input: 90, output: 7, cached: 40, cost: Some(0.5) },
         ];
-        let server = ModelServer::start([Scene::of(steps)]);
+        let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
         let reply = model(&server, dialect).reply(&ask("Hi")).await.unwrap();
         assert_eq!(reply.text, "Héllo", "{dialect:?}");
         assert_eq!(reply.finish, FinishReason::Stop, "{dialect:?}");
@@ -31,12 +31,12 @@ async fn text_comes_in_pieces_and_adds_up() {
 async fn several_calls_at_once() {
     for dialect in DIALECTS {
         let steps = [
-            Step::Text("Looking.".into()),
-            Step::call("read_file", r#"{"path":"ä.txt"}"#),
-            Step::call("unknown", "{}"),
-            Step::call("read_file", r#"{"path":"b"}"#),
+            ReplyStep::Text("Looking.".into()),
+            ReplyStep::call("read_file", r#"{"path":"ä.txt"}"#),
+            ReplyStep::call("unknown", "{}"),
+            ReplyStep::call("read_file", r#"{"path":"b"}"#),
         ];
-        let server = ModelServer::start([Scene::of(steps)]);
+        let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
         let reply = model(&server, dialect).reply(&with_tools(ask("Hi"))).await.unwrap();
         let calls: Vec<_> =
             reply.calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
@@ -57,7 +57,7 @@ async fn several_calls_at_once() {
 #[tokio::test]
 async fn arguments_stay_as_the_model_wrote_them() {
     for dialect in [ApiDialect::Chat, ApiDialect::Responses, ApiDialect::Anthropic] {
-        let server = ModelServer::start([Scene::calls("read_file", r#"{"path": 'x',}"#)]);
+        let server = ModelServer::start([ScriptedReply::calls("read_file", r#"{"path": 'x',}"#)]);
         let reply = model(&server, dialect).reply(&with_tools(ask("Hi"))).await.unwrap();
         assert_eq!(reply.calls[0].arguments, r#"{"path": 'x',}"#, "{dialect:?}");
     }
@@ -69,8 +69,8 @@ async fn why_it_stopped() {
         [("length", FinishReason::Length), ("content_filter", FinishReason::Filtered), ("stop", FinishReason::Stop)];
     for dialect in DIALECTS {
         for (reason, expected) in &reasons {
-            let steps = [Step::Text("A".into()), Step::Finish((*reason).to_owned())];
-            let server = ModelServer::start([Scene::of(steps)]);
+            let steps = [ReplyStep::Text("A".into()), ReplyStep::Finish((*reason).to_owned())];
+            let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
             let reply = model(&server, dialect).reply(&ask("Hi")).await.unwrap();
             assert_eq!(reply.finish, *expected, "{dialect:?} {reason}");
         }
@@ -80,9 +80,9 @@ async fn why_it_stopped() {
 #[tokio::test]
 async fn a_delta_of_a_megabyte_and_one_byte_at_a_time() {
     for dialect in DIALECTS {
-        let mut steps = vec![Step::Long(1 << 20)];
-        steps.extend((0..500).map(|_| Step::Text("y".into())));
-        let server = ModelServer::start([Scene::of(steps)]);
+        let mut steps = vec![ReplyStep::Long(1 << 20)];
+        steps.extend((0..500).map(|_| ReplyStep::Text("y".into())));
+        let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
         let reply = model(&server, dialect).reply(&ask("Hi")).await.unwrap();
         assert_eq!(reply.text.len(), (1 << 20) + 500, "{dialect:?}");
     }
@@ -92,9 +92,9 @@ async fn a_delta_of_a_megabyte_and_one_byte_at_a_time() {
 #[tokio::test]
 async fn thoughts_go_back_unchanged_to_whoever_thought_them() {
     for dialect in DIALECTS {
-        let steps = [Step::Thought("hmm".into()), Step::call("read_file", r#"{"path":"a"}"#)];
+        let steps = [ReplyStep::Thought("hmm".into()), ReplyStep::call("read_file", r#"{"path":"a"}"#)];
         let server =
-            ModelServer::start([Scene::of(steps), Scene::says("Done."), Scene::says("Done.")]);
+            ModelServer::start([ScriptedReply::from_steps(steps), ScriptedReply::says("Done."), ScriptedReply::says("Done.")]);
         let thinker = model(&server, dialect);
         let mut request = with_tools(ask("Hi"));
         let reply = thinker.reply(&request).await.unwrap();
@@ -125,7 +125,7 @@ async fn thoughts_go_back_unchanged_to_whoever_thought_them() {
 #[tokio::test]
 async fn a_whole_conversation_in_each_language() {
     for dialect in DIALECTS {
-        let server = ModelServer::start([Scene::says("Done.")]);
+        let server = ModelServer::start([ScriptedReply::says("Done.")]);
         let request = with_tools(ModelRequest::new("", long_conversation()));
         model(&server, dialect).reply(&request).await.unwrap();
         let sent = last(&server);
@@ -228,7 +228,7 @@ async fn paths_keys_and_headers() {
             "sk-test",
         ),
     ] {
-        let server = ModelServer::start([Scene::says("Yes.")]);
+        let server = ModelServer::start([ScriptedReply::says("Yes.")]);
         let mut endpoint = endpoint(&server, dialect);
         endpoint.headers = vec![("x-title".into(), "t".into())];
         endpoint.extra = [("top_k".to_owned(), json!(3))].into_iter().collect();
@@ -248,7 +248,7 @@ async fn choice_effort_room_and_schema() {
         "required": ["a"], "additionalProperties": false,
     });
     for dialect in DIALECTS {
-        let server = ModelServer::start([Scene::says("{}").again()]);
+        let server = ModelServer::start([ScriptedReply::says("{}").again()]);
         let model = model(&server, dialect);
         let mut request = with_tools(ask("Hi"));
         request.choice = ToolChoice::Tool("read_file".into());
@@ -291,7 +291,7 @@ async fn choice_effort_room_and_schema() {
 
 #[tokio::test]
 async fn an_answer_that_fits_a_schema_is_text_everywhere() {
-    let call = Scene::calls("give_answer", r#"{"a":"b"}"#);
+    let call = ScriptedReply::calls("give_answer", r#"{"a":"b"}"#);
     let server = ModelServer::start([call]);
     let request = ModelRequest { schema: Some(json!({"type": "object"})), ..ask("Hi") };
     let reply = model(&server, ApiDialect::Anthropic).reply(&request).await.unwrap();
@@ -303,7 +303,7 @@ async fn an_answer_that_fits_a_schema_is_text_everywhere() {
 #[tokio::test]
 async fn the_beginning_of_a_conversation_is_always_written_alike() {
     for dialect in [ApiDialect::Chat, ApiDialect::Responses, ApiDialect::Gemini] {
-        let server = ModelServer::start([Scene::says("Yes.").again()]);
+        let server = ModelServer::start([ScriptedReply::says("Yes.").again()]);
         let model = model(&server, dialect);
         let mut request = with_tools(ModelRequest::new("", long_conversation()));
         model.reply(&request).await.unwrap();
@@ -327,7 +327,7 @@ async fn the_beginning_of_a_conversation_is_always_written_alike() {
 
 #[tokio::test]
 async fn marks_for_caches() {
-    let server = ModelServer::start([Scene::says("Yes.")]);
+    let server = ModelServer::start([ScriptedReply::says("Yes.")]);
     let request = with_tools(ModelRequest::new("", long_conversation()));
     model(&server, ApiDialect::Anthropic).reply(&request).await.unwrap();
     let sent = last(&server);
@@ -343,8 +343,8 @@ async fn marks_for_caches() {
 
 #[tokio::test]
 async fn prices_count_where_the_server_says_no_cost() {
-    let steps = [Step::Usage { input: 1_000_000, output: 1_000_000, cached: 0, cost: None }];
-    let server = ModelServer::start([Scene::of(steps)]);
+    let steps = [ReplyStep::Usage { input: 1_000_000, output: 1_000_000, cached: 0, cost: None }];
+    let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
     let mut endpoint = endpoint(&server, ApiDialect::Anthropic);
     endpoint.prices = Some(TokenPrices { input: 2.0, output: 3.0, cache_read: None, cache_write: None });
     let reply = of(endpoint).reply(&ask("Hi")).await.unwrap();
@@ -354,7 +354,7 @@ async fn prices_count_where_the_server_says_no_cost() {
 #[tokio::test]
 async fn models_without_tool_calling_see_text() {
     for dialect in DIALECTS {
-        let server = ModelServer::start([Scene::says("Yes.")]);
+        let server = ModelServer::start([ScriptedReply::says("Yes.")]);
         let mut request = with_tools(ModelRequest::new("", long_conversation()));
         request.text_tool_calls = true;
         model(&server, dialect).reply(&request).await.unwrap();
@@ -369,7 +369,7 @@ async fn models_without_tool_calling_see_text() {
 
 #[tokio::test]
 async fn what_a_tool_shows_cannot_close_the_block_that_it_stands_in() {
-    let server = ModelServer::start([Scene::says("Yes.")]);
+    let server = ModelServer::start([ScriptedReply::says("Yes.")]);
     let mut conversation = long_conversation();
     for message in &mut conversation {
         if let ChatMessage::Tool(answer) = message {
@@ -411,7 +411,7 @@ async fn servers_that_do_not_stream() {
         ),
     ];
     for (dialect, body) in bodies {
-        let server = ModelServer::start([Scene::fails(200, body)]);
+        let server = ModelServer::start([ScriptedReply::fails(200, body)]);
         let reply = model(&server, dialect).reply(&ask("Hi")).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.finish), ("Hi", FinishReason::Calls), "{dialect:?}");
         let call = &reply.calls[0];
@@ -429,7 +429,7 @@ async fn servers_that_do_not_stream() {
 async fn calls_as_careless_servers_stream_them() {
     let chunk = |calls: Value| json!({"choices": [{"delta": {"tool_calls": calls}}]});
     let raw = |chunks: Vec<Value>| {
-        Step::Raw(chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect())
+        ReplyStep::Raw(chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect())
     };
     let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "function": {"name": name, "arguments": arguments}});
     let cases = [
@@ -455,7 +455,7 @@ async fn calls_as_careless_servers_stream_them() {
     ];
     for chunks in cases {
         let shown = format!("{chunks:?}");
-        let server = ModelServer::start([Scene::of([raw(chunks)])]);
+        let server = ModelServer::start([ScriptedReply::from_steps([raw(chunks)])]);
         let reply = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap();
         let calls: Vec<_> =
             reply.calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
@@ -465,8 +465,8 @@ async fn calls_as_careless_servers_stream_them() {
 
 #[tokio::test]
 async fn events_come_as_they_are_sent() {
-    let steps = [Step::Text("A".into()), Step::Wait(30), Step::Text("B".into())];
-    let server = ModelServer::start([Scene::of(steps)]);
+    let steps = [ReplyStep::Text("A".into()), ReplyStep::Wait(30), ReplyStep::Text("B".into())];
+    let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
     let (events, fault) = events(&*model(&server, ApiDialect::Anthropic), &ask("Hi")).await;
     assert!(fault.is_none());
     let texts = events.iter().filter(|event| matches!(event, hermes_llm::ReplyEvent::Text(_))).count();

@@ -7,7 +7,7 @@ use hermes_llm::discovery::with_fallbacks;
 use hermes_llm::{
     ApiDialect, ModelEndpoint, ReplyEvent, ModelErrorKind, FinishReason, HttpClients, ApiKey, LanguageModel, RetryAction, ModelRequest, RetrySettings,
 };
-use hermes_testkit::models::{ModelServer, Scene, Step};
+use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
 use serde_json::json;
 
 use crate::desk::{ask, endpoint, events};
@@ -33,10 +33,10 @@ fn of(endpoints: Vec<ModelEndpoint>, retries: RetrySettings) -> (Arc<dyn Languag
 #[tokio::test]
 async fn troubles_that_pass_are_waited_for() {
     let server = ModelServer::start([
-        Scene::busy(429, "0.01"),
-        Scene::fails(529, json!(null)),
-        Scene::of([Step::Cut]),
-        Scene::says("At last."),
+        ScriptedReply::busy(429, "0.01"),
+        ScriptedReply::fails(529, json!(null)),
+        ScriptedReply::from_steps([ReplyStep::Cut]),
+        ScriptedReply::says("At last."),
     ]);
     let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
@@ -49,7 +49,7 @@ async fn troubles_that_pass_are_waited_for() {
 
 #[tokio::test]
 async fn it_ends_some_time() {
-    let server = ModelServer::start([Scene::fails(500, json!("no")).again()]);
+    let server = ModelServer::start([ScriptedReply::fails(500, json!("no")).again()]);
     let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     let fault = model.reply(&ask("Hi")).await.unwrap_err();
     assert_eq!(fault.kind, ModelErrorKind::Server);
@@ -64,13 +64,13 @@ async fn what_does_not_pass_is_not_asked_again() {
         (401, json!({})),
         (404, json!({"error": {"message": "model not found"}})),
     ] {
-        let server = ModelServer::start([Scene::fails(code, body.clone()).again()]);
+        let server = ModelServer::start([ScriptedReply::fails(code, body.clone()).again()]);
         let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
         model.reply(&ask("Hi")).await.unwrap_err();
         assert_eq!(server.requests().len(), 1, "{body}");
     }
     // Nor is a server that wants to be left alone for long.
-    let server = ModelServer::start([Scene::busy(429, "3600").again()]);
+    let server = ModelServer::start([ScriptedReply::busy(429, "3600").again()]);
     let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, ModelErrorKind::RateLimited);
     assert_eq!(server.requests().len(), 1);
@@ -79,10 +79,10 @@ async fn what_does_not_pass_is_not_asked_again() {
 #[tokio::test]
 async fn keys_in_turn() {
     let server = ModelServer::start([
-        Scene::fails(401, json!({})),
-        Scene::busy(429, "60"),
-        Scene::says("One."),
-        Scene::says("Two."),
+        ScriptedReply::fails(401, json!({})),
+        ScriptedReply::busy(429, "60"),
+        ScriptedReply::says("One."),
+        ScriptedReply::says("Two."),
     ]);
     let mut endpoint = endpoint(&server, ApiDialect::Chat);
     endpoint.keys = ["a", "b", "c"].map(ApiKey::new).to_vec();
@@ -97,12 +97,12 @@ async fn keys_in_turn() {
 
 #[tokio::test]
 async fn other_models_in_order() {
-    let first = ModelServer::start([Scene::fails(402, json!({})).again()]);
+    let first = ModelServer::start([ScriptedReply::fails(402, json!({})).again()]);
     let second =
         ModelServer::start(
-            [Scene::fails(404, json!({"error": {"message": "model gone"}})).again()],
+            [ScriptedReply::fails(404, json!({"error": {"message": "model gone"}})).again()],
         );
-    let third = ModelServer::start([Scene::says("Here.").again()]);
+    let third = ModelServer::start([ScriptedReply::says("Here.").again()]);
     let named = |server: &ModelServer, dialect, name: &str| ModelEndpoint {
         model: name.to_owned(),
         window: Some(name.len() as u64),
@@ -119,8 +119,8 @@ async fn other_models_in_order() {
     request.model = "a-special".to_owned();
     assert_eq!(model.reply(&request).await.unwrap().text, "Here.");
     // A request names the model of the first; the others have names of their own.
-    assert_eq!(first.asked()[0]["model"], "a-special");
-    assert_eq!(third.asked()[0]["model"], "ccc");
+    assert_eq!(first.model_requests()[0]["model"], "a-special");
+    assert_eq!(third.model_requests()[0]["model"], "ccc");
     assert_eq!((model.name(), model.window()), ("ccc", Some(3)));
     let seen = seen.lock().unwrap().clone();
     assert_eq!(seen[0], ("a".into(), ModelErrorKind::Quota, RetryAction::NextModel("bb".into())));
@@ -133,8 +133,8 @@ async fn other_models_in_order() {
 /// What would fail everywhere is not tried everywhere.
 #[tokio::test]
 async fn a_conversation_that_is_too_long_is_no_reason_for_another_model() {
-    let first = ModelServer::start([Scene::fails(413, json!(null))]);
-    let second = ModelServer::start([Scene::says("Here.")]);
+    let first = ModelServer::start([ScriptedReply::fails(413, json!(null))]);
+    let second = ModelServer::start([ScriptedReply::says("Here.")]);
     let endpoints = vec![endpoint(&first, ApiDialect::Chat), endpoint(&second, ApiDialect::Chat)];
     let (model, _) = of(endpoints, quick());
     assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, ModelErrorKind::ContextTooLong);
@@ -144,8 +144,8 @@ async fn a_conversation_that_is_too_long_is_no_reason_for_another_model() {
 #[tokio::test]
 async fn a_conversation_that_cannot_be_shorter_is_for_the_next_model() {
     let too_long = json!({"error": {"code": "context_length_exceeded"}});
-    let small = ModelServer::start([Scene::fails(400, too_long)]);
-    let large = ModelServer::start([Scene::says("Here.")]);
+    let small = ModelServer::start([ScriptedReply::fails(400, too_long)]);
+    let large = ModelServer::start([ScriptedReply::says("Here.")]);
     let endpoints = vec![endpoint(&small, ApiDialect::Chat), endpoint(&large, ApiDialect::Chat)];
     let (model, _) = of(endpoints, quick());
     assert!(model.has_fallback());
@@ -155,10 +155,10 @@ async fn a_conversation_that_cannot_be_shorter_is_for_the_next_model() {
 
 #[tokio::test]
 async fn nothing_that_was_shown_for_good_is_asked_for_again() {
-    let late = || Scene::of([Step::Text("Half".into()), Step::Cut]);
+    let late = || ScriptedReply::from_steps([ReplyStep::Text("Half".into()), ReplyStep::Cut]);
     // It breaks before anything was shown: asked again. After: not.
-    let early = Scene::of([Step::Fail(json!({"error": {"code": 503, "message": "x"}}))]);
-    let server = ModelServer::start([early, late(), Scene::says("Whole.")]);
+    let early = ScriptedReply::from_steps([ReplyStep::Fail(json!({"error": {"code": 503, "message": "x"}}))]);
+    let server = ModelServer::start([early, late(), ScriptedReply::says("Whole.")]);
     let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     let request = ModelRequest { can_retract: false, ..ask("Hi") };
     let (seen, fault) = events(&*model, &request).await;
@@ -167,7 +167,7 @@ async fn nothing_that_was_shown_for_good_is_asked_for_again() {
     assert_eq!(server.requests().len(), 2);
 
     // Unless it can be taken back.
-    let server = ModelServer::start([late(), late(), Scene::says("Whole.")]);
+    let server = ModelServer::start([late(), late(), ScriptedReply::says("Whole.")]);
     let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     let reply = model.reply(&ask("Hi")).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.finish), ("Whole.", FinishReason::Stop));
@@ -175,9 +175,9 @@ async fn nothing_that_was_shown_for_good_is_asked_for_again() {
 
 #[tokio::test]
 async fn an_answer_that_always_breaks_off_is_for_another_model() {
-    let late = || Scene::of([Step::Text("Half".into()), Step::Cut]);
+    let late = || ScriptedReply::from_steps([ReplyStep::Text("Half".into()), ReplyStep::Cut]);
     let first = ModelServer::start([late().again()]);
-    let second = ModelServer::start([Scene::says("Whole.")]);
+    let second = ModelServer::start([ScriptedReply::says("Whole.")]);
     let endpoints = vec![endpoint(&first, ApiDialect::Chat), endpoint(&second, ApiDialect::Chat)];
     let (model, _) = of(endpoints, quick());
     let reply = model.reply(&ask("Hi")).await.unwrap();
@@ -195,7 +195,7 @@ async fn an_answer_that_always_breaks_off_is_for_another_model() {
 #[tokio::test]
 async fn one_key_alone_is_not_asked_again_without_a_pause() {
     for wait in ["0", "-5"] {
-        let server = ModelServer::start([Scene::busy(429, wait), Scene::says("At last.")]);
+        let server = ModelServer::start([ScriptedReply::busy(429, wait), ScriptedReply::says("At last.")]);
         let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
         assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
         let seen = seen.lock().unwrap();

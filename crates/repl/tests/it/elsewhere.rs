@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use hermes_exec::{RemoteBackend, JobRegistry};
 use hermes_repl::{ReplLanguage, ReplStatus};
-use hermes_testkit::place::NextDoor;
+use hermes_testkit::backends::LoopbackTransport;
 
 use crate::bench::{Bench, has, is_alive};
 
 fn bench() -> Bench {
     let mut bench = Bench::new();
     let folder = bench.jobs.directory().to_owned();
-    bench.jobs = Arc::new(JobRegistry::new(Arc::new(RemoteBackend::new(NextDoor::default())), folder));
+    bench.jobs = Arc::new(JobRegistry::new(Arc::new(RemoteBackend::new(LoopbackTransport::default())), folder));
     bench
 }
 

@@ -11,7 +11,7 @@
 //! ```
 
 mod script;
-mod voice;
+mod encoder;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-pub use script::{Scene, Script, Step};
+pub use script::{ScriptedReply, ServerScript, ReplyStep};
 
 /// A request that came.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedRequest {
     /// `GET` or `POST`.
     pub method: String,
     /// The path, with the query.
@@ -40,7 +40,7 @@ pub struct Recorded {
     pub body: String,
 }
 
-impl Recorded {
+impl RecordedRequest {
     /// The body as JSON; null if it is none.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
@@ -49,10 +49,10 @@ impl Recorded {
 
 /// What the server and its owner share.
 #[derive(Debug)]
-pub(crate) struct Stage {
-    scenes: Mutex<Vec<Scene>>,
+pub(crate) struct ServerState {
+    scenes: Mutex<Vec<ScriptedReply>>,
     pages: Mutex<BTreeMap<String, Value>>,
-    requests: Mutex<Vec<Recorded>>,
+    requests: Mutex<Vec<RecordedRequest>>,
     log: Option<Mutex<File>>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Stage {
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    stage: Arc<Stage>,
+    state: Arc<ServerState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -71,18 +71,18 @@ impl ModelServer {
     /// # Panics
     ///
     /// If loopback has no port left.
-    pub fn start(script: impl Into<Script>) -> Self {
+    pub fn start(script: impl Into<ServerScript>) -> Self {
         Self::open(script.into(), 0, None).expect("a port on loopback")
     }
 
     /// Starts it on a port, 0 for any, and has every request written to a
     /// file, one a line.
-    pub fn open(script: Script, port: u16, log: Option<&Path>) -> io::Result<Self> {
+    pub fn open(script: ServerScript, port: u16, log: Option<&Path>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let log = log.map(File::create).transpose()?.map(Mutex::new);
-        let stage = Arc::new(Stage {
+        let stage = Arc::new(ServerState {
             scenes: Mutex::new(script.scenes),
             pages: Mutex::new(script.pages),
             requests: Mutex::default(),
@@ -100,7 +100,7 @@ impl ModelServer {
                 }
             });
         });
-        Ok(Self { address, stage, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, state: stage, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address, without a path.
@@ -119,29 +119,29 @@ impl ModelServer {
     }
 
     /// Adds a scene to the end of the script.
-    pub fn add(&self, scene: Scene) {
-        lock(&self.stage.scenes).push(scene);
+    pub fn add(&self, scene: ScriptedReply) {
+        lock(&self.state.scenes).push(scene);
     }
 
     /// What was asked so far, answers to `GET` included.
-    pub fn requests(&self) -> Vec<Recorded> {
-        lock(&self.stage.requests).clone()
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        lock(&self.state.requests).clone()
     }
 
     /// The bodies of what was asked of the model so far.
-    pub fn asked(&self) -> Vec<Value> {
-        let requests = lock(&self.stage.requests);
-        requests.iter().filter(|one| one.method == "POST").map(Recorded::json).collect()
+    pub fn model_requests(&self) -> Vec<Value> {
+        let requests = lock(&self.state.requests);
+        requests.iter().filter(|one| one.method == "POST").map(RecordedRequest::json).collect()
     }
 
     /// How often the model was asked so far.
-    pub fn times_asked(&self) -> usize {
-        lock(&self.stage.requests).iter().filter(|one| one.method == "POST").count()
+    pub fn model_request_count(&self) -> usize {
+        lock(&self.state.requests).iter().filter(|one| one.method == "POST").count()
     }
 
     /// How many scenes were not played yet.
-    pub fn left(&self) -> usize {
-        lock(&self.stage.scenes).iter().filter(|scene| !scene.again).count()
+    pub fn remaining_replies(&self) -> usize {
+        lock(&self.state.scenes).iter().filter(|scene| !scene.again).count()
     }
 }
 
@@ -156,9 +156,9 @@ impl Drop for ModelServer {
     }
 }
 
-impl Stage {
+impl ServerState {
     /// Writes a request down.
-    fn record(&self, request: &Recorded) {
+    fn record(&self, request: &RecordedRequest) {
         if let Some(log) = &self.log {
             let line = json!({
                 "method": request.method,
@@ -173,13 +173,13 @@ impl Stage {
     }
 
     /// The scene that answers a request.
-    fn scene(&self, body: &str) -> Option<Scene> {
+    fn take_reply(&self, body: &str) -> Option<ScriptedReply> {
         let mut scenes = lock(&self.scenes);
-        let at = scenes.iter().position(|scene| scene.fits(body))?;
+        let at = scenes.iter().position(|scene| scene.matches(body))?;
         if scenes[at].again { Some(scenes[at].clone()) } else { Some(scenes.remove(at)) }
     }
 
-    fn page(&self, path: &str) -> Option<Value> {
+    fn fixed_response(&self, path: &str) -> Option<Value> {
         lock(&self.pages).get(path).cloned()
     }
 }

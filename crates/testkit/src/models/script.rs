@@ -8,9 +8,9 @@ use serde_json::Value;
 /// What the server answers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Script {
+pub struct ServerScript {
     /// Answers of the model. The first one that fits is played, once.
-    pub scenes: Vec<Scene>,
+    pub scenes: Vec<ScriptedReply>,
     /// Answers to other requests, by path, such as `/v1/models`.
     pub pages: BTreeMap<String, Value>,
 }
@@ -18,7 +18,7 @@ pub struct Script {
 /// An answer of the model.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Scene {
+pub struct ScriptedReply {
     /// What a request must contain; nothing means any request.
     pub when: String,
     /// The same for the last message of the conversation.
@@ -26,13 +26,13 @@ pub struct Scene {
     /// Whether it is played for every request that fits, not only the first.
     pub again: bool,
     /// What happens, one after the other. Without an end, the answer ends well.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ReplyStep>,
 }
 
 /// Something that the model server does.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
+pub enum ReplyStep {
     /// The model says something, in one delta.
     Text(String),
     /// The model says so many bytes in one delta.
@@ -93,30 +93,30 @@ pub enum Step {
     },
 }
 
-impl Scene {
+impl ScriptedReply {
     /// The model says something.
     pub fn says(text: impl Into<String>) -> Self {
-        Self::of([Step::Text(text.into())])
+        Self::from_steps([ReplyStep::Text(text.into())])
     }
 
     /// The model asks for a tool.
     pub fn calls(name: &str, arguments: &str) -> Self {
-        Self::of([Step::call(name, arguments)])
+        Self::from_steps([ReplyStep::call(name, arguments)])
     }
 
     /// The server refuses.
     pub fn fails(code: u16, body: Value) -> Self {
-        Self::of([Step::Status { code, headers: BTreeMap::new(), body }])
+        Self::from_steps([ReplyStep::Status { code, headers: BTreeMap::new(), body }])
     }
 
     /// The server refuses, and says after how many seconds to ask again.
     pub fn busy(code: u16, seconds: &str) -> Self {
         let headers = BTreeMap::from([("retry-after".to_owned(), seconds.to_owned())]);
-        Self::of([Step::Status { code, headers, body: Value::Null }])
+        Self::from_steps([ReplyStep::Status { code, headers, body: Value::Null }])
     }
 
     /// These steps.
-    pub fn of(steps: impl IntoIterator<Item = Step>) -> Self {
+    pub fn from_steps(steps: impl IntoIterator<Item = ReplyStep>) -> Self {
         Self { steps: steps.into_iter().collect(), ..Self::default() }
     }
 
@@ -134,7 +134,7 @@ impl Scene {
         self
     }
 
-    pub(crate) fn fits(&self, body: &str) -> bool {
+    pub(crate) fn matches(&self, body: &str) -> bool {
         if !body.contains(&self.when) {
             return false;
         }
@@ -148,7 +148,7 @@ impl Scene {
     }
 }
 
-impl Step {
+impl ReplyStep {
     /// The model asks for a tool, with arguments in three deltas.
     pub fn call(name: &str, arguments: &str) -> Self {
         Self::Call {
@@ -160,14 +160,14 @@ impl Step {
     }
 }
 
-impl<const N: usize> From<[Scene; N]> for Script {
-    fn from(scenes: [Scene; N]) -> Self {
+impl<const N: usize> From<[ScriptedReply; N]> for ServerScript {
+    fn from(scenes: [ScriptedReply; N]) -> Self {
         Self { scenes: scenes.into(), pages: BTreeMap::new() }
     }
 }
 
-impl From<Vec<Scene>> for Script {
-    fn from(scenes: Vec<Scene>) -> Self {
+impl From<Vec<ScriptedReply>> for ServerScript {
+    fn from(scenes: Vec<ScriptedReply>) -> Self {
         Self { scenes, pages: BTreeMap::new() }
     }
 }

@@ -9,29 +9,29 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::script::{Scene, Step};
-use super::voice::{Voice, event};
-use super::{Recorded, Stage};
+use super::script::{ScriptedReply, ReplyStep};
+use super::encoder::{ReplyEncoder, event};
+use super::{RecordedRequest, ServerState};
 
 /// Whether the connection can be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Connection {
-    Kept,
-    Broken,
+enum ConnectionReuse {
+    Reusable,
+    Closed,
 }
 
 /// Takes connections for ever.
-pub(crate) async fn serve(listener: TcpListener, stage: Arc<Stage>) {
+pub(crate) async fn serve(listener: TcpListener, stage: Arc<ServerState>) {
     while let Ok((stream, _)) = listener.accept().await {
         let _ = stream.set_nodelay(true);
         let stage = Arc::clone(&stage);
         tokio::spawn(async move {
             let mut stream = BufReader::new(stream);
-            while let Ok(Some(request)) = read(&mut stream).await {
+            while let Ok(Some(request)) = read_request(&mut stream).await {
                 stage.record(&request);
-                match answer(&stage, &request, stream.get_mut()).await {
-                    Ok(Connection::Kept) => {}
-                    Ok(Connection::Broken) | Err(_) => return,
+                match answer_request(&stage, &request, stream.get_mut()).await {
+                    Ok(ConnectionReuse::Reusable) => {}
+                    Ok(ConnectionReuse::Closed) | Err(_) => return,
                 }
             }
         });
@@ -39,7 +39,7 @@ pub(crate) async fn serve(listener: TcpListener, stage: Arc<Stage>) {
 }
 
 /// The next request; none at the end of the connection.
-async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>> {
+async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<RecordedRequest>> {
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {
         return Ok(None);
@@ -58,42 +58,42 @@ async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>>
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
     let body = String::from_utf8_lossy(&body).into_owned();
-    Ok(Some(Recorded { method, path, headers, body }))
+    Ok(Some(RecordedRequest { method, path, headers, body }))
 }
 
-async fn answer(
-    stage: &Stage,
-    request: &Recorded,
+async fn answer_request(
+    stage: &ServerState,
+    request: &RecordedRequest,
     stream: &mut TcpStream,
-) -> io::Result<Connection> {
-    if let Some(page) = stage.page(&request.path) {
-        return whole(stream, 200, &BTreeMap::new(), &page).await;
+) -> io::Result<ConnectionReuse> {
+    if let Some(page) = stage.fixed_response(&request.path) {
+        return send_response(stream, 200, &BTreeMap::new(), &page).await;
     }
-    let Some(voice) = Voice::of(&request.path, &request.json()) else {
+    let Some(voice) = ReplyEncoder::for_request(&request.path, &request.json()) else {
         let error = json!({"error": {"message": "404 page not found"}});
-        return whole(stream, 404, &BTreeMap::new(), &error).await;
+        return send_response(stream, 404, &BTreeMap::new(), &error).await;
     };
-    match stage.scene(&request.body) {
-        Some(scene) => play(scene, voice, stream).await,
+    match stage.take_reply(&request.body) {
+        Some(scene) => send_reply(scene, voice, stream).await,
         None => {
             let error = json!({"error": {"message": "the script has nothing to say to this"}});
-            whole(stream, 400, &BTreeMap::new(), &error).await
+            send_response(stream, 400, &BTreeMap::new(), &error).await
         }
     }
 }
 
-async fn play(scene: Scene, mut voice: Voice, stream: &mut TcpStream) -> io::Result<Connection> {
+async fn send_reply(scene: ScriptedReply, mut voice: ReplyEncoder, stream: &mut TcpStream) -> io::Result<ConnectionReuse> {
     let mut steps = scene.steps.into_iter().peekable();
     // What comes before the first word comes before the status, too.
-    while let Some(Step::Wait(milliseconds)) = steps.peek() {
+    while let Some(ReplyStep::Wait(milliseconds)) = steps.peek() {
         tokio::time::sleep(Duration::from_millis(*milliseconds)).await;
         steps.next();
     }
     match steps.peek() {
-        Some(Step::Status { code, headers, body }) => {
-            return whole(stream, *code, headers, body).await;
+        Some(ReplyStep::Status { code, headers, body }) => {
+            return send_response(stream, *code, headers, body).await;
         }
-        Some(Step::Cut) => return Ok(Connection::Broken),
+        Some(ReplyStep::Cut) => return Ok(ConnectionReuse::Closed),
         _ => {}
     }
     let head =
@@ -103,30 +103,30 @@ async fn play(scene: Scene, mut voice: Voice, stream: &mut TcpStream) -> io::Res
     let mut is_ended = false;
     for step in steps {
         match step {
-            Step::Text(text) => send(stream, &voice.text(&text)).await?,
-            Step::Long(bytes) => send(stream, &voice.text(&"x".repeat(bytes))).await?,
-            Step::Thought(text) => send(stream, &voice.thought(&text)).await?,
-            Step::Call { id, name, arguments, pieces } => {
-                let pieces = cut(&arguments, pieces.max(1));
+            ReplyStep::Text(text) => send(stream, &voice.text(&text)).await?,
+            ReplyStep::Long(bytes) => send(stream, &voice.text(&"x".repeat(bytes))).await?,
+            ReplyStep::Thought(text) => send(stream, &voice.thought(&text)).await?,
+            ReplyStep::Call { id, name, arguments, pieces } => {
+                let pieces = split_evenly(&arguments, pieces.max(1));
                 for sent in voice.call(&id, &name, &pieces) {
                     send(stream, &sent).await?;
                 }
             }
-            Step::Usage { input, output, cached, cost } => voice.usage(input, output, cached, cost),
-            Step::Wait(milliseconds) => {
+            ReplyStep::Usage { input, output, cached, cost } => voice.usage(input, output, cached, cost),
+            ReplyStep::Wait(milliseconds) => {
                 stream.flush().await?;
                 tokio::time::sleep(Duration::from_millis(milliseconds)).await;
             }
-            Step::Finish(reason) => {
+            ReplyStep::Finish(reason) => {
                 send(stream, &voice.finish(Some(&reason))).await?;
                 is_ended = true;
             }
-            Step::Fail(error) => send(stream, &event(&error)).await?,
-            Step::Raw(text) => send(stream, &text).await?,
-            Step::Cut => return Ok(Connection::Broken),
-            Step::End => is_ended = true,
-            Step::Hang => std::future::pending().await,
-            Step::Status { .. } => {}
+            ReplyStep::Fail(error) => send(stream, &event(&error)).await?,
+            ReplyStep::Raw(text) => send(stream, &text).await?,
+            ReplyStep::Cut => return Ok(ConnectionReuse::Closed),
+            ReplyStep::End => is_ended = true,
+            ReplyStep::Hang => std::future::pending().await,
+            ReplyStep::Status { .. } => {}
         }
     }
     if !is_ended {
@@ -134,11 +134,11 @@ async fn play(scene: Scene, mut voice: Voice, stream: &mut TcpStream) -> io::Res
     }
     stream.write_all(b"0\r\n\r\n").await?;
     stream.flush().await?;
-    Ok(Connection::Kept)
+    Ok(ConnectionReuse::Reusable)
 }
 
 /// A text in about so many pieces.
-fn cut(text: &str, pieces: usize) -> Vec<&str> {
+fn split_evenly(text: &str, pieces: usize) -> Vec<&str> {
     let size = text.len().div_ceil(pieces).max(1);
     let mut rest = text;
     let mut cut = Vec::new();
@@ -158,12 +158,12 @@ async fn send(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     stream.write_all(chunk.as_bytes()).await
 }
 
-async fn whole(
+async fn send_response(
     stream: &mut TcpStream,
     code: u16,
     headers: &BTreeMap<String, String>,
     body: &Value,
-) -> io::Result<Connection> {
+) -> io::Result<ConnectionReuse> {
     let (kind, body) = match body {
         Value::Null => ("text/plain", String::new()),
         Value::String(text) => ("text/plain", text.clone()),
@@ -178,5 +178,5 @@ async fn whole(
     }
     stream.write_all(format!("{head}\r\n{body}").as_bytes()).await?;
     stream.flush().await?;
-    Ok(Connection::Kept)
+    Ok(ConnectionReuse::Reusable)
 }

@@ -1,12 +1,12 @@
 use hermes_core::{ErrorKind, Ports};
-use hermes_testkit::place::Behind;
+use hermes_testkit::backends::PathMappedBackend;
 
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_of_another_place_are_read_and_written_there() {
     let (there, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let jobs = JobRegistry::new(Arc::new(Behind::new(there.path())), own.path().join("jobs"));
+    let jobs = JobRegistry::new(Arc::new(PathMappedBackend::new(there.path())), own.path().join("jobs"));
     let mut cx = ToolContext::bare(own.path());
     cx.ports = Arc::new(Ports::new().with(Arc::new(jobs)));
     let jobs = remote::remote_jobs(&cx).unwrap();

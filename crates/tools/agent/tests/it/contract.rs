@@ -7,7 +7,7 @@ use crate::ports::NEED_PORTS;
 #[test]
 fn every_tool_keeps_the_rules() {
     for tool in hermes_tools_agent::tools() {
-        contract::keeps_the_rules(&tool);
+        contract::check_spec(&tool);
     }
 }
 
@@ -15,7 +15,7 @@ fn every_tool_keeps_the_rules() {
 async fn every_example_works() {
     for tool in hermes_tools_agent::tools() {
         if !NEED_PORTS.contains(&&*tool.spec().name) {
-            contract::runs_its_examples(&tool).await;
+            contract::check_examples(&tool).await;
         }
     }
 }
@@ -23,6 +23,6 @@ async fn every_example_works() {
 #[tokio::test]
 async fn ports_refuse_what_was_not_declared() {
     for tool in hermes_tools_agent::tools() {
-        contract::needs_what_it_declares(&tool).await;
+        contract::check_declared_effects(&tool).await;
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes_core::{Confinement, Ports, ToolContext, ToolError};
 use hermes_exec::JobRegistry;
-use hermes_testkit::place::Afar;
+use hermes_testkit::backends::FakeRemoteBackend;
 use serde_json::{Value, json};
 
 use crate::checks::{Project, are_gone, brief, has, pids};
@@ -83,7 +83,7 @@ async fn projects_elsewhere_are_checked_there() {
     let manifest = "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
     let code = "pub fn f( ) -> i32 {\n    return 1;\n}\n\n#[test]\nfn bad() {\n    assert_eq!(f(), 2);\n}\n";
     let files = [("Cargo.toml", manifest), ("src/lib.rs", code)];
-    let project = Project::on(Arc::new(Afar::default()), &files);
+    let project = Project::on(Arc::new(FakeRemoteBackend::default()), &files);
     let lint = project.call("code_lint", json!({})).await;
     assert_eq!(brief(&lint), ["src/lib.rs:2:5 warning clippy::needless_return"], "{lint:#}");
     let format = project.call("code_format", json!({})).await;

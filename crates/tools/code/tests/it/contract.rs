@@ -5,20 +5,20 @@ use hermes_testkit::contract;
 #[test]
 fn every_tool_keeps_the_rules() {
     for tool in hermes_tools_code::tools() {
-        contract::keeps_the_rules(&tool);
+        contract::check_spec(&tool);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_example_works() {
     for tool in hermes_tools_code::tools() {
-        contract::runs_its_examples(&tool).await;
+        contract::check_examples(&tool).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ports_refuse_what_was_not_declared() {
     for tool in hermes_tools_code::tools() {
-        contract::needs_what_it_declares(&tool).await;
+        contract::check_declared_effects(&tool).await;
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hermes_core::{Confinement, DynTool, Ports, ToolCall, ToolContext, ToolError};
 use hermes_engine::{Caller, Engine};
 use hermes_exec::JobRegistry;
-use hermes_testkit::place::Afar;
+use hermes_testkit::backends::FakeRemoteBackend;
 use serde_json::{Value, json};
 
 use crate::checks::{Project, are_gone, has, pids};
@@ -451,7 +451,7 @@ async fn programs_elsewhere_are_debugged_there() {
     if !has("node") {
         return;
     }
-    let project = Project::on(Arc::new(Afar::default()), &[("shop 'a'.js", SHOP_JS)]);
+    let project = Project::on(Arc::new(FakeRemoteBackend::default()), &[("shop 'a'.js", SHOP_JS)]);
     let at = json!([{ "file": "shop 'a'.js", "line": 12, "hit": 2 }]);
     let run = json!({ "program": "shop 'a'.js", "breakpoints": at });
     let stop = project.call("code_debug", run).await;

@@ -12,7 +12,7 @@ const ON_DESKTOP: &[&str] = &["clipboard", "notification"];
 #[test]
 fn every_tool_keeps_the_rules() {
     for tool in hermes_tools_system::tools() {
-        contract::keeps_the_rules(&tool);
+        contract::check_spec(&tool);
     }
 }
 
@@ -20,7 +20,7 @@ fn every_tool_keeps_the_rules() {
 async fn every_example_works() {
     for tool in hermes_tools_system::tools() {
         if !ON_DESKTOP.contains(&&*tool.spec().name) {
-            contract::runs_its_examples(&tool).await;
+            contract::check_examples(&tool).await;
         }
     }
 }
@@ -32,7 +32,7 @@ async fn examples_of_the_desktop() {
     assert!(env::var_os("DESKTOP_NOTIFICATIONS").is_some(), "run it by scripts/desktop.sh");
     for tool in hermes_tools_system::tools() {
         if ON_DESKTOP.contains(&&*tool.spec().name) {
-            contract::runs_its_examples(&tool).await;
+            contract::check_examples(&tool).await;
         }
     }
 }
@@ -65,6 +65,6 @@ fn every_example_works_on_a_desktop() {
 #[tokio::test]
 async fn ports_refuse_what_was_not_declared() {
     for tool in hermes_tools_system::tools() {
-        contract::needs_what_it_declares(&tool).await;
+        contract::check_declared_effects(&tool).await;
     }
 }

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use hermes_exec::RemoteBackend;
-use hermes_testkit::place::{Behind, NextDoor};
+use hermes_testkit::backends::{PathMappedBackend, LoopbackTransport};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::desk::{Desired, Desk, eventually};
 
-fn desk(way: NextDoor) -> Desk {
+fn desk(way: LoopbackTransport) -> Desk {
     Desk::with(Desired { backend: Some(Arc::new(RemoteBackend::new(way))), ..Desired::default() })
 }
 
 fn behind() -> (Desk, TempDir) {
     let there = tempfile::tempdir().unwrap();
-    let backend = Arc::new(Behind::new(there.path()));
+    let backend = Arc::new(PathMappedBackend::new(there.path()));
     (Desk::with(Desired { backend: Some(backend), ..Desired::default() }), there)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_state_of_a_command_that_was_ended_is_kept() {
-    let desk = desk(NextDoor::default());
+    let desk = desk(LoopbackTransport::default());
     let command = "export KEPT=yes; cd /usr; echo begun; sleep 600";
     let answer = desk.call("terminal", json!({ "command": command, "timeout": 1 })).await;
     assert_eq!((&answer["status"], &answer["output"]), (&json!("timeout"), &json!("begun\n")));
@@ -31,7 +31,7 @@ async fn the_state_of_a_command_that_was_ended_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_may_take_away_the_folder_of_the_session() {
-    let (desk, there) = (desk(NextDoor::default()), tempfile::tempdir().unwrap());
+    let (desk, there) = (desk(LoopbackTransport::default()), tempfile::tempdir().unwrap());
     let folder = there.path().canonicalize().unwrap();
     desk.run(&format!("mkdir {0}/gg && cd {0}/gg", folder.display())).await;
     let answer = desk.run("rm -r ../gg").await;
@@ -43,7 +43,7 @@ async fn a_program_may_take_away_the_folder_of_the_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_greeting_is_no_output() {
-    let desk = desk(NextDoor { greeting: "Welcome!", ..NextDoor::default() });
+    let desk = desk(LoopbackTransport { banner: "Welcome!", ..LoopbackTransport::default() });
     let arguments = json!({ "command": "echo out; echo err >&2", "separate": true });
     let answer = desk.call("terminal", arguments).await;
     assert_eq!((&answer["stdout"], &answer["stderr"]), (&json!("out\n"), &json!("err\n")));
@@ -70,7 +70,7 @@ async fn poll(desk: &Desk, id: &Value, what: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poll_has_whole_lines() {
-    let desk = desk(NextDoor::default());
+    let desk = desk(LoopbackTransport::default());
     let id = desk.start("read x; echo got $x; read y").await;
     let arguments = json!({ "action": "submit", "session_id": id, "data": "a" });
     let mut answer = desk.call("process", arguments).await;
@@ -84,7 +84,7 @@ async fn a_poll_has_whole_lines() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_whose_end_is_not_known_is_told_so() {
-    let desk = desk(NextDoor::default());
+    let desk = desk(LoopbackTransport::default());
     let id = desk.start("read x; kill -9 $$").await;
     let arguments = json!({ "action": "submit", "session_id": id, "data": "a", "timeout": 30 });
     let answer = desk.call("process", arguments).await;
@@ -167,7 +167,7 @@ async fn files_that_are_waited_for_or_loaded_are_where_commands_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_is_not_there_is_an_error() {
-    let desk = desk(NextDoor::default());
+    let desk = desk(LoopbackTransport::default());
     for background in [false, true] {
         let arguments =
             json!({ "command": "true", "workdir": "/no/such", "background": background });

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use hermes_core::{Ports, ToolCall, ToolOutput};
 use hermes_engine::{Caller, Engine};
 use hermes_exec::{ExecBackend, RemoteBackend, JobRegistry};
-use hermes_testkit::place::NextDoor;
-use hermes_testkit::probe::Probe;
+use hermes_testkit::backends::LoopbackTransport;
+use hermes_testkit::probe::ProbeTool;
 use serde_json::{Value, json};
 
 use crate::desk::{Desired, Desk, eventually, processes_of};
@@ -90,7 +90,7 @@ async fn a_command_that_leaves_nothing_is_not_listed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_left_elsewhere_is_listed_and_ends_with_us() {
-    let place = Arc::new(RemoteBackend::new(NextDoor::default()));
+    let place = Arc::new(RemoteBackend::new(LoopbackTransport::default()));
     let backend = Some(Arc::clone(&place) as Arc<dyn ExecBackend>);
     let desk = Desk::with(Desired { backend, ..Desired::default() });
     let mut pids = Vec::new();
@@ -116,7 +116,7 @@ async fn what_is_left_elsewhere_is_listed_and_ends_with_us() {
 async fn what_a_crash_has_left_elsewhere_is_told_and_can_be_ended() {
     let jobs = tempfile::tempdir().unwrap();
     let desk = || {
-        let backend: Arc<dyn ExecBackend> = Arc::new(RemoteBackend::new(NextDoor::default()));
+        let backend: Arc<dyn ExecBackend> = Arc::new(RemoteBackend::new(LoopbackTransport::default()));
         let jobs = Some(jobs.path().to_owned());
         Desk::with(Desired { backend: Some(backend), jobs, ..Desired::default() })
     };
@@ -147,7 +147,7 @@ async fn what_a_command_of_a_tool_leaves_is_known_as_the_tools_own() {
     let folder = tempfile::tempdir().unwrap();
     let jobs = Arc::new(JobRegistry::local(folder.path().join("jobs")));
     let ender = Arc::clone(&jobs);
-    let script = Probe::new("script").act(move |_, cx| {
+    let script = ProbeTool::new("script").on_run(move |_, cx| {
         let jobs = Arc::clone(&ender);
         async move {
             let call = ToolCall::new(
@@ -162,7 +162,7 @@ async fn what_a_command_of_a_tool_leaves_is_known_as_the_tools_own() {
         }
     });
     let mut tools = hermes_tools_system::tools();
-    tools.push(script.tool());
+    tools.push(script.into_tool());
     let engine = Engine::builder()
         .ports(Ports::new().with(jobs))
         .tools(tools)

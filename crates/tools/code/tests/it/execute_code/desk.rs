@@ -13,7 +13,7 @@ use hermes_core::{
 use hermes_engine::{Caller, Engine};
 use hermes_exec::{ExecBackend, StdinSource, JobRegistry, LocalBackend, CommandSpec, StdioMode};
 use hermes_scripts::ScriptLimits;
-use hermes_testkit::probe::Probe;
+use hermes_testkit::probe::ProbeTool;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Barrier;
@@ -133,7 +133,7 @@ impl Desk {
 /// Tools with the names that scripts know, which do little.
 fn callables(forever: &Arc<AtomicUsize>) -> Vec<Arc<dyn DynTool>> {
     let meeting = Arc::new(Barrier::new(4));
-    let read = Probe::new("read_file")
+    let read = ProbeTool::new("read_file")
         .with_spec(|spec| spec.description("Reads.\nOr not."))
         .parameters(json!({
             "type": "object",
@@ -143,30 +143,30 @@ fn callables(forever: &Arc<AtomicUsize>) -> Vec<Arc<dyn DynTool>> {
             },
             "required": ["path"],
         }))
-        .touch(|args, at| {
+        .declare_effects(|args, at| {
             let path = at.resolve(args["path"].as_str().unwrap_or_default());
             vec![Effect::path(Scope::FILE_READ, path)]
         })
-        .act(move |args, cx| {
+        .on_run(move |args, cx| {
             let meeting = Arc::clone(&meeting);
             async move { read(&args, &cx, &meeting).await }
         });
-    let write = Probe::new("write_file")
+    let write = ProbeTool::new("write_file")
         .parameters(object(&["path", "content"]))
-        .touch(|args, at| {
+        .declare_effects(|args, at| {
             let path = at.resolve(args["path"].as_str().unwrap_or_default());
             vec![Effect::path(Scope::FILE_WRITE, path)]
         })
-        .act(|args, cx| async move {
+        .on_run(|args, cx| async move {
             let content = args["content"].as_str().unwrap_or_default();
             let path = cx.working_dir.resolve(args["path"].as_str().unwrap_or_default());
             std::fs::write(path, content).unwrap();
             ToolOutput::json(&json!({ "bytes": content.len() }))
         });
     let open = Arc::clone(forever);
-    let terminal = Probe::new("terminal")
+    let terminal = ProbeTool::new("terminal")
         .parameters(object(&["command", "background", "workdir"]))
-        .act(move |args, cx| {
+        .on_run(move |args, cx| {
             let open = Arc::clone(&open);
             async move {
                 if args["command"] == "forever" {
@@ -181,7 +181,7 @@ fn callables(forever: &Arc<AtomicUsize>) -> Vec<Arc<dyn DynTool>> {
                 ToolOutput::json(&args)
             }
         });
-    vec![read.tool(), write.tool(), terminal.tool(), Probe::new("extra").tool()]
+    vec![read.into_tool(), write.into_tool(), terminal.into_tool(), ProbeTool::new("extra").into_tool()]
 }
 
 /// What a command leaves, as the real tool lists it.

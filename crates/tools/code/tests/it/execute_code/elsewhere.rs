@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_exec::RemoteBackend;
-use hermes_testkit::place::NextDoor;
+use hermes_testkit::backends::LoopbackTransport;
 use serde_json::json;
 
 use super::desk::{Desired, Desk, has_node, text};
 
 fn desk() -> Desk {
-    let way = NextDoor { home: Some("/".into()), ..NextDoor::default() };
+    let way = LoopbackTransport { home: Some("/".into()), ..LoopbackTransport::default() };
     let desk =
         Desk::with(Desired { backend: Some(Arc::new(RemoteBackend::new(way))), ..Desired::default() });
     desk.write("a.txt", "alpha");

@@ -343,7 +343,7 @@ async fn wl_clipboard_carries_text_and_images() {
 async fn a_file_is_read_where_commands_run() {
     let there = TempDir::new().unwrap();
     fs::write(there.path().join("note.txt"), "from there").unwrap();
-    let backend = Arc::new(hermes_testkit::place::Behind::new(there.path()));
+    let backend = Arc::new(hermes_testkit::backends::PathMappedBackend::new(there.path()));
     let own = TempDir::new().unwrap();
     let jobs = hermes_exec::JobRegistry::new(backend, own.path().join("jobs"));
     let mut cx = ToolContext::bare(own.path());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// The shape of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ReplyFormat {
     Chat,
     Responses,
     Anthropic,
@@ -13,8 +13,8 @@ enum Shape {
 
 /// Writes one answer.
 #[derive(Debug)]
-pub(crate) struct Voice {
-    shape: Shape,
+pub(crate) struct ReplyEncoder {
+    format: ReplyFormat,
     model: String,
     /// Blocks or items so far.
     blocks: u64,
@@ -25,24 +25,24 @@ pub(crate) struct Voice {
     usage: Option<Value>,
 }
 
-impl Voice {
+impl ReplyEncoder {
     /// For a request; none if the path is of no known shape.
-    pub(crate) fn of(path: &str, body: &Value) -> Option<Self> {
+    pub(crate) fn for_request(path: &str, body: &Value) -> Option<Self> {
         let path = path.split('?').next().unwrap_or(path);
         let shape = if path.ends_with("/chat/completions") {
-            Shape::Chat
+            ReplyFormat::Chat
         } else if path.ends_with("/responses") {
-            Shape::Responses
+            ReplyFormat::Responses
         } else if path.ends_with("/messages") {
-            Shape::Anthropic
+            ReplyFormat::Anthropic
         } else if path.ends_with(":streamGenerateContent") {
-            Shape::Gemini
+            ReplyFormat::Gemini
         } else {
             return None;
         };
         let model = body["model"].as_str().unwrap_or("scripted").to_owned();
         Some(Self {
-            shape,
+            format: shape,
             model,
             blocks: 0,
             open: None,
@@ -53,31 +53,31 @@ impl Voice {
     }
 
     pub(crate) fn begin(&self) -> String {
-        match self.shape {
-            Shape::Chat => self.chunk(json!({"role": "assistant", "content": ""}), Value::Null),
-            Shape::Responses => event(&json!({
+        match self.format {
+            ReplyFormat::Chat => self.chunk(json!({"role": "assistant", "content": ""}), Value::Null),
+            ReplyFormat::Responses => event(&json!({
                 "type": "response.created",
                 "response": {"id": "resp_1", "object": "response", "model": self.model, "status": "in_progress"},
             })),
-            Shape::Anthropic => event(&json!({"type": "message_start", "message": {
+            ReplyFormat::Anthropic => event(&json!({"type": "message_start", "message": {
                 "id": "msg_1", "type": "message", "role": "assistant", "model": self.model,
                 "content": [], "stop_reason": null,
                 "usage": {"input_tokens": 10, "output_tokens": 1},
             }})),
-            Shape::Gemini => String::new(),
+            ReplyFormat::Gemini => String::new(),
         }
     }
 
     pub(crate) fn text(&mut self, text: &str) -> String {
-        match self.shape {
-            Shape::Chat => self.chunk(json!({"content": text}), Value::Null),
-            Shape::Gemini => self.candidate(json!([{"text": text}]), Value::Null),
-            Shape::Anthropic => {
+        match self.format {
+            ReplyFormat::Chat => self.chunk(json!({"content": text}), Value::Null),
+            ReplyFormat::Gemini => self.candidate(json!([{"text": text}]), Value::Null),
+            ReplyFormat::Anthropic => {
                 let block = json!({"type": "text", "text": ""});
                 let begun = self.open("text", &block);
                 begun + &self.delta(&json!({"type": "text_delta", "text": text}))
             }
-            Shape::Responses => {
+            ReplyFormat::Responses => {
                 let item = json!({"type": "message", "role": "assistant", "content": []});
                 let begun = self.open("message", &item);
                 self.text.push_str(text);
@@ -90,16 +90,16 @@ impl Voice {
     }
 
     pub(crate) fn thought(&mut self, text: &str) -> String {
-        match self.shape {
-            Shape::Chat => self.chunk(json!({"reasoning_content": text}), Value::Null),
-            Shape::Gemini => self.candidate(json!([{"text": text, "thought": true}]), Value::Null),
-            Shape::Anthropic => {
+        match self.format {
+            ReplyFormat::Chat => self.chunk(json!({"reasoning_content": text}), Value::Null),
+            ReplyFormat::Gemini => self.candidate(json!([{"text": text, "thought": true}]), Value::Null),
+            ReplyFormat::Anthropic => {
                 let begun = self.open("thinking", &json!({"type": "thinking", "thinking": ""}));
                 let thought = self.delta(&json!({"type": "thinking_delta", "thinking": text}));
                 let signed = self.delta(&json!({"type": "signature_delta", "signature": "sig=="}));
                 begun + &thought + &signed + &self.close()
             }
-            Shape::Responses => {
+            ReplyFormat::Responses => {
                 let item = json!({"type": "reasoning", "id": "rs_1", "summary": []});
                 let begun = self.open("reasoning", &item);
                 let thought = event(&json!({
@@ -127,8 +127,8 @@ impl Voice {
         let made_up = format!("call_{at}");
         let id = if id.is_empty() { &made_up } else { id };
         let mut sent = Vec::new();
-        match self.shape {
-            Shape::Chat => {
+        match self.format {
+            ReplyFormat::Chat => {
                 let function = json!({"name": name, "arguments": ""});
                 let call =
                     json!([{"index": at, "id": id, "type": "function", "function": function}]);
@@ -138,12 +138,12 @@ impl Voice {
                     sent.push(self.chunk(json!({"tool_calls": call}), Value::Null));
                 }
             }
-            Shape::Gemini => {
+            ReplyFormat::Gemini => {
                 let args: Value = serde_json::from_str(&arguments.concat()).unwrap_or(json!({}));
                 let call = json!({"functionCall": {"name": name, "args": args}, "thoughtSignature": "sig=="});
                 sent.push(self.candidate(json!([call]), Value::Null));
             }
-            Shape::Anthropic => {
+            ReplyFormat::Anthropic => {
                 let closed = self.close();
                 let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
                 sent.push(closed + &self.open("tool_use", &block));
@@ -153,7 +153,7 @@ impl Voice {
                     );
                 }
             }
-            Shape::Responses => {
+            ReplyFormat::Responses => {
                 self.open = None;
                 let item = json!({
                     "type": "function_call", "id": format!("fc_{at}"), "call_id": id,
@@ -179,20 +179,20 @@ impl Voice {
     }
 
     pub(crate) fn usage(&mut self, input: u64, output: u64, cached: u64, cost: Option<f64>) {
-        self.usage = Some(match self.shape {
-            Shape::Chat => json!({
+        self.usage = Some(match self.format {
+            ReplyFormat::Chat => json!({
                 "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
                 "prompt_tokens_details": {"cached_tokens": cached}, "cost": cost,
             }),
-            Shape::Responses => json!({
+            ReplyFormat::Responses => json!({
                 "input_tokens": input, "output_tokens": output,
                 "input_tokens_details": {"cached_tokens": cached},
             }),
-            Shape::Anthropic => json!({
+            ReplyFormat::Anthropic => json!({
                 "input_tokens": input.saturating_sub(cached), "cache_read_input_tokens": cached,
                 "cache_creation_input_tokens": 0, "output_tokens": output,
             }),
-            Shape::Gemini => json!({
+            ReplyFormat::Gemini => json!({
                 "promptTokenCount": input, "candidatesTokenCount": output,
                 "cachedContentTokenCount": cached,
             }),
@@ -207,8 +207,8 @@ impl Voice {
             self.usage(100, 10, 0, None);
         }
         let usage = self.usage.take().unwrap_or_default();
-        match self.shape {
-            Shape::Chat => {
+        match self.format {
+            ReplyFormat::Chat => {
                 let end = self.chunk(json!({}), json!(reason));
                 let usage = event(&json!({
                     "id": "chatcmpl-1", "object": "chat.completion.chunk", "model": self.model,
@@ -216,7 +216,7 @@ impl Voice {
                 }));
                 end + &usage + "data: [DONE]\n\n"
             }
-            Shape::Responses => {
+            ReplyFormat::Responses => {
                 let (kind, status, details) = match reason {
                     "length" => {
                         ("incomplete", "incomplete", json!({"reason": "max_output_tokens"}))
@@ -231,7 +231,7 @@ impl Voice {
                     "incomplete_details": details, "usage": usage,
                 }}))
             }
-            Shape::Anthropic => {
+            ReplyFormat::Anthropic => {
                 let reason = match reason {
                     "stop" => "end_turn",
                     "length" => "max_tokens",
@@ -245,7 +245,7 @@ impl Voice {
                     }))
                     + &event(&json!({"type": "message_stop"}))
             }
-            Shape::Gemini => {
+            ReplyFormat::Gemini => {
                 let reason = match reason {
                     "length" => "MAX_TOKENS",
                     "content_filter" => "SAFETY",
@@ -286,8 +286,8 @@ impl Voice {
         self.blocks += 1;
         self.open = Some(kind);
         closed
-            + &match self.shape {
-                Shape::Anthropic => event(
+            + &match self.format {
+                ReplyFormat::Anthropic => event(
                     &json!({"type": "content_block_start", "index": at, "content_block": block}),
                 ),
                 _ => event(
@@ -297,7 +297,7 @@ impl Voice {
     }
 
     fn close(&mut self) -> String {
-        if self.open.take().is_none() || self.shape != Shape::Anthropic {
+        if self.open.take().is_none() || self.format != ReplyFormat::Anthropic {
             return String::new();
         }
         event(&json!({"type": "content_block_stop", "index": self.blocks - 1}))

@@ -10,14 +10,14 @@ use hermes_exec::{ExecBackend, TransportIo, TransportProcess, ProcessExit, Local
 
 /// The way to a shell of this machine.
 #[derive(Debug, Clone, Default)]
-pub struct NextDoor {
+pub struct LoopbackTransport {
     /// The home there; else the one here.
     pub home: Option<OsString>,
     /// What its login shell prints before all else.
-    pub greeting: &'static str,
+    pub banner: &'static str,
 }
 
-impl Transport for NextDoor {
+impl Transport for LoopbackTransport {
     fn name(&self) -> &str {
         "next door"
     }
@@ -29,7 +29,7 @@ impl Transport for NextDoor {
     fn transport_process(&self, script: &str, _carriage: TransportIo) -> TransportProcess {
         let own = |name: &str| std::env::var_os(name).unwrap_or_default();
         let home = self.home.clone().unwrap_or_else(|| own("HOME"));
-        let script = match self.greeting {
+        let script = match self.banner {
             "" => script.to_owned(),
             greeting => format!("echo '{greeting}'; echo '{greeting}' >&2; {script}"),
         };
@@ -41,7 +41,7 @@ impl Transport for NextDoor {
     }
 
     fn may_print_greeting(&self) -> bool {
-        !self.greeting.is_empty()
+        !self.banner.is_empty()
     }
 
     fn containment_summary(&self) -> Option<String> {
@@ -60,9 +60,9 @@ impl Transport for NextDoor {
 /// This machine, as if it were another: its files are reached by programs
 /// alone, and little of the environment is there.
 #[derive(Debug, Default)]
-pub struct Afar(LocalBackend);
+pub struct FakeRemoteBackend(LocalBackend);
 
-impl ExecBackend for Afar {
+impl ExecBackend for FakeRemoteBackend {
     fn name(&self) -> &str {
         "afar"
     }
@@ -95,18 +95,18 @@ impl ExecBackend for Afar {
 /// This machine, but for `/behind`, which is a folder that has another name
 /// here, and for all other files, which are not there.
 #[derive(Debug)]
-pub struct Behind {
+pub struct PathMappedBackend {
     local: LocalBackend,
     folder: PathBuf,
 }
 
-impl Behind {
+impl PathMappedBackend {
     /// With this folder as `/behind`.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { local: LocalBackend::default(), folder: folder.into() }
     }
 
-    fn word(&self, word: OsString) -> OsString {
+    fn map_path(&self, word: OsString) -> OsString {
         match word.to_str().and_then(|word| word.strip_prefix("/behind")) {
             Some(rest) => format!("{}{rest}", self.folder.display()).into(),
             None if word.to_string_lossy().starts_with('/') => "/nowhere".into(),
@@ -115,7 +115,7 @@ impl Behind {
     }
 }
 
-impl ExecBackend for Behind {
+impl ExecBackend for PathMappedBackend {
     fn name(&self) -> &str {
         "behind"
     }
@@ -129,7 +129,7 @@ impl ExecBackend for Behind {
         job: &'a str,
         mut order: CommandSpec,
     ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
-        order.arguments = order.arguments.into_iter().map(|word| self.word(word)).collect();
+        order.arguments = order.arguments.into_iter().map(|word| self.map_path(word)).collect();
         self.local.start(job, order)
     }
 
