@@ -8,23 +8,23 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::mode::ModeFlags;
 
 /// What `hermes` does when no command is named.
-const WITHOUT_COMMAND: &str = "\
+const DEFAULT_COMMAND_HELP: &str = "\
 Without a command, hermes starts a conversation and takes the options of `hermes chat`, such as
 --model, --resume, and the modes --auto, --ask, --plan and --yolo.";
 
 /// Hands for an AI agent: tools behind one pipeline.
 #[derive(Debug, Parser)]
-#[command(name = "hermes", version, max_term_width = 100, after_help = WITHOUT_COMMAND)]
-pub(crate) struct Cli {
+#[command(name = "hermes", version, max_term_width = 100, after_help = DEFAULT_COMMAND_HELP)]
+pub(crate) struct CliArgs {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalOptions,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// What every command understands.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalOptions {
     /// Print JSON for programs
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -34,68 +34,68 @@ pub(crate) struct Global {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Talk with the agent (the same as no command at all)
-    Chat(crate::commands::chat::Chat),
+    Chat(crate::commands::chat::ChatArgs),
     /// Give the agent one task and see it through
-    Run(crate::commands::run::Run),
+    Run(crate::commands::run::RunArgs),
     /// Make one tool call
-    Call(Call),
+    Call(CallArgs),
     /// Answer tool calls in any of the known dialects, from a file or standard input
-    Exec(Exec),
+    Exec(ExecArgs),
     /// Look at the tools
     #[command(subcommand)]
-    Tools(Tools),
+    Tools(ToolsCommand),
     /// Look at groups of tools, and make your own
     #[command(subcommand)]
-    Toolsets(Toolsets),
+    Toolsets(ToolsetsCommand),
     /// Look at the settings, and change them
     #[command(subcommand)]
-    Config(Config),
+    Config(ConfigCommand),
     /// Look at what is allowed, check calls against it, answer held-back calls
     #[command(subcommand)]
-    Permissions(crate::commands::permissions::Permissions),
+    Permissions(crate::commands::permissions::PermissionsCommand),
     /// Keep values that tools may use and nobody sees
     #[command(subcommand)]
-    Secrets(crate::commands::secrets::Secrets),
+    Secrets(crate::commands::secrets::SecretsCommand),
     /// Look at the record of every call
     #[command(subcommand)]
-    Audit(crate::commands::audit::Audit),
+    Audit(crate::commands::audit::AuditCommand),
     /// Undo the file changes of the last turn, or of several
-    Undo(crate::commands::undo::Undo),
+    Undo(crate::commands::undo::UndoArgs),
     /// Take the last undo back
-    Redo(crate::commands::undo::Redo),
+    Redo(crate::commands::undo::RedoArgs),
     /// Look at what files were before tools changed them, and bring them back
     #[command(subcommand)]
-    Checkpoints(crate::commands::checkpoints::Checkpoints),
+    Checkpoints(crate::commands::checkpoints::CheckpointsCommand),
     /// Look at conversations that were kept, find what was said, delete them
     #[command(subcommand)]
-    Sessions(crate::commands::sessions::Sessions),
+    Sessions(crate::commands::sessions::SessionsCommand),
     /// Look at the notes that outlast a session, change them, bring earlier versions back
     #[command(subcommand)]
-    Memory(crate::commands::memory::Memory),
+    Memory(crate::commands::memory::MemoryCommand),
     /// Look at the skills: instructions that the agent is given when they are called for
     #[command(subcommand)]
-    Skills(crate::commands::skills::Skills),
+    Skills(crate::commands::skills::SkillsCommand),
     /// Offer tools to other programs by the Model Context Protocol
     #[command(subcommand)]
-    Mcp(crate::commands::mcp::Mcp),
+    Mcp(crate::commands::mcp::McpCommand),
     /// Plan tasks that run by themselves at set times, and run them
     #[command(subcommand)]
-    Cron(crate::commands::cron::Cron),
+    Cron(crate::commands::cron::CronCommand),
     /// Have many conversations, and write them down for training
     #[command(subcommand)]
-    Batch(crate::commands::batch::Batch),
+    Batch(crate::commands::batch::BatchCommand),
     /// Look at processes that an earlier hermes has left running, and end them
     #[command(subcommand)]
-    Processes(crate::commands::processes::Processes),
+    Processes(crate::commands::processes::ProcessesCommand),
     /// List the ports that processes of sessions listen on, and publish one on this machine
     Ports(crate::commands::ports::PortsArgs),
     /// Look at what commands changed in package caches, and keep or discard it
     #[command(subcommand)]
-    Sandbox(crate::commands::sandbox::Sandbox),
+    Sandbox(crate::commands::sandbox::SandboxCommand),
     /// Tell what works here and what is missing
-    Doctor(crate::commands::doctor::Doctor),
+    Doctor(crate::commands::doctor::DoctorArgs),
     /// Serve file tools to another hermes, on standard input and output
     #[command(hide = true)]
     Hands,
@@ -116,7 +116,7 @@ pub(crate) struct CallOptions {
     #[arg(long, short = 'C', value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// Give up on a request after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<f64>,
     /// Go through every stage but the run, and tell what would happen
     #[arg(long)]
@@ -139,7 +139,7 @@ pub(crate) struct ProfileOptions {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     /// The tool's name
     pub(crate) tool: String,
     /// A JSON object, `-` for one on standard input, or key=value pairs (key=@FILE reads a file,
@@ -151,7 +151,7 @@ pub(crate) struct Call {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Exec {
+pub(crate) struct ExecArgs {
     /// A file with one JSON document or JSON lines; `-` or nothing for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
@@ -167,7 +167,7 @@ pub(crate) struct Exec {
 
 /// Which tools are meant.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Choice {
+pub(crate) struct ToolsetFilter {
     /// Only the tools of these toolsets
     #[arg(
         long = "toolset",
@@ -182,11 +182,11 @@ pub(crate) struct Choice {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Tools {
+pub(crate) enum ToolsCommand {
     /// List the tools
     List {
         #[command(flatten)]
-        choice: Choice,
+        choice: ToolsetFilter,
         /// Show how many tokens each definition costs a model
         #[arg(long)]
         cost: bool,
@@ -214,7 +214,7 @@ pub(crate) enum Tools {
         #[arg(long, value_enum, default_value_t = ExportFormat::Openai)]
         format: ExportFormat,
         #[command(flatten)]
-        choice: Choice,
+        choice: ToolsetFilter,
         /// Tools to export, instead of whole toolsets
         names: Vec<String>,
     },
@@ -273,7 +273,7 @@ pub(crate) enum ExportFormat {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Toolsets {
+pub(crate) enum ToolsetsCommand {
     /// List the toolsets
     List,
     /// Show what a toolset holds
@@ -317,7 +317,7 @@ pub(crate) enum Toolsets {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Config {
+pub(crate) enum ConfigCommand {
     /// Print a setting; all of them if none is named
     Get {
         /// The setting, such as `tools.tool_search.enabled`
@@ -348,7 +348,7 @@ pub(crate) enum Config {
     Reference,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(n) if n > 0.0 && n <= 86_400.0 => Ok(n),
         Ok(_) => Err("must be more than 0 and at most 86400".into()),

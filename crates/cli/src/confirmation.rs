@@ -2,10 +2,10 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use crate::app::App;
+use crate::app::AppContext;
 
 /// What the person answers; none if nobody is there to ask.
-pub(crate) fn confirm(app: &App, question: &str) -> Option<bool> {
+pub(crate) fn confirm(app: &AppContext, question: &str) -> Option<bool> {
     let is_there = io::stdin().is_terminal() && app.terminal.stderr_is_person && !app.json;
     if !is_there {
         return None;

@@ -4,42 +4,42 @@ mod app;
 mod args;
 mod commands;
 mod confirmation;
-mod engagement;
-mod failure;
-mod foreign;
-mod guarding;
-mod helper;
-mod keyboard;
-mod measures;
+mod agent_session;
+mod command_error;
+mod mcp_servers;
+mod security;
+mod auxiliary_model;
+mod prompter;
+mod limits;
 mod messaging;
 mod mode;
 mod models;
-mod place;
+mod exec_target;
 mod progress;
-mod prompt;
+mod stderr_approver;
 mod question;
-mod reduced;
+mod reduced_sandbox;
 mod sandbox_support;
-mod summary;
-mod supply;
+mod call_summary;
+mod subagent_services;
 mod table;
 mod terminal;
 mod tokens;
-mod values;
+mod call_arguments;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use crate::app::App;
-use crate::args::{Cli, Command};
-use crate::failure::{Exit, Outcome};
+use crate::app::AppContext;
+use crate::args::{CliArgs, CliCommand};
+use crate::command_error::{CliExitCode, CommandResult};
 
 /// A call allocates much and briefly, and a megabyte that is given back to the
 /// system between two calls has to be had anew, page by page.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static GLOBAL_ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     if wants_version() {
@@ -47,22 +47,22 @@ fn main() -> ExitCode {
         let _ = writeln!(io::stdout(), concat!("hermes ", env!("CARGO_PKG_VERSION")));
         return ExitCode::SUCCESS;
     }
-    let cli = match Cli::try_parse().or_else(or_talk) {
+    let cli = match CliArgs::try_parse().or_else(or_chat) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return report_usage(&error),
     };
-    let app = App::new(&cli.global);
-    let command = match cli.command.map_or_else(|| talk(app.json), Ok) {
+    let app = AppContext::new(&cli.global);
+    let command = match cli.command.map_or_else(|| chat_command(app.json), Ok) {
         Ok(command) => command,
-        Err(error) => return usage(&error),
+        Err(error) => return report_usage(&error),
     };
     let answers_json =
-        app.json || (matches!(command, Command::Call(_)) && !app.terminal.stdout_is_person);
-    let outcome = run(&app, command);
+        app.json || (matches!(command, CliCommand::Call(_)) && !app.terminal.stdout_is_person);
+    let outcome = run_command(&app, command);
     let exit = outcome.unwrap_or_else(|failure| {
         let failure = app.without_secrets(failure);
         // Programs look for the answer where the answer would have been.
-        let told = answers_json && app.terminal.line(&failure.to_json()).is_ok();
+        let told = answers_json && app.terminal.print_line(&failure.to_json()).is_ok();
         if !(told && app.json) {
             app.terminal.error(&failure.message, failure.hint.as_deref());
         }
@@ -80,7 +80,7 @@ fn wants_version() -> bool {
 }
 
 /// Whoever names no command, but says how to talk, wants to talk.
-fn or_talk(error: clap::Error) -> Result<Cli, clap::Error> {
+fn or_chat(error: clap::Error) -> Result<CliArgs, clap::Error> {
     if error.kind() != clap::error::ErrorKind::UnknownArgument {
         return Err(error);
     }
@@ -90,70 +90,70 @@ fn or_talk(error: clap::Error) -> Result<Cli, clap::Error> {
         return Err(error);
     }
     words.insert(1.min(words.len()), "chat".into());
-    Cli::try_parse_from(words).map_err(|of_chat| match of_chat.kind() {
+    CliArgs::try_parse_from(words).map_err(|of_chat| match of_chat.kind() {
         clap::error::ErrorKind::UnknownArgument => error,
         _ => of_chat,
     })
 }
 
 /// Whoever says nothing wants to talk.
-fn talk(for_programs: bool) -> Result<Command, clap::Error> {
+fn chat_command(for_programs: bool) -> Result<CliCommand, clap::Error> {
     if for_programs {
-        return Err(Cli::command().error(
+        return Err(CliArgs::command().error(
             clap::error::ErrorKind::MissingSubcommand,
             "a conversation has no JSON form; `hermes run --json TASK` has",
         ));
     }
-    let cli = Cli::try_parse_from(["hermes", "chat"])?;
+    let cli = CliArgs::try_parse_from(["hermes", "chat"])?;
     cli.command.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))
 }
 
-fn run(app: &App, command: Command) -> Outcome {
+fn run_command(app: &AppContext, command: CliCommand) -> CommandResult {
     match command {
-        Command::Chat(args) => commands::chat::run(app, &args),
-        Command::Run(args) => commands::run::run(app, &args),
-        Command::Call(args) => commands::call::run(app, &args),
-        Command::Exec(args) => commands::exec::run(app, &args),
-        Command::Tools(args) => commands::tools::run(app, args),
-        Command::Toolsets(args) => commands::toolsets::run(app, args),
-        Command::Config(args) => commands::config::run(app, args),
-        Command::Permissions(args) => commands::permissions::run(app, args),
-        Command::Secrets(args) => commands::secrets::run(app, args),
-        Command::Audit(args) => commands::audit::run(app, args),
-        Command::Undo(args) => commands::undo::undo(app, &args),
-        Command::Redo(args) => commands::undo::redo(app, &args),
-        Command::Checkpoints(args) => commands::checkpoints::run(app, args),
-        Command::Sessions(args) => commands::sessions::run(app, args),
-        Command::Memory(args) => commands::memory::run(app, args),
-        Command::Skills(args) => commands::skills::run(app, args),
-        Command::Mcp(args) => commands::mcp::run(app, args),
-        Command::Cron(args) => commands::cron::run(app, args),
-        Command::Batch(args) => commands::batch::run(app, args),
-        Command::Processes(args) => commands::processes::run(app, &args),
-        Command::Ports(args) => commands::ports::run(app, &args),
-        Command::Sandbox(args) => commands::sandbox::run(app, args),
-        Command::Doctor(asked) => commands::doctor::run(app, &asked),
-        Command::Hands => commands::hands::run(),
-        Command::Completions { shell } => {
+        CliCommand::Chat(args) => commands::chat::run(app, &args),
+        CliCommand::Run(args) => commands::run::run(app, &args),
+        CliCommand::Call(args) => commands::call::run(app, &args),
+        CliCommand::Exec(args) => commands::exec::run(app, &args),
+        CliCommand::Tools(args) => commands::tools::run(app, args),
+        CliCommand::Toolsets(args) => commands::toolsets::run(app, args),
+        CliCommand::Config(args) => commands::config::run(app, args),
+        CliCommand::Permissions(args) => commands::permissions::run(app, args),
+        CliCommand::Secrets(args) => commands::secrets::run(app, args),
+        CliCommand::Audit(args) => commands::audit::run(app, args),
+        CliCommand::Undo(args) => commands::undo::undo(app, &args),
+        CliCommand::Redo(args) => commands::undo::redo(app, &args),
+        CliCommand::Checkpoints(args) => commands::checkpoints::run(app, args),
+        CliCommand::Sessions(args) => commands::sessions::run(app, args),
+        CliCommand::Memory(args) => commands::memory::run(app, args),
+        CliCommand::Skills(args) => commands::skills::run(app, args),
+        CliCommand::Mcp(args) => commands::mcp::run(app, args),
+        CliCommand::Cron(args) => commands::cron::run(app, args),
+        CliCommand::Batch(args) => commands::batch::run(app, args),
+        CliCommand::Processes(args) => commands::processes::run(app, &args),
+        CliCommand::Ports(args) => commands::ports::run(app, &args),
+        CliCommand::Sandbox(args) => commands::sandbox::run(app, args),
+        CliCommand::Doctor(asked) => commands::doctor::run(app, &asked),
+        CliCommand::Hands => commands::hands::run(),
+        CliCommand::Completions { shell } => {
             let mut script = Vec::new();
-            let mut command = Cli::command();
+            let mut command = CliArgs::command();
             clap_complete::generate(shell, &mut command, "hermes", &mut script);
-            app.terminal.line(String::from_utf8_lossy(&script).trim_end())?;
-            Ok(Exit::Ok)
+            app.terminal.print_line(String::from_utf8_lossy(&script).trim_end())?;
+            Ok(CliExitCode::Ok)
         }
     }
 }
 
 /// Help and version are answers; anything else is a mistake of the caller.
-fn usage(error: &clap::Error) -> ExitCode {
+fn report_usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind as Kind;
     let wants_json = std::env::args_os().any(|arg| arg == "--json");
     let is_answer = matches!(error.kind(), Kind::DisplayHelp | Kind::DisplayVersion);
     if wants_json && !is_answer {
-        let failure = failure::Failure::from(error);
-        let _ = terminal::Terminal::new(false).line(&failure.to_json());
-        return ExitCode::from(Exit::Usage.code());
+        let failure = command_error::CommandError::from(error);
+        let _ = terminal::TerminalOutput::new(false).print_line(&failure.to_json());
+        return ExitCode::from(CliExitCode::Usage.code());
     }
     let _ = error.print();
-    ExitCode::from(if is_answer { 0 } else { Exit::Usage.code() })
+    ExitCode::from(if is_answer { 0 } else { CliExitCode::Usage.code() })
 }

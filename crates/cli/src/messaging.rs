@@ -7,15 +7,15 @@ use hermes::engine::SecretSource as _;
 use hermes_config::ResolvedConfig;
 use hermes_tools_agent::messages::MessageTargets;
 
-use crate::failure::Failure;
-use crate::guarding::Keeper;
+use crate::command_error::CommandError;
+use crate::security::SecretsProvider;
 
 /// The tools, with the one that sends messages knowing the user's targets.
-pub(crate) fn aim(
+pub(crate) fn with_message_targets(
     mut tools: Vec<Arc<dyn DynTool>>,
     config: &ResolvedConfig,
-    secrets: &Arc<Keeper>,
-) -> Result<Vec<Arc<dyn DynTool>>, Failure> {
+    secrets: &Arc<SecretsProvider>,
+) -> Result<Vec<Arc<dyn DynTool>>, CommandError> {
     let described = &config.settings.message_targets;
     let keeper = Arc::clone(secrets);
     let lookup = move |reference: &str| {
@@ -24,7 +24,7 @@ pub(crate) fn aim(
         Some(keeper.lookup(name).ok()??.expose().to_owned())
     };
     let targets = MessageTargets::from_settings(described, Arc::new(lookup)).map_err(|e| {
-        Failure::usage(e.to_string())
+        CommandError::usage(e.to_string())
             .hint("Mend messaging.targets in config.yaml; docs/memory.md describes it.")
     })?;
     if !targets.is_empty() {

@@ -7,7 +7,7 @@ use hermes::engine::ToolEntry;
 use hermes::policy::ApprovalMode;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// The toolsets whose tools start programs. What those programs write is held by
 /// the sandbox, whose trees must stay open for a command that was approved.
@@ -92,7 +92,7 @@ impl ModeFlags {
 
 impl AgentMode {
     /// Those that are switched between without a flag.
-    pub(crate) const CYCLE: [Self; 3] = [Self::Auto, Self::Ask, Self::Plan];
+    pub(crate) const CYCLED_MODES: [Self; 3] = [Self::Auto, Self::Ask, Self::Plan];
 
     /// The word for it on the command line.
     pub(crate) fn name(self) -> &'static str {
@@ -116,14 +116,14 @@ impl AgentMode {
 
     /// The mode of that name. Automatic approval is never switched on in passing:
     /// it has a command of its own.
-    pub(crate) fn parse(name: &str) -> Result<Self, Failure> {
-        let known = Self::CYCLE.into_iter().find(|mode| mode.name() == name);
+    pub(crate) fn parse(name: &str) -> Result<Self, CommandError> {
+        let known = Self::CYCLED_MODES.into_iter().find(|mode| mode.name() == name);
         known.ok_or_else(|| {
             let hint = match name {
                 "yolo" => "/yolo switches automatic approval on and off.",
                 _ => "The modes are auto, ask and plan.",
             };
-            Failure::usage(format!("There is no mode '{name}'")).hint(hint)
+            CommandError::usage(format!("There is no mode '{name}'")).hint(hint)
         })
     }
 
@@ -171,7 +171,7 @@ impl AgentMode {
                     rule("terminal:execute", "Ask mode asks before each command"),
                     rule("code:execute", "Ask mode asks before code is run"),
                 ],
-                "tools": about_files(tools, "approval_required", "Ask mode asks before each file change"),
+                "tools": file_change_rules(tools, "approval_required", "Ask mode asks before each file change"),
             }),
             Self::Plan => {
                 // Programs may need somewhere to put a temporary file.
@@ -186,7 +186,7 @@ impl AgentMode {
                     // Nobody here knows what the tools of a server do.
                     "approval_required": [rule("mcp:*", "Plan mode asks before each call of a server")],
                     "restrictions": { "file:write": writes, "file:delete": writes },
-                    "tools": about_files(tools, "deny", PLAN_REASON),
+                    "tools": file_change_rules(tools, "deny", PLAN_REASON),
                     "sandbox": { "enabled": true },
                 })
             }
@@ -205,7 +205,7 @@ pub(crate) fn runs_programs(spec: &ToolSpec) -> bool {
 }
 
 /// A rule about changes of files for each tool that makes them itself.
-fn about_files<'a>(
+fn file_change_rules<'a>(
     tools: impl Iterator<Item = &'a ToolEntry>,
     list: &str,
     reason: &str,

@@ -12,7 +12,7 @@ fn the_cycle_leads_through_every_mode_but_automatic_approval() {
 
 #[test]
 fn a_mode_is_known_by_its_name_and_automatic_approval_has_its_own_command() {
-    for mode in AgentMode::CYCLE {
+    for mode in AgentMode::CYCLED_MODES {
         assert_eq!(AgentMode::parse(mode.name()).ok(), Some(mode));
         assert_eq!(ModeFlags::for_mode(mode).chosen(), Some(mode));
     }

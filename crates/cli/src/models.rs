@@ -8,26 +8,26 @@ use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_llm::{ModelError, HttpClients, RetrySettings, OnRetry, discovery};
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// Where models are looked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Models {
+pub(crate) struct ModelFinder {
     http: Arc<HttpClients>,
     settings: Arc<Value>,
     home: HermesHome,
-    speaks_calls: bool,
+    calls_in_text: bool,
     max_tokens: Option<u64>,
 }
 
 /// A model, and how it is asked.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct SelectedModel {
     pub(crate) found: discovery::DiscoveredModel,
-    pub(crate) manner: ModelParams,
+    pub(crate) params: ModelParams,
 }
 
-impl Models {
+impl ModelFinder {
     pub(crate) fn new(home: &HermesHome, config: &ResolvedConfig) -> Self {
         let mut settings = config.document.value().clone();
         let said = &config.settings.model;
@@ -47,14 +47,14 @@ impl Models {
             http: Arc::default(),
             settings: Arc::new(settings),
             home: home.clone(),
-            speaks_calls: said.tool_calls == "text",
+            calls_in_text: said.tool_calls == "text",
             max_tokens: said.max_tokens,
         }
     }
 
     /// Finds the model that is wanted, or the usual one. `PROVIDER:MODEL` names
     /// who runs it.
-    pub(crate) async fn find(&self, wanted: Option<&str>, told: OnRetry) -> Result<Chosen, ModelError> {
+    pub(crate) async fn find(&self, wanted: Option<&str>, told: OnRetry) -> Result<SelectedModel, ModelError> {
         let mut settings = Value::clone(&self.settings);
         let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| {
@@ -90,21 +90,21 @@ impl Models {
         let manner = ModelParams {
             model: first.map(|endpoint| endpoint.model.clone()).unwrap_or_default(),
             max_tokens: self.max_tokens.or(first.and_then(|endpoint| endpoint.max_tokens)),
-            text_tool_calls: self.speaks_calls,
+            text_tool_calls: self.calls_in_text,
             ..ModelParams::default()
         };
-        Ok(Chosen { found, manner })
+        Ok(SelectedModel { found, params: manner })
     }
 
     /// Whether the settings or the environment name a model.
-    pub(crate) fn are_configured(&self) -> bool {
+    pub(crate) fn is_configured(&self) -> bool {
         let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
         discovery::configured_endpoints(&self.settings, &lookup).is_ok_and(|found| !found.is_empty())
     }
 }
 
-impl From<ModelError> for Failure {
+impl From<ModelError> for CommandError {
     fn from(fault: ModelError) -> Self {
         ToolError::from(fault).into()
     }

@@ -6,10 +6,10 @@ use hermes::core::{BoxFuture, UserPrompter};
 use hermes_chat::{QuestionAnswer, QuestionChoice, ScreenMode, UserQuestion};
 use tokio::sync::oneshot;
 
-use crate::keyboard::Keyboard;
-use crate::terminal::{Asking, one_line};
+use crate::prompter::TerminalPrompter;
+use crate::terminal::{OpenQuestion, one_line};
 
-impl UserPrompter for Keyboard {
+impl UserPrompter for TerminalPrompter {
     fn ask<'a>(
         &'a self,
         question: &'a str,
@@ -17,24 +17,24 @@ impl UserPrompter for Keyboard {
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             if let Some(screen) = self.screen() {
-                return match screen.ask(put(question, choices)).await {
-                    Some(QuestionAnswer::Text(text)) => Some(meant(&text, choices)),
-                    Some(QuestionAnswer::Key(key)) => Some(meant(&key.to_string(), choices)),
+                return match screen.ask(screen_question(question, choices)).await {
+                    Some(QuestionAnswer::Text(text)) => Some(parse_choice(&text, choices)),
+                    Some(QuestionAnswer::Key(key)) => Some(parse_choice(&key.to_string(), choices)),
                     None if screen.mode() == ScreenMode::Piped => None,
                     // Somebody is there, who has put the question aside.
                     None => Some(String::new()),
                 };
             }
-            let _turn = self.take_turn().await?;
-            let _asking = Asking::begin();
-            let _ = write!(io::stderr(), "{}", written(question, choices));
+            let _turn = self.wait_turn().await?;
+            let _asking = OpenQuestion::begin();
+            let _ = write!(io::stderr(), "{}", question_text(question, choices));
             let _ = io::stderr().flush();
-            Some(meant(&typed_line().await?, choices))
+            Some(parse_choice(&typed_line().await?, choices))
         })
     }
 }
 
-impl Keyboard {
+impl TerminalPrompter {
     /// Puts a question that is answered by one of its choices; none if nobody
     /// answers so.
     pub(crate) async fn choose(&self, question: UserQuestion) -> Option<char> {
@@ -44,9 +44,9 @@ impl Keyboard {
                 QuestionAnswer::Text(_) => None,
             };
         }
-        let _turn = self.take_turn().await?;
-        let _asking = Asking::begin();
-        let _ = write!(io::stderr(), "{}", laid_out(&question));
+        let _turn = self.wait_turn().await?;
+        let _asking = OpenQuestion::begin();
+        let _ = write!(io::stderr(), "{}", choice_question_text(&question));
         let _ = io::stderr().flush();
         question.choice_for_line(&typed_line().await?).map(|choice| choice.key)
     }
@@ -66,7 +66,7 @@ async fn typed_line() -> Option<String> {
 }
 
 /// A question with choices as a person sees it: an empty line is the first one.
-fn laid_out(question: &UserQuestion) -> String {
+fn choice_question_text(question: &UserQuestion) -> String {
     let mut text = String::from("\n");
     for line in &question.body {
         text.push_str(&format!("  {}\n", one_line(line)));
@@ -81,7 +81,7 @@ fn laid_out(question: &UserQuestion) -> String {
 }
 
 /// The question as a chat shows it: choices by their numbers.
-fn put(question: &str, choices: &[String]) -> UserQuestion {
+fn screen_question(question: &str, choices: &[String]) -> UserQuestion {
     let mut lines = question.lines().map(one_line);
     let title = lines.next().unwrap_or_default();
     let numbered = ('1'..='9').zip(choices);
@@ -95,7 +95,7 @@ fn put(question: &str, choices: &[String]) -> UserQuestion {
 }
 
 /// The question as a person sees it.
-fn written(question: &str, choices: &[String]) -> String {
+fn question_text(question: &str, choices: &[String]) -> String {
     let mut text = String::from("\n");
     for line in question.lines() {
         text.push_str(&format!("? {}\n", one_line(line)));
@@ -108,7 +108,7 @@ fn written(question: &str, choices: &[String]) -> String {
 }
 
 /// The choice of a number, or the words themselves.
-fn meant(line: &str, choices: &[String]) -> String {
+fn parse_choice(line: &str, choices: &[String]) -> String {
     let line = line.trim();
     let number = line.trim_end_matches([')', '.']).parse::<usize>().ok();
     let chosen = number.and_then(|number| choices.get(number.checked_sub(1)?));

@@ -3,19 +3,19 @@ use super::*;
 #[test]
 fn a_number_stands_for_its_choice_and_words_for_themselves() {
     let choices = ["one".to_owned(), "two".to_owned()];
-    assert_eq!(meant("2\n", &choices), "two");
-    assert_eq!(meant(" 1) ", &choices), "one");
-    assert_eq!(meant("3", &choices), "3");
-    assert_eq!(meant("0", &choices), "0");
-    assert_eq!(meant("neither\n", &choices), "neither");
-    assert_eq!(meant("2", &[]), "2");
+    assert_eq!(parse_choice("2\n", &choices), "two");
+    assert_eq!(parse_choice(" 1) ", &choices), "one");
+    assert_eq!(parse_choice("3", &choices), "3");
+    assert_eq!(parse_choice("0", &choices), "0");
+    assert_eq!(parse_choice("neither\n", &choices), "neither");
+    assert_eq!(parse_choice("2", &[]), "2");
     // Who says nothing has answered, too.
-    assert_eq!(meant(" \n", &choices), "");
+    assert_eq!(parse_choice(" \n", &choices), "");
 }
 
 #[test]
 fn a_question_cannot_steer_the_terminal() {
-    let text = written("Really?\u{1b}[2J\nSure?", &["a\nb".to_owned()]);
+    let text = question_text("Really?\u{1b}[2J\nSure?", &["a\nb".to_owned()]);
     assert_eq!(
         text,
         "\n? Really?\\u{1b}[2J\n? Sure?\n  1) a\\u{a}b\nA number, or an answer of your own: "

@@ -30,8 +30,8 @@ const CONTAINER_FLAGS: &str =
 
 /// The mechanisms of this system, asked for once.
 pub(crate) fn support() -> &'static SandboxSupport {
-    static SUPPORT: OnceLock<SandboxSupport> = OnceLock::new();
-    SUPPORT.get_or_init(hermes::sandbox::support)
+    static SANDBOX_SUPPORT: OnceLock<SandboxSupport> = OnceLock::new();
+    SANDBOX_SUPPORT.get_or_init(hermes::sandbox::support)
 }
 
 /// The mechanisms of this system in a line, with the cause of what is missing.
@@ -109,7 +109,7 @@ pub(crate) struct NamespaceObstacle {
 }
 
 /// What tells the causes apart.
-struct Evidence<'a> {
+struct NamespaceEvidence<'a> {
     /// The value of a kernel setting, by its path below `/proc/sys`.
     setting: &'a dyn Fn(&str) -> Option<u64>,
     is_container: bool,
@@ -134,10 +134,10 @@ impl NamespaceObstacle {
                 || std::env::var_os("container").is_some();
         let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/bin/hermes"));
         let setting = &setting;
-        Some(Self::explain(&Evidence { setting, is_container, program: &program, error }))
+        Some(Self::explain(&NamespaceEvidence { setting, is_container, program: &program, error }))
     }
 
-    fn explain(evidence: &Evidence<'_>) -> Self {
+    fn explain(evidence: &NamespaceEvidence<'_>) -> Self {
         let is = |name: &str, value: u64| (evidence.setting)(name) == Some(value);
         for kind in ["user", "mnt", "net"] {
             if is(&format!("user/max_{kind}_namespaces"), 0) {
@@ -153,7 +153,7 @@ impl NamespaceObstacle {
             return Self {
                 reason: format!("AppArmor restricts user namespaces ({detail})"),
                 detail,
-                remedies: vec![apparmor_profile(evidence.program), sysctl(APPARMOR_SETTING, 0)],
+                remedies: vec![apparmor_profile(evidence.program), sysctl_command(APPARMOR_SETTING, 0)],
             };
         }
         if evidence.is_container {
@@ -167,9 +167,9 @@ impl NamespaceObstacle {
             reason: format!("user namespaces cannot be made ({})", evidence.error),
             detail: evidence.error.to_owned(),
             remedies: vec![
-                sysctl("user.max_user_namespaces", MANY_NAMESPACES),
+                sysctl_command("user.max_user_namespaces", MANY_NAMESPACES),
                 apparmor_profile(evidence.program),
-                sysctl(APPARMOR_SETTING, 0),
+                sysctl_command(APPARMOR_SETTING, 0),
                 CONTAINER_FLAGS.to_owned(),
             ],
         }
@@ -178,12 +178,12 @@ impl NamespaceObstacle {
     fn switched_off(name: &str, value: u64) -> Self {
         let detail = format!("{name} = 0");
         let reason = format!("user namespaces are switched off ({detail})");
-        Self { reason, detail, remedies: vec![sysctl(name, value)] }
+        Self { reason, detail, remedies: vec![sysctl_command(name, value)] }
     }
 }
 
 /// The line that sets a kernel setting, now and after the next start.
-fn sysctl(name: &str, value: u64) -> String {
+fn sysctl_command(name: &str, value: u64) -> String {
     format!(
         "echo '{name} = {value}' | sudo tee /etc/sysctl.d/60-hermes.conf && sudo sysctl -p \
          /etc/sysctl.d/60-hermes.conf"

@@ -1,25 +1,25 @@
 //! Columns of text for people.
 
-use crate::terminal::{Style, Terminal, visible};
+use crate::terminal::{OutputStyle, TerminalOutput, show_control_chars};
 
 /// Rows of cells; the last column takes the room that is left.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
-    rows: Vec<Vec<(String, Option<Style>)>>,
+pub(crate) struct TextTable {
+    rows: Vec<Vec<(String, Option<OutputStyle>)>>,
 }
 
-impl Table {
+impl TextTable {
     /// Adds a row.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [(String, Option<Style>); N]) {
+    pub(crate) fn push_row<const N: usize>(&mut self, cells: [(String, Option<OutputStyle>); N]) {
         self.rows.push(cells.into());
     }
 
     /// The rows as lines, cells aligned, the last one cut to fit.
-    pub(crate) fn render(&self, terminal: &Terminal) -> String {
+    pub(crate) fn render(&self, terminal: &TerminalOutput) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
             .map(|c| {
-                self.rows.iter().filter_map(|r| r.get(c)).map(|(t, _)| width(t)).max().unwrap_or(0)
+                self.rows.iter().filter_map(|r| r.get(c)).map(|(t, _)| display_width(t)).max().unwrap_or(0)
             })
             .collect();
         let room = terminal.width();
@@ -31,12 +31,12 @@ impl Table {
                 let last = at + 1 == row.len();
                 let shown = if last { clip(text, room.saturating_sub(used)) } else { text.clone() };
                 let shown =
-                    if terminal.stdout_is_person { visible(&shown).into_owned() } else { shown };
+                    if terminal.stdout_is_person { show_control_chars(&shown).into_owned() } else { shown };
                 let painted = style.map_or_else(|| shown.clone(), |s| terminal.paint(s, &shown));
                 line.push_str(&painted);
                 if !last {
                     let target = widths.get(at).copied().unwrap_or(0) + 2;
-                    line.push_str(&" ".repeat(target.saturating_sub(width(&shown))));
+                    line.push_str(&" ".repeat(target.saturating_sub(display_width(&shown))));
                     used += target;
                 }
             }
@@ -47,7 +47,7 @@ impl Table {
 }
 
 /// How many columns a text takes on a terminal; emoji and wide scripts take two.
-pub(crate) fn width(text: &str) -> usize {
+pub(crate) fn display_width(text: &str) -> usize {
     text.chars()
         .map(|c| match u32::from(c) {
             0xFE00..=0xFE0F | 0x200B..=0x200F | 0x0300..=0x036F => 0,
@@ -67,13 +67,13 @@ pub(crate) fn width(text: &str) -> usize {
 /// The first line of a text, cut to fit.
 pub(crate) fn clip(text: &str, room: usize) -> String {
     let text = text.lines().next().unwrap_or_default();
-    if width(text) <= room {
+    if display_width(text) <= room {
         return text.to_owned();
     }
     let mut out = String::new();
     let mut used = 1;
     for c in text.chars() {
-        used += width(c.encode_utf8(&mut [0; 4]));
+        used += display_width(c.encode_utf8(&mut [0; 4]));
         if used > room {
             break;
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How output looks here.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terminal {
+pub(crate) struct TerminalOutput {
     /// Whether results are read by a person.
     pub(crate) stdout_is_person: bool,
     /// Whether messages are read by a person.
@@ -19,7 +19,7 @@ pub(crate) struct Terminal {
 
 /// A way to make words stand out. Nothing is said by colour alone.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Style {
+pub(crate) enum OutputStyle {
     Bold,
     Dim,
     Green,
@@ -28,20 +28,20 @@ pub(crate) enum Style {
     Cyan,
 }
 
-impl Style {
+impl OutputStyle {
     fn code(self) -> &'static str {
         match self {
-            Style::Bold => "1",
-            Style::Dim => "2",
-            Style::Green => "32",
-            Style::Red => "31",
-            Style::Yellow => "33",
-            Style::Cyan => "36",
+            OutputStyle::Bold => "1",
+            OutputStyle::Dim => "2",
+            OutputStyle::Green => "32",
+            OutputStyle::Red => "31",
+            OutputStyle::Yellow => "33",
+            OutputStyle::Cyan => "36",
         }
     }
 }
 
-impl Terminal {
+impl TerminalOutput {
     pub(crate) fn new(quiet: bool) -> Self {
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
             || std::env::var_os("TERM").is_some_and(|v| v == "dumb");
@@ -62,7 +62,7 @@ impl Terminal {
     }
 
     /// The text in that style, where styles are shown.
-    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+    pub(crate) fn paint(&self, style: OutputStyle, text: &str) -> String {
         if self.colour && !text.is_empty() {
             format!("\x1b[{}m{text}\x1b[0m", style.code())
         } else {
@@ -71,7 +71,7 @@ impl Terminal {
     }
 
     /// The text in that style, where messages are shown.
-    pub(crate) fn paint_message(&self, style: Style, text: &str) -> String {
+    pub(crate) fn paint_message(&self, style: OutputStyle, text: &str) -> String {
         if self.stderr_colour {
             format!("\x1b[{}m{text}\x1b[0m", style.code())
         } else {
@@ -80,8 +80,8 @@ impl Terminal {
     }
 
     /// A word that begins a message and stands out.
-    pub(crate) fn mark(&self, word: &str) -> String {
-        self.paint_message(Style::Yellow, &format!("{word}:"))
+    pub(crate) fn message_prefix(&self, word: &str) -> String {
+        self.paint_message(OutputStyle::Yellow, &format!("{word}:"))
     }
 
     /// How many columns there are for a table.
@@ -96,13 +96,13 @@ impl Terminal {
 
     /// Prints data and a line's end. A reader that has gone away (`| head -1`)
     /// ends the program quietly.
-    pub(crate) fn line(&self, text: &str) -> io::Result<()> {
-        quiet_end(self.send(text))
+    pub(crate) fn print_line(&self, text: &str) -> io::Result<()> {
+        exit_on_closed_pipe(self.try_print_line(text))
     }
 
     /// The same for who has something to end first: that the reader has gone
     /// away is an error like any other.
-    pub(crate) fn send(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn try_print_line(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.write_all(b"\n")?;
@@ -117,7 +117,7 @@ impl Terminal {
     }
 
     /// A message for people behind a mark that stands out.
-    pub(crate) fn note_marked(&self, style: Style, mark: &str, text: &str) {
+    pub(crate) fn note_marked(&self, style: OutputStyle, mark: &str, text: &str) {
         if !self.quiet {
             let mark = self.paint_message(style, mark);
             let _ = writeln!(io::stderr(), "{mark} {}", self.for_messages(text));
@@ -127,56 +127,56 @@ impl Terminal {
     /// A message that something is not as it should be.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {
-            let mark = self.paint_message(Style::Yellow, "warning:");
+            let mark = self.paint_message(OutputStyle::Yellow, "warning:");
             let _ = writeln!(io::stderr(), "{mark} {}", self.for_messages(text));
         }
     }
 
     /// An error and what to do about it.
     pub(crate) fn error(&self, text: &str, hint: Option<&str>) {
-        let mark = self.paint_message(Style::Red, "error:");
+        let mark = self.paint_message(OutputStyle::Red, "error:");
         let mut err = io::stderr().lock();
         let _ = writeln!(err, "{mark} {}", self.for_messages(text));
         if let Some(hint) = hint.filter(|h| !h.is_empty()) {
-            let mark = self.paint_message(Style::Cyan, "hint:");
+            let mark = self.paint_message(OutputStyle::Cyan, "hint:");
             let _ = writeln!(err, "{mark} {}", self.for_messages(hint));
         }
     }
 
     fn for_messages<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.stderr_is_person { visible(text) } else { Cow::Borrowed(text) }
+        if self.stderr_is_person { show_control_chars(text) } else { Cow::Borrowed(text) }
     }
 }
 
 /// How many questions wait for an answer.
-static ASKED: AtomicUsize = AtomicUsize::new(0);
+static OPEN_QUESTIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// While it lives, a question waits for its answer: nothing else may be written
 /// where it stands.
-pub(crate) struct Asking(());
+pub(crate) struct OpenQuestion(());
 
-impl Asking {
+impl OpenQuestion {
     pub(crate) fn begin() -> Self {
-        ASKED.fetch_add(1, Ordering::SeqCst);
+        OPEN_QUESTIONS.fetch_add(1, Ordering::SeqCst);
         Self(())
     }
 
     /// Whether a question waits for its answer.
-    pub(crate) fn is_open() -> bool {
-        ASKED.load(Ordering::SeqCst) > 0
+    pub(crate) fn is_any_open() -> bool {
+        OPEN_QUESTIONS.load(Ordering::SeqCst) > 0
     }
 }
 
-impl Drop for Asking {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        ASKED.fetch_sub(1, Ordering::SeqCst);
+        OPEN_QUESTIONS.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// The text with its control characters shown as symbols, and without those
 /// that turn the direction of writing: a file that is looked at must not steer
 /// the terminal.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn show_control_chars(text: &str) -> Cow<'_, str> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let steers = |c: char| turns(c) || c.is_control() && c != '\n' && c != '\t';
     if !text.contains(steers) {
@@ -204,7 +204,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Passes errors on, but for a closed pipe: then there is nobody to tell.
-fn quiet_end(result: io::Result<()>) -> io::Result<()> {
+fn exit_on_closed_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
         #[expect(clippy::disallowed_methods, reason = "there is nobody left to answer")]
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
@@ -213,9 +213,9 @@ fn quiet_end(result: io::Result<()>) -> io::Result<()> {
 }
 
 /// While it lives, what is typed is not shown.
-pub(crate) struct Hidden(Option<rustix::termios::Termios>);
+pub(crate) struct HiddenInputGuard(Option<rustix::termios::Termios>);
 
-impl Hidden {
+impl HiddenInputGuard {
     pub(crate) fn begin() -> Self {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
         let Ok(before) = tcgetattr(io::stdin()) else { return Self(None) };
@@ -226,7 +226,7 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for HiddenInputGuard {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
             let when = rustix::termios::OptionalActions::Now;

@@ -9,32 +9,32 @@ use std::sync::OnceLock;
 use serde_json::value::RawValue;
 
 /// One line a definition: its hash, its count, the tool's name.
-const TABLE: &str = include_str!("../data/tokens.tsv");
+const TOKEN_TABLE: &str = include_str!("../data/tokens.tsv");
 
 /// The count for a definition from the table, else by the tokenizer of
 /// current OpenAI models (o200k).
 pub(crate) fn count(definition: &str) -> usize {
-    known(definition).unwrap_or_else(|| measure(definition))
+    lookup(definition).unwrap_or_else(|| measure(definition))
 }
 
 /// About what a list of definitions costs, without a tokenizer, whose table
 /// would fill tens of megabytes of a program that stays.
-pub(crate) fn about(definitions: &str) -> usize {
+pub(crate) fn estimate(definitions: &str) -> usize {
     // What English in JSON takes by the table.
     const BYTES_PER_TOKEN: usize = 4;
     let Ok(each) = serde_json::from_str::<Vec<&RawValue>>(definitions) else {
         return definitions.len() / BYTES_PER_TOKEN;
     };
     each.iter()
-        .map(|one| known(one.get()).unwrap_or_else(|| one.get().len().div_ceil(BYTES_PER_TOKEN)))
+        .map(|one| lookup(one.get()).unwrap_or_else(|| one.get().len().div_ceil(BYTES_PER_TOKEN)))
         .sum()
 }
 
 /// The count from the table.
-pub(crate) fn known(definition: &str) -> Option<usize> {
-    static COUNTS: OnceLock<HashMap<u64, usize>> = OnceLock::new();
-    let counts = COUNTS.get_or_init(|| {
-        TABLE
+pub(crate) fn lookup(definition: &str) -> Option<usize> {
+    static TOKEN_COUNTS: OnceLock<HashMap<u64, usize>> = OnceLock::new();
+    let counts = TOKEN_COUNTS.get_or_init(|| {
+        TOKEN_TABLE
             .lines()
             .filter_map(|line| {
                 let mut fields = line.split('\t');
@@ -52,7 +52,7 @@ pub(crate) fn measure(text: &str) -> usize {
 }
 
 /// A line of the table.
-pub(crate) fn row(name: &str, definition: &str) -> String {
+pub(crate) fn table_row(name: &str, definition: &str) -> String {
     format!("{:016x}\t{}\t{name}", hash(definition), measure(definition))
 }
 

@@ -8,13 +8,13 @@ use hermes::core::ErrorKind;
 use hermes_config::HermesHome;
 use serde_json::{Value, json};
 
-use crate::app::App;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::{Table, clip};
-use crate::terminal::{Style, one_line};
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::{TextTable, clip};
+use crate::terminal::{OutputStyle, one_line};
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Audit {
+pub(crate) enum AuditCommand {
     /// Show the last calls
     Tail {
         /// How many to show
@@ -25,14 +25,14 @@ pub(crate) enum Audit {
         follow: bool,
     },
     /// Find calls, the newest last
-    Query(Box<Wanted>),
+    Query(Box<AuditFilter>),
     /// Check that no entry was changed, removed or added
     Verify,
 }
 
 /// Which calls are wanted.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Wanted {
+pub(crate) struct AuditFilter {
     /// Not older than this: 10m, 2h, 3d, a date, or a date and time
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -66,37 +66,37 @@ pub(crate) struct Wanted {
 }
 
 /// Where the log is kept.
-pub(crate) fn folder(home: &HermesHome) -> PathBuf {
+pub(crate) fn log_dir(home: &HermesHome) -> PathBuf {
     home.logs_dir().join("audit")
 }
 
-impl From<LogError> for Failure {
+impl From<LogError> for CommandError {
     fn from(error: LogError) -> Self {
-        Failure::failed(ErrorKind::Unavailable, error.to_string())
+        CommandError::failed(ErrorKind::Unavailable, error.to_string())
             .hint("Give the folder logs/audit of the hermes home to your user.")
     }
 }
 
-pub(crate) fn run(app: &App, command: Audit) -> Outcome {
-    let folder = folder(&app.home()?);
+pub(crate) fn run(app: &AppContext, command: AuditCommand) -> CommandResult {
+    let folder = log_dir(&app.home()?);
     match command {
-        Audit::Tail { lines, follow } => {
+        AuditCommand::Tail { lines, follow } => {
             let entries = newest(&folder, &AuditQuery::default(), lines)?;
             show(app, &entries)?;
-            if follow { go_on(app, &folder, entries.last()) } else { Ok(Exit::Ok) }
+            if follow { follow_log(app, &folder, entries.last()) } else { Ok(CliExitCode::Ok) }
         }
-        Audit::Query(wanted) => {
+        AuditCommand::Query(wanted) => {
             let lines = wanted.lines;
-            let entries = newest(&folder, &wanted.query()?, lines)?;
+            let entries = newest(&folder, &wanted.into_query()?, lines)?;
             show(app, &entries)?;
             if entries.is_empty() && !app.json {
                 app.terminal.note("No entry is like that");
             } else if app.terminal.stdout_is_person && entries.len() == lines {
                 app.terminal.note(&format!("the newest {lines}; -n shows more"));
             }
-            Ok(Exit::Ok)
+            Ok(CliExitCode::Ok)
         }
-        Audit::Verify => verify(app, &folder),
+        AuditCommand::Verify => verify(app, &folder),
     }
 }
 
@@ -107,18 +107,18 @@ fn newest(folder: &std::path::Path, query: &AuditQuery, limit: usize) -> Result<
     Ok(entries)
 }
 
-impl Wanted {
-    fn query(self) -> Result<AuditQuery, Failure> {
+impl AuditFilter {
+    fn into_query(self) -> Result<AuditQuery, CommandError> {
         let moment = |text: Option<String>| {
             let parsed = text.map(|text| hermes::audit::parse_time(&text)).transpose();
             parsed.map_err(|error| {
-                Failure::usage(error.to_string())
+                CommandError::usage(error.to_string())
                     .hint("Write 10m, 2h or 3d for so long ago, or a date such as 2026-01-31.")
             })
         };
         let kinds = || ErrorKind::ALL.iter().map(|kind| kind.name());
-        is_one_of("--status", self.status.as_deref(), std::iter::once("success").chain(kinds()))?;
-        is_one_of("--verdict", self.verdict.as_deref(), ["allow", "ask", "deny"].into_iter())?;
+        check_known_word("--status", self.status.as_deref(), std::iter::once("success").chain(kinds()))?;
+        check_known_word("--verdict", self.verdict.as_deref(), ["allow", "ask", "deny"].into_iter())?;
         let (scope, resource) = match self.effect {
             None => (None, None),
             Some(effect) => match effect.split_once('=') {
@@ -143,23 +143,23 @@ impl Wanted {
 }
 
 /// An error for a word that no entry can have.
-fn is_one_of(
+fn check_known_word(
     option: &str,
     given: Option<&str>,
     mut known: impl Iterator<Item = &'static str> + Clone,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let all = known.clone();
     match given {
         Some(given) if !known.any(|word| word == given) => {
             let all: Vec<&str> = all.collect();
-            Err(Failure::usage(format!("{option} {given}: nothing ends or is judged so"))
+            Err(CommandError::usage(format!("{option} {given}: nothing ends or is judged so"))
                 .hint(format!("It is one of: {}", all.join(", "))))
         }
         _ => Ok(()),
     }
 }
 
-fn go_on(app: &App, folder: &std::path::Path, last: Option<&AuditEntry>) -> Outcome {
+fn follow_log(app: &AppContext, folder: &std::path::Path, last: Option<&AuditEntry>) -> CommandResult {
     let after = last.map_or(0, |entry| entry.seq);
     let mut follow = hermes::audit::follow(folder, Some(after))?;
     // Until the reader goes away or the user presses Ctrl-C.
@@ -168,37 +168,37 @@ fn go_on(app: &App, folder: &std::path::Path, last: Option<&AuditEntry>) -> Outc
     }
 }
 
-fn show(app: &App, entries: &[AuditEntry]) -> Result<(), Failure> {
+fn show(app: &AppContext, entries: &[AuditEntry]) -> Result<(), CommandError> {
     if entries.is_empty() {
         return Ok(());
     }
     if app.json {
         for entry in entries {
-            app.terminal.line(&entry.line)?;
+            app.terminal.print_line(&entry.line)?;
         }
         return Ok(());
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for entry in entries {
         let status = entry.text_field("status").unwrap_or_default();
-        let colour = if status == "success" { Style::Green } else { Style::Red };
+        let colour = if status == "success" { OutputStyle::Green } else { OutputStyle::Red };
         let name = entry.text_field("tool").or(entry.text_field("event")).unwrap_or_default();
-        table.row([
-            (entry.seq.to_string(), Some(Style::Dim)),
-            (format!("{:.0}", entry.time), Some(Style::Dim)),
+        table.push_row([
+            (entry.seq.to_string(), Some(OutputStyle::Dim)),
+            (format!("{:.0}", entry.time), Some(OutputStyle::Dim)),
             (clip(entry.text_field("session").unwrap_or_default(), 16), None),
-            (clip(name, 32), Some(Style::Bold)),
-            (judgement(entry), None),
+            (clip(name, 32), Some(OutputStyle::Bold)),
+            (verdict_text(entry), None),
             (status.to_owned(), Some(colour)),
-            (duration(entry), Some(Style::Dim)),
-            (effects(entry), Some(Style::Dim)),
+            (duration_text(entry), Some(OutputStyle::Dim)),
+            (effects_text(entry), Some(OutputStyle::Dim)),
         ]);
     }
-    Ok(app.terminal.line(&table.render(&app.terminal))?)
+    Ok(app.terminal.print_line(&table.render(&app.terminal))?)
 }
 
 /// The verdict, and how an approval ended.
-fn judgement(entry: &AuditEntry) -> String {
+fn verdict_text(entry: &AuditEntry) -> String {
     let verdict = entry.text_field("verdict").unwrap_or_default();
     match entry.text_field("approval") {
         Some(approval) => format!("{verdict}:{approval}"),
@@ -210,7 +210,7 @@ fn judgement(entry: &AuditEntry) -> String {
     }
 }
 
-fn duration(entry: &AuditEntry) -> String {
+fn duration_text(entry: &AuditEntry) -> String {
     match entry.fields.get("duration_us").and_then(Value::as_u64) {
         None => String::new(),
         Some(us @ 0..1000) => format!("{us} µs"),
@@ -219,13 +219,13 @@ fn duration(entry: &AuditEntry) -> String {
     }
 }
 
-fn effects(entry: &AuditEntry) -> String {
+fn effects_text(entry: &AuditEntry) -> String {
     let effects: Vec<String> =
         entry.effects().map(|(scope, resource)| format!("{scope}={resource}")).collect();
     one_line(&effects.join(" "))
 }
 
-fn verify(app: &App, folder: &std::path::Path) -> Outcome {
+fn verify(app: &AppContext, folder: &std::path::Path) -> CommandResult {
     let report = hermes::audit::verify(folder);
     if app.json {
         let mut value = json!({ "schema_version": 1, "clean": report.is_clean() });
@@ -234,9 +234,9 @@ fn verify(app: &App, folder: &std::path::Path) -> Outcome {
         {
             to.extend(from);
         }
-        app.terminal.line(&value.to_string())?;
+        app.terminal.print_line(&value.to_string())?;
     } else {
-        app.terminal.line(&report.to_string())?;
+        app.terminal.print_line(&report.to_string())?;
         if !report.is_clean() {
             app.terminal.note(&format!(
                 "The log was changed or cut. Keep {} aside as evidence; entries before the first \
@@ -245,5 +245,5 @@ fn verify(app: &App, folder: &std::path::Path) -> Outcome {
             ));
         }
     }
-    Ok(if report.is_clean() { Exit::Ok } else { Exit::Failed })
+    Ok(if report.is_clean() { CliExitCode::Ok } else { CliExitCode::Failed })
 }

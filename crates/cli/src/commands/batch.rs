@@ -18,25 +18,25 @@ use hermes_llm::ContentPart;
 use serde_json::json;
 
 use super::runtime;
-use crate::app::{App, Ready};
-use crate::args::{CallOptions, Choice, ProfileOptions};
-use crate::engagement::Terms;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::foreign::Wanted;
+use crate::app::{AppContext, AppServices};
+use crate::args::{CallOptions, ToolsetFilter, ProfileOptions};
+use crate::agent_session::AgentOptions;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::mcp_servers::ServerSelection;
 use crate::mode::{AgentMode, ModeFlags};
-use crate::terminal::{Terminal, one_line};
+use crate::terminal::{TerminalOutput, one_line};
 
 /// How many bad lines are told of one by one.
-const TOLD: usize = 20;
+const MAX_REPORTED_LINES: usize = 20;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Batch {
+pub(crate) enum BatchCommand {
     /// Have a conversation about each prompt of a file, and write them down
-    Run(Run),
+    Run(BatchRunArgs),
 }
 
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Run {
+pub(crate) struct BatchRunArgs {
     /// A file with a JSON object a line: `prompt`, and `cwd` if it needs a folder
     prompts: PathBuf,
     /// Where the output goes; a folder here named after the file if nothing is said
@@ -74,9 +74,9 @@ pub(crate) struct Run {
     profile: ProfileOptions,
 }
 
-impl Run {
+impl BatchRunArgs {
     /// Where the output goes: `prompts-batch` for `prompts.jsonl`.
-    fn output(&self) -> PathBuf {
+    fn output_dir(&self) -> PathBuf {
         let named = || {
             let stem = self.prompts.file_stem().unwrap_or(self.prompts.as_os_str());
             PathBuf::from(format!("{}-batch", stem.to_string_lossy()))
@@ -85,27 +85,27 @@ impl Run {
     }
 }
 
-impl From<BatchError> for Failure {
+impl From<BatchError> for CommandError {
     fn from(error: BatchError) -> Self {
         let text = error.to_string();
         match error {
             BatchError::AlreadyExists(_) => {
-                Failure::usage(text).hint("Go on with it by --resume, or name another folder.")
+                CommandError::usage(text).hint("Go on with it by --resume, or name another folder.")
             }
-            BatchError::Busy(_) => Failure::failed(ErrorKind::Conflict, text),
-            BatchError::PlanMismatch { what, .. } => Failure::usage(text)
+            BatchError::Busy(_) => CommandError::failed(ErrorKind::Conflict, text),
+            BatchError::PlanMismatch { what, .. } => CommandError::usage(text)
                 .hint(format!("Give the same --{what}, or name another folder.")),
-            BatchError::NoToolset(_) => Failure::usage(text)
+            BatchError::NoToolset(_) => CommandError::usage(text)
                 .hint("`hermes toolsets list` shows the toolsets that are there."),
-            _ => Failure::failed(ErrorKind::Internal, text).hint("Check the file and the folder."),
+            _ => CommandError::failed(ErrorKind::Internal, text).hint("Check the file and the folder."),
         }
     }
 }
 
-pub(crate) fn run(app: &App, command: Batch) -> Outcome {
-    let Batch::Run(args) = command;
+pub(crate) fn run(app: &AppContext, command: BatchCommand) -> CommandResult {
+    let BatchCommand::Run(args) = command;
     let mut prompts = PromptFile::load(&args.prompts)?;
-    for bad in prompts.bad.iter().take(TOLD) {
+    for bad in prompts.bad.iter().take(MAX_REPORTED_LINES) {
         app.terminal.warn(&format!(
             "{}:{}: {}",
             args.prompts.display(),
@@ -113,24 +113,24 @@ pub(crate) fn run(app: &App, command: Batch) -> Outcome {
             one_line(&bad.why)
         ));
     }
-    if prompts.bad.len() > TOLD {
-        app.terminal.warn(&format!("{} more lines are no prompts", prompts.bad.len() - TOLD));
+    if prompts.bad.len() > MAX_REPORTED_LINES {
+        app.terminal.warn(&format!("{} more lines are no prompts", prompts.bad.len() - MAX_REPORTED_LINES));
     }
     if prompts.prompts.is_empty() {
-        return Err(Failure::usage(format!("{} has no prompts", args.prompts.display()))
+        return Err(CommandError::usage(format!("{} has no prompts", args.prompts.display()))
             .hint("A line is a JSON object with `prompt` in it."));
     }
     prompts.prompts.truncate(args.limit.unwrap_or(usize::MAX));
-    let ready = app.ready()?;
+    let ready = app.services()?;
     let work = plan(app, &args, prompts, &ready)?;
     // The conversations have none of their tools, but this is for the user to
     // say by leaving the word out.
-    ready.join_servers(app, Wanted::Nothing)?;
-    runtime::early(ready.leaving().leave())?;
+    ready.connect_servers(app, ServerSelection::RequiredOnly)?;
+    runtime::block_on_workers(ready.teardown().run())?;
     drop(ready);
     let cancel = CancellationToken::new();
-    let worker = Desk::new(app, &args, cancel.clone())?;
-    let bar = Bar::new(app);
+    let worker = BatchAgentWorker::new(app, &args, cancel.clone())?;
+    let bar = BatchProgressBar::new(app);
     let stop = cancel.clone();
     let summary = runtime::with_tools(&cancel, async move {
         hermes_batch::run(work, Arc::new(worker), &stop, &|progress| bar.show(progress)).await
@@ -138,7 +138,7 @@ pub(crate) fn run(app: &App, command: Batch) -> Outcome {
     report(app, &args, &summary)
 }
 
-fn plan(app: &App, args: &Run, prompts: PromptFile, ready: &Ready) -> Result<Work, Failure> {
+fn plan(app: &AppContext, args: &BatchRunArgs, prompts: PromptFile, ready: &AppServices) -> Result<Work, CommandError> {
     let distribution = match args.distribution.contains('=') {
         true => ToolsetDistribution::parse(&args.distribution)?,
         false => distributions::find(&args.distribution)?,
@@ -147,10 +147,10 @@ fn plan(app: &App, args: &Run, prompts: PromptFile, ready: &Ready) -> Result<Wor
     let toolsets = ready.engine.toolsets();
     distribution.check(&toolsets, &*snapshot)?;
     Ok(Work {
-        toolsets: drawable(app, &distribution, ready)?,
+        toolsets: drawable_toolsets(app, &distribution, ready)?,
         tools: snapshot.entries().iter().map(|entry| entry.name().to_owned()).collect(),
         prompts,
-        output: std::path::absolute(args.output())?,
+        output: std::path::absolute(args.output_dir())?,
         plan: BatchPlan {
             seed: args.seed,
             distribution: args.distribution.clone(),
@@ -168,11 +168,11 @@ fn plan(app: &App, args: &Run, prompts: PromptFile, ready: &Ready) -> Result<Wor
 /// The toolsets of which a conversation would have a tool. One that has none that
 /// works here is not drawn, or what is written down would name tools that the model
 /// was never shown.
-fn drawable(app: &App, distribution: &ToolsetDistribution, ready: &Ready) -> Result<Vec<String>, Failure> {
+fn drawable_toolsets(app: &AppContext, distribution: &ToolsetDistribution, ready: &AppServices) -> Result<Vec<String>, CommandError> {
     let (mut drawable, mut idle) = (Vec::new(), Vec::new());
     for share in distribution.shares.iter().filter(|share| share.percent > 0) {
-        let choice = Choice { toolsets: vec![share.toolset.clone()], without: without() };
-        let (definitions, _) = runtime::brief(ready.told_tools(&choice, None))??;
+        let choice = ToolsetFilter { toolsets: vec![share.toolset.clone()], without: excluded_toolsets() };
+        let (definitions, _) = runtime::block_on_current_thread(ready.tool_definitions(&choice, None))??;
         let has_tools = !(definitions.visible.is_empty() && definitions.deferred.is_empty());
         if has_tools { &mut drawable } else { &mut idle }.push(share.toolset.clone());
     }
@@ -182,7 +182,7 @@ fn drawable(app: &App, distribution: &ToolsetDistribution, ready: &Ready) -> Res
             "No toolset of the distribution '{name}' has a tool that works here: {}",
             idle.join(", ")
         );
-        return Err(Failure::failed(ErrorKind::Unavailable, message)
+        return Err(CommandError::failed(ErrorKind::Unavailable, message)
             .hint("`hermes tools list --all` tells why; name others with --distribution."));
     }
     if !idle.is_empty() {
@@ -193,30 +193,30 @@ fn drawable(app: &App, distribution: &ToolsetDistribution, ready: &Ready) -> Res
 }
 
 /// What no conversation of a batch has: nobody is there to answer.
-fn without() -> Vec<String> {
+fn excluded_toolsets() -> Vec<String> {
     vec!["clarify".into()]
 }
 
-fn report(app: &App, args: &Run, summary: &BatchSummary) -> Outcome {
+fn report(app: &AppContext, args: &BatchRunArgs, summary: &BatchSummary) -> CommandResult {
     let exit = match (summary.stopped, summary.failed) {
-        (true, _) => Exit::Kind(ErrorKind::Cancelled),
-        (false, 0) => Exit::Ok,
-        (false, _) => Exit::Failed,
+        (true, _) => CliExitCode::Kind(ErrorKind::Cancelled),
+        (false, 0) => CliExitCode::Ok,
+        (false, _) => CliExitCode::Failed,
     };
     if app.json {
-        let told = json!({ "schema_version": 1, "summary": summary, "output": args.output() });
-        app.terminal.line(&told.to_string())?;
+        let told = json!({ "schema_version": 1, "summary": summary, "output": args.output_dir() });
+        app.terminal.print_line(&told.to_string())?;
         return Ok(exit);
     }
-    let folder = args.output();
+    let folder = args.output_dir();
     let folder = folder.display();
-    app.terminal.line(&format!(
+    app.terminal.print_line(&format!(
         "{} of {} prompts done ({} before), {} failed; {} in {folder}/trajectories.jsonl",
         summary.done, summary.prompts, summary.done_before, summary.failed, summary.trajectories,
     ))?;
     if summary.left_out > 0 {
         app.terminal.note(&format!("{} are left out of it:", summary.left_out));
-        for left in summary.left_out_why.iter().take(TOLD) {
+        for left in summary.left_out_why.iter().take(MAX_REPORTED_LINES) {
             app.terminal.note(&format!("  prompt {}: {}", left.prompt_index, one_line(&left.why)));
         }
     }
@@ -234,46 +234,46 @@ fn report(app: &App, args: &Run, summary: &BatchSummary) -> Outcome {
 }
 
 /// Holds conversations, each with tools, folder and permissions of its own.
-struct Desk {
-    app: Arc<App>,
+struct BatchAgentWorker {
+    app: Arc<AppContext>,
     model: Option<String>,
     max_turns: u32,
     profile: ProfileOptions,
     /// The folders of prompts that name none.
-    folders: PathBuf,
+    scratch_dirs: PathBuf,
     /// What relative folders are relative to.
-    base: PathBuf,
+    base_dir: PathBuf,
     cancel: CancellationToken,
 }
 
-impl Desk {
-    fn new(app: &App, args: &Run, cancel: CancellationToken) -> Result<Self, Failure> {
+impl BatchAgentWorker {
+    fn new(app: &AppContext, args: &BatchRunArgs, cancel: CancellationToken) -> Result<Self, CommandError> {
         let file = std::path::absolute(&args.prompts)?;
         Ok(Self {
-            app: Arc::new(App { terminal: Terminal::new(true), json: true, ..app.clone() }),
+            app: Arc::new(AppContext { terminal: TerminalOutput::new(true), json: true, ..app.clone() }),
             model: args.model.clone(),
             max_turns: args.max_turns,
             profile: args.profile.clone(),
-            folders: std::path::absolute(args.output())?.join("work"),
-            base: file.parent().map_or_else(PathBuf::new, Path::to_path_buf),
+            scratch_dirs: std::path::absolute(args.output_dir())?.join("work"),
+            base_dir: file.parent().map_or_else(PathBuf::new, Path::to_path_buf),
             cancel,
         })
     }
 
     /// The folder of a prompt, and whether it is made for it.
-    fn folder(&self, prompt: &BatchPrompt) -> (PathBuf, bool) {
+    fn working_dir(&self, prompt: &BatchPrompt) -> (PathBuf, bool) {
         match &prompt.cwd {
-            Some(dir) => (self.base.join(dir), false),
+            Some(dir) => (self.base_dir.join(dir), false),
             // Its number may have been another one's, whose files stay.
             None => {
                 let hash: String = prompt.hash.chars().take(8).collect();
-                (self.folders.join(format!("{}-{hash}", prompt.index)), true)
+                (self.scratch_dirs.join(format!("{}-{hash}", prompt.index)), true)
             }
         }
     }
 
-    async fn talk(&self, prompt: &BatchPrompt, toolsets: &[String]) -> Result<RecordedConversation, Failure> {
-        let (folder, is_made) = self.folder(prompt);
+    async fn run_conversation(&self, prompt: &BatchPrompt, toolsets: &[String]) -> Result<RecordedConversation, CommandError> {
+        let (folder, is_made) = self.working_dir(prompt);
         if is_made {
             // What an earlier attempt has left is not part of the task.
             let _ = std::fs::remove_dir_all(&folder);
@@ -289,12 +289,12 @@ impl Desk {
         };
         let app = Arc::clone(&self.app);
         let made = tokio::task::spawn_blocking(move || {
-            let ready = app.prepare()?;
+            let ready = app.services_without_warnings()?;
             let caller = app.caller(&ready, &options, &[])?;
-            Ok::<_, Failure>((ready, caller))
+            Ok::<_, CommandError>((ready, caller))
         });
         let crashed = |e: tokio::task::JoinError| {
-            Failure::failed(ErrorKind::Internal, format!("The tools cannot be made ready: {e}"))
+            CommandError::failed(ErrorKind::Internal, format!("The tools cannot be made ready: {e}"))
         };
         let (ready, mut caller) = made.await.map_err(crashed)??;
         caller.who = "agent".into();
@@ -302,19 +302,19 @@ impl Desk {
         caller.approver = None;
         caller.cancel = self.cancel.child_token();
         let budget = ready.budget(Some(self.max_turns), None);
-        let choice = Choice { toolsets: toolsets.to_vec(), without: without() };
-        let terms = Terms {
+        let choice = ToolsetFilter { toolsets: toolsets.to_vec(), without: excluded_toolsets() };
+        let terms = AgentOptions {
             source: "batch",
             model: self.model.as_deref(),
             choice: &choice,
-            is_alone: true,
+            is_unattended: true,
             mode: AgentMode::Auto,
             title: None,
             resume: None,
-            is_at_home: false,
-            watcher: Arc::new(NullObserver),
+            has_local_context: false,
+            observer: Arc::new(NullObserver),
         };
-        let engaged = ready.engage(caller, terms).await;
+        let engaged = ready.start_agent(caller, terms).await;
         let ended = match engaged {
             Ok(mut engaged) => {
                 let said = vec![ContentPart::Text { text: prompt.text.clone() }];
@@ -332,8 +332,8 @@ impl Desk {
             Err(failure) => Err(failure),
         };
         ready.engine.shutdown().await;
-        ready.ground.leave().await;
-        ready.settle(&self.app);
+        ready.exec_target.close().await;
+        ready.flush_records(&self.app);
         if is_made {
             // Folders that were of no use are not kept.
             let _ = std::fs::remove_dir(&folder);
@@ -348,7 +348,7 @@ impl Desk {
             _ => None,
         };
         if let Some(fault) = fault {
-            return Err(Failure::failed(ErrorKind::Internal, fault));
+            return Err(CommandError::failed(ErrorKind::Internal, fault));
         }
         let makeup = engaged.agent.parts();
         Ok(RecordedConversation {
@@ -363,14 +363,14 @@ impl Desk {
     }
 }
 
-impl ConversationWorker for Desk {
+impl ConversationWorker for BatchAgentWorker {
     fn run<'a>(
         &'a self,
         prompt: &'a BatchPrompt,
         toolsets: &'a [String],
     ) -> BoxFuture<'a, Result<RecordedConversation, WorkerError>> {
         Box::pin(async move {
-            let talked = self.talk(prompt, toolsets).await;
+            let talked = self.run_conversation(prompt, toolsets).await;
             talked.map_err(|failure| match self.cancel.is_cancelled() {
                 true => WorkerError::Stopped,
                 false => WorkerError::Error(failure.message),
@@ -380,13 +380,13 @@ impl ConversationWorker for Desk {
 }
 
 /// One line on standard error that is written over.
-struct Bar {
+struct BatchProgressBar {
     is_shown: bool,
     began: Instant,
 }
 
-impl Bar {
-    fn new(app: &App) -> Self {
+impl BatchProgressBar {
+    fn new(app: &AppContext) -> Self {
         Self { is_shown: app.terminal.stderr_is_person && !app.json, began: Instant::now() }
     }
 
@@ -406,7 +406,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for BatchProgressBar {
     fn drop(&mut self) {
         if self.is_shown {
             let _ = write!(std::io::stderr(), "\r\x1b[2K");

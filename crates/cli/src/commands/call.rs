@@ -7,19 +7,19 @@ use hermes::engine::tool_names::{self, NameMatch};
 use hermes::engine::{ToolEntry, RegistrySnapshot};
 use serde_json::Value;
 
-use super::{readable, runtime};
-use crate::app::App;
-use crate::args::Call;
-use crate::failure::{Exit, Outcome};
-use crate::foreign::Wanted;
-use crate::values::{self, Parameters, quoted};
+use super::{result_text, runtime};
+use crate::app::AppContext;
+use crate::args::CallArgs;
+use crate::command_error::{CliExitCode, CommandResult};
+use crate::mcp_servers::ServerSelection;
+use crate::call_arguments::{self, ToolParameters, shell_quote};
 
-pub(crate) fn run(app: &App, args: &Call) -> Outcome {
-    let ready = app.ready()?;
-    ready.join_servers(app, Wanted::Tool(&args.tool))?;
+pub(crate) fn run(app: &AppContext, args: &CallArgs) -> CommandResult {
+    let ready = app.services()?;
+    ready.connect_servers(app, ServerSelection::Tool(&args.tool))?;
     // What needs a place that cannot be opened says so itself.
     let limit = args.options.timeout();
-    let mut caller = app.caller_anyhow(&ready, &args.options, &[], limit)?;
+    let mut caller = app.caller_even_if_closed(&ready, &args.options, &[], limit)?;
     caller.who = "cli".into();
     // Programs want the answer as it is; it says itself that it came from outside.
     caller.label_untrusted = false;
@@ -28,30 +28,30 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     caller.approver = app.approver(&ready, &args.options, arguments_from_stdin, has_session);
     ready.warn_of_leftovers(app);
     if !arguments_from_stdin {
-        ready.keyboard.open();
+        ready.prompter.allow_questions();
     }
-    let entry = meant(&ready.engine.snapshot(), &args.tool);
-    let arguments = match values::read(&args.arguments, &parameters(entry.as_deref()))? {
+    let entry = find_tool(&ready.engine.snapshot(), &args.tool);
+    let arguments = match call_arguments::read_arguments(&args.arguments, &tool_parameters(entry.as_deref()))? {
         Value::String(text) => CallArguments::Text(text),
         value => CallArguments::Json(value),
     };
     let call = ToolCall { id: "call_1".into(), name: args.tool.clone(), arguments };
     let engine = ready.engine.clone();
-    let leaving = ready.leaving();
+    let leaving = ready.teardown();
     let cancel = caller.cancel.clone();
     let result = runtime::with_tools(&cancel, async move {
         let result = engine.call(call, &caller).await;
         engine.shutdown().await;
-        leaving.leave().await;
+        leaving.run().await;
         result
     })?;
-    ready.settle(app);
-    show(app, &result)
+    ready.flush_records(app);
+    show_result(app, &result)
 }
 
 /// The tool whose schema the arguments are read by: the one that the pipeline
 /// will find, so that a repaired name changes nothing else.
-pub(crate) fn meant(snapshot: &RegistrySnapshot, written: &str) -> Option<Arc<ToolEntry>> {
+pub(crate) fn find_tool(snapshot: &RegistrySnapshot, written: &str) -> Option<Arc<ToolEntry>> {
     let known = |name: &str| snapshot.find(name).is_some();
     match tool_names::match_name(written, known, snapshot.callable_names()) {
         NameMatch::Exact => snapshot.find(written).cloned(),
@@ -61,7 +61,7 @@ pub(crate) fn meant(snapshot: &RegistrySnapshot, written: &str) -> Option<Arc<To
 }
 
 /// A tool that has a name which looks like this one, by more than a slip.
-pub(crate) fn alike(snapshot: &RegistrySnapshot, written: &str) -> Option<String> {
+pub(crate) fn similar_tool(snapshot: &RegistrySnapshot, written: &str) -> Option<String> {
     let known = |name: &str| snapshot.find(name).is_some();
     match tool_names::match_name(written, known, snapshot.callable_names()) {
         NameMatch::Similar { name, is_confident: false } => Some(name),
@@ -69,33 +69,33 @@ pub(crate) fn alike(snapshot: &RegistrySnapshot, written: &str) -> Option<String
     }
 }
 
-pub(crate) fn parameters(entry: Option<&ToolEntry>) -> Parameters<'_> {
+pub(crate) fn tool_parameters(entry: Option<&ToolEntry>) -> ToolParameters<'_> {
     let Some(entry) = entry else {
-        return Parameters { schema: &Value::Null, aliases: Vec::new() };
+        return ToolParameters { schema: &Value::Null, aliases: Vec::new() };
     };
     let aliases =
         entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();
-    Parameters { schema: entry.schema().raw(), aliases }
+    ToolParameters { schema: entry.schema().raw(), aliases }
 }
 
-pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
+pub(crate) fn show_result(app: &AppContext, result: &ToolResult) -> CommandResult {
     for change in &result.coercions {
         app.terminal.note(&format!("note: {change}"));
     }
     let exit = match result.status {
-        CallStatus::Success => Exit::Ok,
-        CallStatus::Error(kind) => Exit::Kind(kind),
+        CallStatus::Success => CliExitCode::Ok,
+        CallStatus::Error(kind) => CliExitCode::Kind(kind),
     };
     if app.json || !app.terminal.stdout_is_person {
-        app.terminal.line(&result.content)?;
-    } else if result.is_success() || is_answer(result) {
-        app.terminal.line(&readable::layout(&app.terminal, &result.content))?;
+        app.terminal.print_line(&result.content)?;
+    } else if result.is_success() || is_tool_answer(result) {
+        app.terminal.print_line(&result_text::render_result(&app.terminal, &result.content))?;
     } else {
         let error: Value = serde_json::from_str(&result.content).unwrap_or_default();
         let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
         app.terminal.error(field("error"), Some(field("hint")));
         if let Some(example) = error.get("example") {
-            let example = quoted(example);
+            let example = shell_quote(example);
             app.terminal.note(&format!("example: hermes call {} {example}", result.name));
         }
     }
@@ -104,7 +104,7 @@ pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
 
 /// Whether this is what a tool had to say when it was cut short, and no error of
 /// ours, which has its kind.
-fn is_answer(result: &ToolResult) -> bool {
+fn is_tool_answer(result: &ToolResult) -> bool {
     let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
     told.get("kind").is_none()
 }

@@ -13,18 +13,18 @@ use hermes_files::JournalDir;
 use serde_json::{Value, json};
 
 use super::undo;
-use crate::app::{App, folder};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::{Style, one_line};
+use crate::app::{AppContext, working_dir};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line};
 
 /// Lines around a change in a diff.
-const CONTEXT: usize = 3;
+const DIFF_CONTEXT_LINES: usize = 3;
 
-const MEGABYTE: u64 = 1_000_000;
+const BYTES_PER_MEGABYTE: u64 = 1_000_000;
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Checkpoints {
+pub(crate) enum CheckpointsCommand {
     /// List the checkpoints of this workspace, the newest first
     List {
         /// Of all workspaces
@@ -55,7 +55,7 @@ pub(crate) enum Checkpoints {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
         #[command(flatten)]
-        options: undo::Options,
+        options: undo::RestoreOptions,
     },
     /// Clear away what is too old or too much, and contents that nothing needs
     Prune,
@@ -63,41 +63,41 @@ pub(crate) enum Checkpoints {
     Status,
 }
 
-pub(crate) fn run(app: &App, command: Checkpoints) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: CheckpointsCommand) -> CommandResult {
     let home = app.home()?;
     let config = app.config(&home)?;
-    app.take_back(&home);
-    let store = CheckpointStore::new(home.checkpoints_dir(), limits(&config.settings));
+    app.roll_back_interrupted(&home);
+    let store = CheckpointStore::new(home.checkpoints_dir(), checkpoint_limits(&config.settings));
     match command {
-        Checkpoints::List { all, lines } => list(app, &store, all, lines),
-        Checkpoints::Show { id } => show(app, &store, &named(app, &store, id)?),
-        Checkpoints::Diff { id, paths } => diff(app, &store, &named(app, &store, id)?, &paths),
-        Checkpoints::Restore { id, paths, options } => {
-            let (id, paths) = (named(app, &store, id)?, places(&paths)?);
-            undo::carry_out(
+        CheckpointsCommand::List { all, lines } => list(app, &store, all, lines),
+        CheckpointsCommand::Show { id } => show(app, &store, &resolve_id(app, &store, id)?),
+        CheckpointsCommand::Diff { id, paths } => diff(app, &store, &resolve_id(app, &store, id)?, &paths),
+        CheckpointsCommand::Restore { id, paths, options } => {
+            let (id, paths) = (resolve_id(app, &store, id)?, absolute_paths(&paths)?);
+            undo::plan_and_restore(
                 app,
                 &store,
                 RestoreTarget::Restore { checkpoint: &id, paths: &paths },
                 options,
             )
         }
-        Checkpoints::Prune => prune(app, &store),
-        Checkpoints::Status => status(app, &store, &config),
+        CheckpointsCommand::Prune => prune(app, &store),
+        CheckpointsCommand::Status => status(app, &store, &config),
     }
 }
 
 /// The checkpoints of this home.
-pub(crate) fn store(app: &App) -> Result<CheckpointStore, Failure> {
+pub(crate) fn open_store(app: &AppContext) -> Result<CheckpointStore, CommandError> {
     let home = app.home()?;
     let settings = app.config(&home)?.settings;
-    app.take_back(&home);
-    Ok(CheckpointStore::new(home.checkpoints_dir(), limits(&settings)))
+    app.roll_back_interrupted(&home);
+    Ok(CheckpointStore::new(home.checkpoints_dir(), checkpoint_limits(&settings)))
 }
 
 /// How much is kept, by the settings; 0 stands for no bound.
-pub(crate) fn limits(settings: &HermesSettings) -> CheckpointLimits {
+pub(crate) fn checkpoint_limits(settings: &HermesSettings) -> CheckpointLimits {
     let said = &settings.checkpoints;
-    let megabytes = |n: u64| if n == 0 { u64::MAX } else { n.saturating_mul(MEGABYTE) };
+    let megabytes = |n: u64| if n == 0 { u64::MAX } else { n.saturating_mul(BYTES_PER_MEGABYTE) };
     let age = match said.retention_days {
         0 => Duration::MAX,
         days => Duration::from_secs(days.saturating_mul(24 * 60 * 60)),
@@ -114,12 +114,12 @@ pub(crate) fn limits(settings: &HermesSettings) -> CheckpointLimits {
 /// The workspace that a command is about: the one that calls made here would
 /// have, or else the nearest folder above that has checkpoints. Neither a
 /// repository nor the home folder is left that way, and a folder above is said.
-pub(crate) fn workspace(
-    app: &App,
+pub(crate) fn find_workspace(
+    app: &AppContext,
     store: &CheckpointStore,
     named: Option<&Path>,
-) -> Result<PathBuf, Failure> {
-    let here = folder(named)?;
+) -> Result<PathBuf, CommandError> {
+    let here = working_dir(named)?;
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let own = workspace_for(&here, home.as_deref());
     if own.join(".git").exists() {
@@ -138,18 +138,18 @@ pub(crate) fn workspace(
 }
 
 /// The name of the checkpoint that is meant.
-fn named(app: &App, store: &CheckpointStore, id: String) -> Result<String, Failure> {
+fn resolve_id(app: &AppContext, store: &CheckpointStore, id: String) -> Result<String, CommandError> {
     if id != LATEST_CHECKPOINT {
         return Ok(id);
     }
-    let place = workspace(app, store, None)?;
+    let place = find_workspace(app, store, None)?;
     Ok(store.newest(&place)?.id().to_owned())
 }
 
 /// The absolute form of paths on the command line.
-fn places(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+fn absolute_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let place = |path: &PathBuf| {
-        let wrong = |e: std::io::Error| Failure::usage(format!("{}: {e}", path.display()));
+        let wrong = |e: std::io::Error| CommandError::usage(format!("{}: {e}", path.display()));
         let absolute = std::path::absolute(path_from_text(path)).map_err(wrong)?;
         let (Some(above), Some(name)) = (absolute.parent(), absolute.file_name()) else {
             return Ok(absolute);
@@ -160,8 +160,8 @@ fn places(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     paths.iter().map(place).collect()
 }
 
-fn list(app: &App, store: &CheckpointStore, all: bool, lines: usize) -> Outcome {
-    let place = if all { PathBuf::new() } else { workspace(app, store, None)? };
+fn list(app: &AppContext, store: &CheckpointStore, all: bool, lines: usize) -> CommandResult {
+    let place = if all { PathBuf::new() } else { find_workspace(app, store, None)? };
     let mut found = if all { store.all()? } else { store.checkpoints(&place)? };
     let mut damaged = if all { store.all_damaged()? } else { store.damaged(&place)? };
     found.reverse();
@@ -169,16 +169,16 @@ fn list(app: &App, store: &CheckpointStore, all: bool, lines: usize) -> Outcome 
     damaged.reverse();
     damaged.truncate(lines);
     if app.json {
-        let checkpoints: Vec<Value> = found.iter().map(brief).collect();
+        let checkpoints: Vec<Value> = found.iter().map(summary_json).collect();
         let workspace = (!all).then(|| path_to_text(&place));
         let answer = json!({
             "schema_version": 1,
             "workspace": workspace,
             "checkpoints": checkpoints,
-            "damaged": damaged.iter().map(broken).collect::<Vec<_>>(),
+            "damaged": damaged.iter().map(damaged_json).collect::<Vec<_>>(),
         });
-        app.terminal.line(&answer.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&answer.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     if found.is_empty() && damaged.is_empty() {
         let place = place.display();
@@ -187,23 +187,23 @@ fn list(app: &App, store: &CheckpointStore, all: bool, lines: usize) -> Outcome 
         } else {
             format!("No checkpoints of {place}; `hermes checkpoints list --all` shows others.")
         });
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
-    app.terminal.line(&listed(&found, &damaged, lines, all).render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&list_table(&found, &damaged, lines, all).render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
 /// The newest first, those that cannot be read among them.
-fn listed(found: &[CheckpointManifest], damaged: &[DamagedCheckpoint], lines: usize, all: bool) -> Table {
+fn list_table(found: &[CheckpointManifest], damaged: &[DamagedCheckpoint], lines: usize, all: bool) -> TextTable {
     let mut rows = Vec::new();
     for damaged in damaged {
         rows.push((
             damaged.started_at(),
             [
-                (damaged.id.clone(), Some(Style::Bold)),
-                (since(damaged.started_at()), Some(Style::Dim)),
-                ("damaged".to_owned(), Some(Style::Red)),
-                (format!("cannot be read: {}", damaged.why), Some(Style::Dim)),
+                (damaged.id.clone(), Some(OutputStyle::Bold)),
+                (format_age(damaged.started_at()), Some(OutputStyle::Dim)),
+                ("damaged".to_owned(), Some(OutputStyle::Red)),
+                (format!("cannot be read: {}", damaged.why), Some(OutputStyle::Dim)),
             ],
         ));
     }
@@ -214,8 +214,8 @@ fn listed(found: &[CheckpointManifest], damaged: &[DamagedCheckpoint], lines: us
         if unkept > 0 {
             what.push_str(&format!(", {unkept} not kept"));
         }
-        if lost(manifest) > 0 {
-            what.push_str(&format!(", {} deleted and not kept", lost(manifest)));
+        if lost_count(manifest) > 0 {
+            what.push_str(&format!(", {} deleted and not kept", lost_count(manifest)));
         }
         if manifest.is_cut_off() {
             what.push_str(", cut off");
@@ -226,25 +226,25 @@ fn listed(found: &[CheckpointManifest], damaged: &[DamagedCheckpoint], lines: us
         rows.push((
             manifest.info().created_at,
             [
-                (manifest.id().to_owned(), Some(Style::Bold)),
-                (ago(manifest), Some(Style::Dim)),
+                (manifest.id().to_owned(), Some(OutputStyle::Bold)),
+                (checkpoint_age(manifest), Some(OutputStyle::Dim)),
                 (manifest.changed_by().join(", "), None),
-                (what, Some(Style::Dim)),
+                (what, Some(OutputStyle::Dim)),
             ],
         ));
     }
     rows.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-    let mut table = Table::default();
-    rows.into_iter().take(lines).for_each(|(_, row)| table.row(row));
+    let mut table = TextTable::default();
+    rows.into_iter().take(lines).for_each(|(_, row)| table.push_row(row));
     table
 }
 
 /// One that cannot be read.
-pub(super) fn broken(damaged: &DamagedCheckpoint) -> Value {
+pub(super) fn damaged_json(damaged: &DamagedCheckpoint) -> Value {
     json!({ "id": damaged.id, "path": path_to_text(&damaged.path), "why": damaged.why })
 }
 
-fn brief(manifest: &CheckpointManifest) -> Value {
+fn summary_json(manifest: &CheckpointManifest) -> Value {
     json!({
         "id": manifest.id(),
         "at": manifest.timestamp(),
@@ -260,16 +260,16 @@ fn brief(manifest: &CheckpointManifest) -> Value {
     })
 }
 
-fn show(app: &App, store: &CheckpointStore, id: &str) -> Outcome {
+fn show(app: &AppContext, store: &CheckpointStore, id: &str) -> CommandResult {
     let manifest = store.find(id)?;
     if app.json {
-        let mut answer = brief(&manifest);
+        let mut answer = summary_json(&manifest);
         let changes: Vec<Value> = manifest
             .changes()
             .map(|(path, change)| {
                 json!({
                     "path": path_to_text(path),
-                    "change": word(change),
+                    "change": change_verb(change),
                     "before": change.before,
                     "after": change.after,
                     "kept": !is_unkept(&change.before),
@@ -286,8 +286,8 @@ fn show(app: &App, store: &CheckpointStore, id: &str) -> Outcome {
             fields.insert("calls".into(), calls.into());
             fields.insert("changes".into(), changes.into());
         }
-        app.terminal.line(&answer.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&answer.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     let by = match manifest.kind() {
         CheckpointKind::Undo(turns) => format!("undo of {}", turns.join(", ")),
@@ -296,41 +296,41 @@ fn show(app: &App, store: &CheckpointStore, id: &str) -> Outcome {
         CheckpointKind::Turn => manifest.changed_by().join(", "),
     };
     let (id, workspace) = (manifest.id(), manifest.workspace());
-    app.terminal.line(&format!("{id}  {}  {by}  {}", ago(&manifest), workspace.display()))?;
-    let mut table = Table::default();
+    app.terminal.print_line(&format!("{id}  {}  {by}  {}", checkpoint_age(&manifest), workspace.display()))?;
+    let mut table = TextTable::default();
     for (path, change) in manifest.changes() {
-        let mut named = shown(path, workspace);
+        let mut named = display_path(path, workspace);
         if let SavedState::Unkept { why, .. } = change.before {
             named.push_str(&format!("  (not kept: {})", why.describe()));
         }
-        table.row([(format!("  {}", word(change)), None), (named, None)]);
+        table.push_row([(format!("  {}", change_verb(change)), None), (named, None)]);
     }
     for path in manifest.missing_paths() {
-        let named = format!("{}  (not kept: git ignores it)", shown(path, workspace));
-        table.row([("  deleted".to_owned(), None), (named, None)]);
+        let named = format!("{}  (not kept: git ignores it)", display_path(path, workspace));
+        table.push_row([("  deleted".to_owned(), None), (named, None)]);
     }
     if manifest.is_partial() {
         let rest = format!("a part of {}, which holds too many files", workspace.display());
-        table.row([("  not kept".to_owned(), None), (rest, None)]);
+        table.push_row([("  not kept".to_owned(), None), (rest, None)]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
-fn diff(app: &App, store: &CheckpointStore, id: &str, paths: &[PathBuf]) -> Outcome {
-    let paths = places(paths)?;
+fn diff(app: &AppContext, store: &CheckpointStore, id: &str, paths: &[PathBuf]) -> CommandResult {
+    let paths = absolute_paths(paths)?;
     let plan = store.plan(RestoreTarget::Restore { checkpoint: id, paths: &paths })?;
     let mut files = Vec::new();
     for step in &plan.steps {
-        let name = shown(&step.path, &plan.workspace);
-        let (old, new) = (text(store, &step.to), now(&step.from, &step.path));
+        let name = display_path(&step.path, &plan.workspace);
+        let (old, new) = (saved_text(store, &step.to), current_text(&step.from, &step.path));
         let body = match (old, new) {
             (Some(old), Some(new)) if step.to.is_dir() || step.from.is_dir() => {
                 format!("{name}: {} → {}{old}{new}", step.to.noun(), step.from.noun())
             }
             (Some(old), Some(new)) => {
                 let (before, after) = (format!("a/{name}"), format!("b/{name}"));
-                let changed = hermes_text::diff::unified_diff(&old, &new, &before, &after, CONTEXT);
+                let changed = hermes_text::diff::unified_diff(&old, &new, &before, &after, DIFF_CONTEXT_LINES);
                 match changed.is_empty() {
                     true => format!("{name}: its mode, owner or attributes changed"),
                     false => changed,
@@ -345,8 +345,8 @@ fn diff(app: &App, store: &CheckpointStore, id: &str, paths: &[PathBuf]) -> Outc
             .iter()
             .map(|(step, body)| json!({ "path": path_to_text(&step.path), "diff": body }))
             .collect();
-        app.terminal.line(&json!({ "schema_version": 1, "files": files }).to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&json!({ "schema_version": 1, "files": files }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     if files.is_empty() {
         app.terminal.note("Nothing has changed since.");
@@ -354,38 +354,38 @@ fn diff(app: &App, store: &CheckpointStore, id: &str, paths: &[PathBuf]) -> Outc
     for (_, body) in &files {
         let body = body.trim_end_matches('\n');
         let body = if app.terminal.stdout_is_person {
-            crate::terminal::visible(body).into_owned()
+            crate::terminal::show_control_chars(body).into_owned()
         } else {
             body.to_owned()
         };
-        app.terminal.line(&body)?;
+        app.terminal.print_line(&body)?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// What was there, as text; none if it is none.
-fn text(store: &CheckpointStore, state: &SavedState) -> Option<String> {
+fn saved_text(store: &CheckpointStore, state: &SavedState) -> Option<String> {
     match state {
         SavedState::Absent | SavedState::Folder { .. } => Some(String::new()),
         SavedState::Link { target, .. } => Some(format!("→ {}\n", target.display())),
-        kept => readable(store.read_content(kept).ok()?),
+        kept => text_from_bytes(store.read_content(kept).ok()?),
     }
 }
 
-fn now(state: &SavedState, path: &Path) -> Option<String> {
+fn current_text(state: &SavedState, path: &Path) -> Option<String> {
     match state {
         SavedState::Absent | SavedState::Folder { .. } => Some(String::new()),
         SavedState::Link { target, .. } => Some(format!("→ {}\n", target.display())),
-        SavedState::File { .. } => readable(std::fs::read(path).ok()?),
+        SavedState::File { .. } => text_from_bytes(std::fs::read(path).ok()?),
         SavedState::Unkept { .. } => None,
     }
 }
 
-fn readable(bytes: Vec<u8>) -> Option<String> {
+fn text_from_bytes(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-fn prune(app: &App, store: &CheckpointStore) -> Outcome {
+fn prune(app: &AppContext, store: &CheckpointStore) -> CommandResult {
     let pruned = if store.root().exists() { store.prune()? } else { Default::default() };
     if app.json {
         let answer = json!({
@@ -394,19 +394,19 @@ fn prune(app: &App, store: &CheckpointStore) -> Outcome {
             "objects": pruned.objects,
             "bytes": pruned.bytes,
         });
-        app.terminal.line(&answer.to_string())?;
+        app.terminal.print_line(&answer.to_string())?;
     } else {
-        app.terminal.line(&format!(
+        app.terminal.print_line(&format!(
             "Cleared away: {} checkpoints, {} contents, {}",
             pruned.checkpoints,
             pruned.objects,
-            size(pruned.bytes)
+            format_size(pruned.bytes)
         ))?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn status(app: &App, store: &CheckpointStore, config: &ResolvedConfig) -> Outcome {
+fn status(app: &AppContext, store: &CheckpointStore, config: &ResolvedConfig) -> CommandResult {
     let usage = store.usage()?;
     let said = config.settings.checkpoints;
     if app.json {
@@ -426,23 +426,23 @@ fn status(app: &App, store: &CheckpointStore, config: &ResolvedConfig) -> Outcom
             "max_file_size_mb": said.max_file_size_mb,
             "retention_days": said.retention_days,
         });
-        app.terminal.line(&answer.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&answer.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     let bound = |n: u64, unit: &str| match n {
         0 => "no bound".to_owned(),
         n => format!("{n} {unit}"),
     };
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let mut row = |name: &str, value: String| {
-        table.row([(name.to_owned(), Some(Style::Bold)), (value, None)]);
+        table.push_row([(name.to_owned(), Some(OutputStyle::Bold)), (value, None)]);
     };
     row("kept", if said.enabled { "yes" } else { "no: checkpoints.enabled is false" }.to_owned());
     row("folder", store.root().display().to_string());
     row("checkpoints", format!("{} in {} workspaces", usage.checkpoints, usage.workspaces));
-    let (contents, logs) = (size(usage.object_bytes), size(usage.log_bytes));
+    let (contents, logs) = (format_size(usage.object_bytes), format_size(usage.log_bytes));
     let parts = format!("{contents} in {} contents, {logs} in logs", usage.objects);
-    row("on the disk", format!("{}: {parts}", size(usage.bytes())));
+    row("on the disk", format!("{}: {parts}", format_size(usage.bytes())));
     row("at most", format!("{} checkpoints of a workspace", said.max_snapshots));
     row("at most", format!("{} on the disk", bound(said.max_total_size_mb, "MB")));
     row("at most", format!("{} of one file", bound(said.max_file_size_mb, "MB")));
@@ -450,16 +450,16 @@ fn status(app: &App, store: &CheckpointStore, config: &ResolvedConfig) -> Outcom
     if usage.damaged > 0 {
         row("damaged", format!("{} that cannot be read", usage.damaged));
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
 /// A path as it is shown: below the workspace if it is there, on one line.
-pub(crate) fn shown(path: &Path, workspace: &Path) -> String {
+pub(crate) fn display_path(path: &Path, workspace: &Path) -> String {
     one_line(&relative_path_text(path, workspace))
 }
 
-fn word(change: &PathChange) -> &'static str {
+fn change_verb(change: &PathChange) -> &'static str {
     match (&change.before, &change.after) {
         (_, None) => "cut off",
         (SavedState::Absent, Some(_)) => "created",
@@ -469,7 +469,7 @@ fn word(change: &PathChange) -> &'static str {
 }
 
 /// How much of what git ignores is gone since the turn.
-fn lost(manifest: &CheckpointManifest) -> usize {
+fn lost_count(manifest: &CheckpointManifest) -> usize {
     manifest.missing_paths().count()
 }
 
@@ -478,11 +478,11 @@ fn is_unkept(state: &SavedState) -> bool {
 }
 
 /// How long ago a checkpoint was made.
-pub(crate) fn ago(manifest: &CheckpointManifest) -> String {
-    since(manifest.info().created_at)
+pub(crate) fn checkpoint_age(manifest: &CheckpointManifest) -> String {
+    format_age(manifest.info().created_at)
 }
 
-pub(super) fn since(moment: SystemTime) -> String {
+pub(super) fn format_age(moment: SystemTime) -> String {
     let since = SystemTime::now().duration_since(moment).unwrap_or_default().as_secs();
     match since {
         0..60 => format!("{since} s ago"),
@@ -492,7 +492,7 @@ pub(super) fn since(moment: SystemTime) -> String {
     }
 }
 
-pub(super) fn size(bytes: u64) -> String {
+pub(super) fn format_size(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
         1000..1_000_000 => format!("{} kB", bytes / 1000),
@@ -501,7 +501,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// Who keeps files for calls, if the settings say so.
-pub(crate) fn keeper(
+pub(crate) fn file_checkpointer(
     home: &hermes_config::HermesHome,
     settings: &HermesSettings,
     store: &Arc<CheckpointStore>,

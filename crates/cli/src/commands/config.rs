@@ -5,35 +5,35 @@ use hermes_config::{
 };
 use serde_json::{Value, json};
 
-use crate::app::App;
-use crate::args::Config;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::Style;
+use crate::app::AppContext;
+use crate::args::ConfigCommand;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::OutputStyle;
 
-pub(crate) fn run(app: &App, command: Config) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: ConfigCommand) -> CommandResult {
     let home = app.home()?;
     match command {
-        Config::Path => path(app, &home),
-        Config::Get { key: Some(key) } => get(app, &home, &key),
-        Config::Get { key: None } => get_all(app, &home),
-        Config::Set { key, value } => set(app, &home, &key, &value),
-        Config::Unset { key } => unset(app, &home, &key),
-        Config::Explain { key } => explain(app, &home, key.as_deref()),
-        Config::Reference => reference(app),
+        ConfigCommand::Path => show_path(app, &home),
+        ConfigCommand::Get { key: Some(key) } => get(app, &home, &key),
+        ConfigCommand::Get { key: None } => get_all(app, &home),
+        ConfigCommand::Set { key, value } => set(app, &home, &key, &value),
+        ConfigCommand::Unset { key } => unset(app, &home, &key),
+        ConfigCommand::Explain { key } => explain(app, &home, key.as_deref()),
+        ConfigCommand::Reference => reference(app),
     }
 }
 
-fn key_path(key: &str) -> Result<KeyPath, Failure> {
+fn key_path(key: &str) -> Result<KeyPath, CommandError> {
     key.parse::<KeyPath>().map_err(|e| {
         let text = e.to_string();
         let (message, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
-        let failure = Failure::usage(message);
+        let failure = CommandError::usage(message);
         if hint.is_empty() { failure } else { failure.hint(hint) }
     })
 }
 
-fn path(app: &App, home: &HermesHome) -> Outcome {
+fn show_path(app: &AppContext, home: &HermesHome) -> CommandResult {
     let file = home.config_file();
     if app.json {
         let value = json!({
@@ -44,66 +44,66 @@ fn path(app: &App, home: &HermesHome) -> Outcome {
             "toolsets": home.toolsets_file(),
             "env": home.env_file(),
         });
-        app.terminal.line(&value.to_string())?;
+        app.terminal.print_line(&value.to_string())?;
     } else {
-        app.terminal.line(&file.display().to_string())?;
+        app.terminal.print_line(&file.display().to_string())?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn get(app: &App, home: &HermesHome, key: &str) -> Outcome {
+fn get(app: &AppContext, home: &HermesHome, key: &str) -> CommandResult {
     let config = app.config(home)?;
     app.warn_about(&config);
     let Some((value, origin)) = config.get(&key_path(key)?) else {
         let near = hermes::core::similar::nearest(key, KEYS.iter().map(|k| k.name), 0.6)
             .map(str::to_owned);
-        return Err(Failure::not_found(format!("'{key}' is not set"))
+        return Err(CommandError::not_found(format!("'{key}' is not set"))
             .hint("`hermes config explain` lists the known settings.")
             .did_you_mean(near.as_slice()));
     };
     if app.json {
         let value = json!({ "schema_version": 1, "key": key, "value": value, "origin": origin.to_string() });
-        app.terminal.line(&value.to_string())?;
+        app.terminal.print_line(&value.to_string())?;
     } else if value.is_null() && !app.terminal.stdout_is_person {
         // A script must not take the words for a value.
-        app.terminal.line("")?;
+        app.terminal.print_line("")?;
     } else {
-        app.terminal.line(&plain(&value))?;
+        app.terminal.print_line(&plain_text(&value))?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn get_all(app: &App, home: &HermesHome) -> Outcome {
+fn get_all(app: &AppContext, home: &HermesHome) -> CommandResult {
     let config = app.config(home)?;
     app.warn_about(&config);
     if app.json {
         let settings: serde_json::Map<String, Value> =
-            config.resolved.iter().map(|r| (r.key.name.to_owned(), outline(r))).collect();
-        app.terminal.line(&json!({ "schema_version": 1, "settings": settings }).to_string())?;
-        return Ok(Exit::Ok);
+            config.resolved.iter().map(|r| (r.key.name.to_owned(), listed_value(r))).collect();
+        app.terminal.print_line(&json!({ "schema_version": 1, "settings": settings }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for resolved in &config.resolved {
-        table.row([
-            (resolved.key.name.to_owned(), Some(Style::Bold)),
-            (plain(&outline(resolved)), None),
-            (resolved.origin.to_string(), Some(Style::Dim)),
+        table.push_row([
+            (resolved.key.name.to_owned(), Some(OutputStyle::Bold)),
+            (plain_text(&listed_value(resolved)), None),
+            (resolved.origin.to_string(), Some(OutputStyle::Dim)),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
 /// The value, as a list of all settings shows it: of what the user has named,
 /// the names. What they stand for may be meant for nobody else.
-fn outline(resolved: &ResolvedSetting) -> Value {
+fn listed_value(resolved: &ResolvedSetting) -> Value {
     match &resolved.value {
         Value::Object(map) => map.keys().map(String::as_str).map(Value::from).collect(),
         value => value.clone(),
     }
 }
 
-fn plain(value: &Value) -> String {
+fn plain_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "(not set)".into(),
@@ -116,11 +116,11 @@ fn plain(value: &Value) -> String {
 
 /// Changes the file, but only to something that can be read back and whose
 /// settings all make sense.
-fn change(
-    app: &App,
+fn edit_file(
+    app: &AppContext,
     home: &HermesHome,
     edit: impl FnOnce(&str) -> Result<String, edit::EditError>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let file = home.config_file();
     let env = app.env.clone();
     let checked = |text: &str| -> Result<String, ConfigError> {
@@ -132,12 +132,12 @@ fn change(
 }
 
 /// Writes a setting for somebody who was asked about it.
-pub(crate) fn keep(app: &App, home: &HermesHome, key: &str, value: &Value) -> Result<(), Failure> {
+pub(crate) fn save_setting(app: &AppContext, home: &HermesHome, key: &str, value: &Value) -> Result<(), CommandError> {
     let path = key_path(key)?;
-    change(app, home, |old| edit::set(old, &path, value)).map_err(unwritten)
+    edit_file(app, home, |old| edit::set(old, &path, value)).map_err(mark_unwritten)
 }
 
-fn set(app: &App, home: &HermesHome, key: &str, text: &str) -> Outcome {
+fn set(app: &AppContext, home: &HermesHome, key: &str, text: &str) -> CommandResult {
     let path = key_path(key)?;
     let known = SettingKey::find(key).is_some();
     // A text setting takes its value literally: `12` is a profile's name too.
@@ -154,7 +154,7 @@ fn set(app: &App, home: &HermesHome, key: &str, text: &str) -> Outcome {
         }
         _ => parse_value(text),
     };
-    change(app, home, |old| edit::set(old, &path, &value)).map_err(unwritten)?;
+    edit_file(app, home, |old| edit::set(old, &path, &value)).map_err(mark_unwritten)?;
     if !known {
         let near = hermes::core::similar::nearest(key, KEYS.iter().map(|k| k.name), 0.75);
         let meant = near.map_or(String::new(), |n| format!(" Did you mean '{n}'?"));
@@ -167,35 +167,35 @@ fn set(app: &App, home: &HermesHome, key: &str, text: &str) -> Outcome {
 
 /// The fault is shown as it would be in the file, so it must be said that it
 /// is not there.
-fn unwritten(failure: Failure) -> Failure {
+fn mark_unwritten(failure: CommandError) -> CommandError {
     match failure.hint.clone() {
         Some(hint) => failure.hint(format!("Nothing was written; {hint}")),
         None => failure.hint("Nothing was written."),
     }
 }
 
-fn unset(app: &App, home: &HermesHome, key: &str) -> Outcome {
+fn unset(app: &AppContext, home: &HermesHome, key: &str) -> CommandResult {
     let path = key_path(key)?;
-    change(app, home, |old| edit::unset(old, &path))?;
+    edit_file(app, home, |old| edit::unset(old, &path))?;
     if app.json {
         app.terminal
-            .line(&json!({ "schema_version": 1, "key": key, "unset": true }).to_string())?;
+            .print_line(&json!({ "schema_version": 1, "key": key, "unset": true }).to_string())?;
     } else {
         app.terminal.note(&format!("{key} is no longer set in {}", home.config_file().display()));
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn explain(app: &App, home: &HermesHome, key: Option<&str>) -> Outcome {
+fn explain(app: &AppContext, home: &HermesHome, key: Option<&str>) -> CommandResult {
     let config = app.config(home)?;
     let Some(name) = key else { return explain_all(app) };
     let Some(resolved) = config.setting(name) else {
-        if let Some(page) = page_of(name) {
-            return point_to(app, &config, name, page);
+        if let Some(page) = docs_page(name) {
+            return refer_to_page(app, &config, name, page);
         }
         let near = hermes::core::similar::nearest(name, KEYS.iter().map(|k| k.name), 0.5)
             .map(str::to_owned);
-        return Err(Failure::not_found(format!("'{name}' is not a setting that hermes knows"))
+        return Err(CommandError::not_found(format!("'{name}' is not a setting that hermes knows"))
             .hint("`hermes config explain` lists them.")
             .did_you_mean(near.as_slice()));
     };
@@ -212,34 +212,34 @@ fn explain(app: &App, home: &HermesHome, key: Option<&str>) -> Outcome {
             "variables": variables,
             "description": key.about,
         });
-        app.terminal.line(&value.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&value.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     let mut lines = vec![
-        app.terminal.paint(Style::Bold, key.name),
+        app.terminal.paint(OutputStyle::Bold, key.name),
         key.about.to_owned(),
         format!("type:    {}", key.kind),
-        format!("default: {}", plain(&key.default.to_value())),
-        format!("value:   {} (from {})", plain(&resolved.value), resolved.origin),
+        format!("default: {}", plain_text(&key.default.to_value())),
+        format!("value:   {} (from {})", plain_text(&resolved.value), resolved.origin),
     ];
     for variable in key.variables {
         lines.push(format!("also:    {} in the environment wins over the file", variable.name));
     }
-    app.terminal.line(&lines.join("\n"))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&lines.join("\n"))?;
+    Ok(CliExitCode::Ok)
 }
 
 /// The page that describes a section with a shape of its own, or a part of one.
-fn page_of(name: &str) -> Option<&'static str> {
+fn docs_page(name: &str) -> Option<&'static str> {
     let is_it = |section: &str| {
         let rest = name.strip_prefix(section.trim_matches('`'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let (_, link) = SHAPED.iter().find(|(sections, _)| sections.split(", ").any(is_it))?;
+    let (_, link) = STRUCTURED_SECTIONS.iter().find(|(sections, _)| sections.split(", ").any(is_it))?;
     link.split(['(', ')']).nth(1)
 }
 
-fn point_to(app: &App, config: &hermes_config::ResolvedConfig, name: &str, page: &str) -> Outcome {
+fn refer_to_page(app: &AppContext, config: &hermes_config::ResolvedConfig, name: &str, page: &str) -> CommandResult {
     let set = name.parse::<KeyPath>().ok().and_then(|path| config.get(&path));
     // What it holds may be meant for nobody else; whoever wants to see it says so.
     let origin = set.map(|(_, origin)| origin.to_string());
@@ -247,22 +247,22 @@ fn point_to(app: &App, config: &hermes_config::ResolvedConfig, name: &str, page:
     if app.json {
         let told =
             json!({ "schema_version": 1, "key": name, "origin": origin, "described_in": page });
-        app.terminal.line(&told.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&told.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     let mut lines = vec![
-        app.terminal.paint(Style::Bold, name),
+        app.terminal.paint(OutputStyle::Bold, name),
         format!("It has a shape of its own, which {page} describes."),
     ];
     lines.push(match origin {
         Some(origin) => format!("It is set in {origin}; `hermes config get {name}` shows it."),
         None => "It is not set.".to_owned(),
     });
-    app.terminal.line(&lines.join("\n"))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&lines.join("\n"))?;
+    Ok(CliExitCode::Ok)
 }
 
-fn explain_all(app: &App) -> Outcome {
+fn explain_all(app: &AppContext) -> CommandResult {
     if app.json {
         let settings: Vec<Value> = KEYS
             .iter()
@@ -273,32 +273,32 @@ fn explain_all(app: &App) -> Outcome {
             .map(|v| json!({ "name": v.name, "default": v.default, "description": v.meaning }))
             .collect();
         let value = json!({ "schema_version": 1, "settings": settings, "variables": variables });
-        app.terminal.line(&value.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&value.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for key in KEYS {
-        table.row([(key.name.to_owned(), Some(Style::Bold)), (key.about.to_owned(), None)]);
+        table.push_row([(key.name.to_owned(), Some(OutputStyle::Bold)), (key.about.to_owned(), None)]);
     }
-    let mut variables = Table::default();
+    let mut variables = TextTable::default();
     for variable in VARS {
-        variables.row([
-            (variable.name.to_owned(), Some(Style::Bold)),
+        variables.push_row([
+            (variable.name.to_owned(), Some(OutputStyle::Bold)),
             (variable.meaning.to_owned(), None),
         ]);
     }
     let text = format!(
         "{}\n\n{}\n{}",
         table.render(&app.terminal),
-        app.terminal.paint(Style::Dim, "Environment variables"),
+        app.terminal.paint(OutputStyle::Dim, "Environment variables"),
         variables.render(&app.terminal)
     );
-    app.terminal.line(&text)?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&text)?;
+    Ok(CliExitCode::Ok)
 }
 
 /// Sections with a shape of their own, and the page that describes each.
-const SHAPED: &[(&str, &str)] = &[
+const STRUCTURED_SECTIONS: &[(&str, &str)] = &[
     ("`providers`, `fallback_providers`, `model.prices`", "[models.md](models.md)"),
     ("`delegation`, `moa`", "[delegation.md](delegation.md)"),
     ("`mcp_servers`", "[mcp.md](mcp.md)"),
@@ -307,7 +307,7 @@ const SHAPED: &[(&str, &str)] = &[
 ];
 
 /// Prints docs/settings.md.
-fn reference(app: &App) -> Outcome {
+fn reference(app: &AppContext) -> CommandResult {
     let cell = |text: &str| text.replace('|', "\\|");
     let mut text = String::from(
         "# Settings\n\n<!-- Written by `make docs`. -->\n\nThey are in `config.yaml` in `HERMES_HOME`, which \
@@ -320,7 +320,7 @@ fn reference(app: &App) -> Outcome {
     for key in KEYS {
         let default = match key.default.to_value() {
             Value::Null => String::new(),
-            value => format!("`{}`", plain(&value)),
+            value => format!("`{}`", plain_text(&value)),
         };
         let default = if default == "``" { "none".to_owned() } else { default };
         text.push_str(&format!(
@@ -334,7 +334,7 @@ fn reference(app: &App) -> Outcome {
     text.push_str(
         "\nSections with a shape of their own:\n\n| section | described in |\n|---|---|\n",
     );
-    for (section, page) in SHAPED {
+    for (section, page) in STRUCTURED_SECTIONS {
         text.push_str(&format!("| {section} | {page} |\n"));
     }
     text.push_str(
@@ -344,6 +344,6 @@ fn reference(app: &App) -> Outcome {
         let (meaning, default) = (cell(variable.meaning), cell(variable.default));
         text.push_str(&format!("| `{}` | {meaning} | {default} |\n", variable.name));
     }
-    app.terminal.line(text.trim_end())?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(text.trim_end())?;
+    Ok(CliExitCode::Ok)
 }

@@ -14,62 +14,62 @@ use hermes::protocol::{CallDialect, RequestFrame, RequestFramer, render_results,
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{readable, runtime};
-use crate::app::{App, BEGINNING, Ready};
-use crate::args::{CallOptions, Exec};
-use crate::failure::{Exit, Failure, Outcome};
+use super::{result_text, runtime};
+use crate::app::{AppContext, OPEN_TIMEOUT, AppServices};
+use crate::args::{CallOptions, ExecArgs};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
 /// How long a request waits for a place that could not be opened at first.
-const MOMENT: Duration = Duration::from_secs(1);
+const REOPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Notices that go with one answer; more wait for the next.
-const MOST_NOTICES: usize = 20;
+const MAX_ANSWER_NOTICES: usize = 20;
 
-pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
+pub(crate) fn run(app: &AppContext, args: &ExecArgs) -> CommandResult {
     let dialect = args.dialect.as_deref().map(str::parse::<CallDialect>).transpose();
-    let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
-    let ready = app.ready()?;
-    ready.join_servers(app, crate::foreign::Wanted::All)?;
+    let dialect = dialect.map_err(|e| CommandError::usage(e.to_string()).hint(e.hint()))?;
+    let ready = app.services()?;
+    ready.connect_servers(app, crate::mcp_servers::ServerSelection::All)?;
     // Every call is answered, and the place may come up later.
-    let limit = Some(BEGINNING);
-    let mut caller = app.caller_anyhow(&ready, &args.options, &args.toolsets, limit)?;
+    let limit = Some(OPEN_TIMEOUT);
+    let mut caller = app.caller_even_if_closed(&ready, &args.options, &args.toolsets, limit)?;
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();
     caller.approver = app.approver(&ready, &args.options, from_stdin, true);
     ready.warn_of_leftovers(app);
     ready.notices.set_listening();
     if !from_stdin {
-        ready.keyboard.open();
+        ready.prompter.allow_questions();
     }
-    let input = open(args.file.as_deref())?;
+    let input = open_input(args.file.as_deref())?;
     if from_stdin && io::stdin().is_terminal() {
         app.terminal.note("Reading tool calls from the keyboard; Ctrl-D ends.");
     }
     let (frames, received) = mpsc::channel(1);
     // Reading waits for whoever writes, which no task may do.
-    std::thread::spawn(move || feed(input, dialect, &frames));
+    std::thread::spawn(move || read_frames(input, dialect, &frames));
 
     let cancel = caller.cancel.clone();
     let ready = Arc::new(ready);
-    let mut session = Session {
+    let mut session = ExecSession {
         app: app.clone(),
         ready: Arc::clone(&ready),
         caller,
         options: args.options.clone(),
         dialect,
-        for_people: app.terminal.stdout_is_person && !app.json,
+        is_human_readable: app.terminal.stdout_is_person && !app.json,
     };
     let outcome = runtime::with_tools(&cancel, async move {
         let outcome = session.serve(received).await;
         session.ready.engine.shutdown().await;
-        session.ready.leaving().leave().await;
+        session.ready.teardown().run().await;
         outcome
     })?;
-    ready.settle(app);
+    ready.flush_records(app);
     outcome
 }
 
-fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {
+fn open_input(file: Option<&Path>) -> Result<Box<dyn Read + Send>, CommandError> {
     match file {
         None => Ok(Box::new(io::stdin())),
         Some(path) if path == Path::new("-") => Ok(Box::new(io::stdin())),
@@ -78,12 +78,12 @@ fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {
                 let message = format!("{} cannot be read: {e}", path.display());
                 let missing = e.kind() == io::ErrorKind::NotFound;
                 let failure =
-                    if missing { Failure::not_found(message) } else { Failure::usage(message) };
+                    if missing { CommandError::not_found(message) } else { CommandError::usage(message) };
                 failure.hint("Name a file with tool calls, or '-' for standard input.")
             };
             let file = File::open(path).map_err(|e| cannot(&e))?;
             if file.metadata().map_err(|e| cannot(&e))?.is_dir() {
-                return Err(Failure::usage(format!("{} is a folder", path.display()))
+                return Err(CommandError::usage(format!("{} is a folder", path.display()))
                     .hint("Name a file with tool calls."));
             }
             Ok(Box::new(file))
@@ -92,7 +92,7 @@ fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {
 }
 
 /// Cuts the input into frames until it ends or nobody wants more.
-fn feed(
+fn read_frames(
     input: Box<dyn Read + Send>,
     dialect: Option<CallDialect>,
     frames: &mpsc::Sender<io::Result<RequestFrame>>,
@@ -135,67 +135,67 @@ fn feed(
 }
 
 /// One client, from its first request to its last.
-struct Session {
-    app: App,
-    ready: Arc<Ready>,
+struct ExecSession {
+    app: AppContext,
+    ready: Arc<AppServices>,
     caller: Caller,
     options: CallOptions,
     dialect: Option<CallDialect>,
     /// Whether a person reads the answers, rather than a program.
-    for_people: bool,
+    is_human_readable: bool,
 }
 
-impl Session {
+impl ExecSession {
     /// Answers until there are no more requests, or nobody who reads answers.
-    async fn serve(&mut self, mut frames: mpsc::Receiver<io::Result<RequestFrame>>) -> Outcome {
-        let mut exit = Exit::Ok;
+    async fn serve(&mut self, mut frames: mpsc::Receiver<io::Result<RequestFrame>>) -> CommandResult {
+        let mut exit = CliExitCode::Ok;
         let cancel = self.caller.cancel.clone();
         while let Some(Some(frame)) = cancel.run_until_cancelled(frames.recv()).await {
             let frame =
-                frame.map_err(|e| Failure::usage(format!("The input cannot be read: {e}")))?;
+                frame.map_err(|e| CommandError::usage(format!("The input cannot be read: {e}")))?;
             let (mut answer, ended) = self.answer(&frame).await;
             // What came in is quoted in errors and in the names of calls.
             self.ready.secrets.redactor().redact_json(&mut answer);
-            match self.app.terminal.send(&answer) {
+            match self.app.terminal.try_print_line(&answer) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit),
                 sent => sent?,
             }
-            exit = worse(exit, ended);
+            exit = merge_exit(exit, ended);
         }
         if cancel.is_cancelled() {
-            return Ok(Exit::Kind(ErrorKind::Cancelled));
+            return Ok(CliExitCode::Kind(ErrorKind::Cancelled));
         }
         Ok(exit)
     }
 
-    async fn answer(&mut self, frame: &RequestFrame) -> (String, Exit) {
+    async fn answer(&mut self, frame: &RequestFrame) -> (String, CliExitCode) {
         let mut request = match frame.parse(self.dialect) {
             Ok(request) => request,
             Err(error) => {
-                return (render_error(self.dialect, &ToolError::from(error)), Exit::Usage);
+                return (render_error(self.dialect, &ToolError::from(error)), CliExitCode::Usage);
             }
         };
         let calls = std::mem::take(&mut request.calls);
-        self.find_place().await;
+        self.retry_open().await;
         // A session may last for days; its requests are what has a time.
         let mut caller = self.caller.clone();
         caller.deadline = self.options.deadline();
         let mut results = self.ready.engine.dispatch(calls, &caller).await;
         self.add_notices(&mut results);
-        let exit = summary(&results);
-        if self.for_people {
+        let exit = combined_exit(&results);
+        if self.is_human_readable {
             let terminal = &self.app.terminal;
-            return (readable::results(terminal, &self.ready.engine, &results), exit);
+            return (result_text::render_results(terminal, &self.ready.engine, &results), exit);
         }
         (render_results(&request, &results), exit)
     }
 
     /// Tries again to open a place that could not be opened. As long as it
     /// cannot, the tools that need it say so.
-    async fn find_place(&mut self) {
-        if self.ready.ground.is_awaited() {
-            let reached = self.caller.cancel.run_until_cancelled(self.ready.ground.reach());
-            let _ = tokio::time::timeout(MOMENT, reached).await;
+    async fn retry_open(&mut self) {
+        if self.ready.exec_target.is_awaited() {
+            let reached = self.caller.cancel.run_until_cancelled(self.ready.exec_target.connect());
+            let _ = tokio::time::timeout(REOPEN_TIMEOUT, reached).await;
         }
     }
 
@@ -204,7 +204,7 @@ impl Session {
     fn add_notices(&self, results: &mut [ToolResult]) {
         let Some(last) = results.last_mut() else { return };
         let Ok(Value::Object(mut content)) = serde_json::from_str(&last.content) else { return };
-        let notices = self.ready.notices.drain(self.caller.session.id(), MOST_NOTICES);
+        let notices = self.ready.notices.drain(self.caller.session.id(), MAX_ANSWER_NOTICES);
         if notices.is_empty() {
             return;
         }
@@ -215,18 +215,18 @@ impl Session {
 
 /// Success only if every call succeeded; the common kind where all failures
 /// are of one.
-fn summary(results: &[ToolResult]) -> Exit {
-    results.iter().fold(Exit::Ok, |exit, result| match result.status {
+fn combined_exit(results: &[ToolResult]) -> CliExitCode {
+    results.iter().fold(CliExitCode::Ok, |exit, result| match result.status {
         CallStatus::Success => exit,
-        CallStatus::Error(kind) => worse(exit, Exit::Kind(kind)),
+        CallStatus::Error(kind) => merge_exit(exit, CliExitCode::Kind(kind)),
     })
 }
 
-fn worse(so_far: Exit, next: Exit) -> Exit {
+fn merge_exit(so_far: CliExitCode, next: CliExitCode) -> CliExitCode {
     match (so_far, next) {
-        (Exit::Ok, next) => next,
-        (so_far, Exit::Ok) => so_far,
+        (CliExitCode::Ok, next) => next,
+        (so_far, CliExitCode::Ok) => so_far,
         (so_far, next) if so_far.code() == next.code() => so_far,
-        _ => Exit::Failed,
+        _ => CliExitCode::Failed,
     }
 }

@@ -3,12 +3,12 @@
 
 use hermes::core::ErrorKind;
 
-use crate::failure::{Exit, Failure, Outcome};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run() -> CommandResult {
     let served =
         hermes_reach::serve(hermes_tools_file::tools(), std::io::stdin().lock(), std::io::stdout());
-    served.map(|()| Exit::Ok).map_err(|error| {
-        Failure::failed(ErrorKind::Internal, format!("The other end cannot be understood: {error}"))
+    served.map(|()| CliExitCode::Ok).map_err(|error| {
+        CommandError::failed(ErrorKind::Internal, format!("The other end cannot be understood: {error}"))
     })
 }

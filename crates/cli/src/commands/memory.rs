@@ -10,18 +10,18 @@ use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_memory::{MemoryLimits, MemoryStore as Lists, MemoryError, MemoryTarget, MemoryTier, MemoryWriteReport};
 use serde_json::{Value, json};
 
-use crate::app::App;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::{Style, one_line, visible};
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line, show_control_chars};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Memory {
+pub(crate) enum MemoryCommand {
     /// Show what is kept
     #[command(alias = "list")]
     Show {
         /// Only this list
-        list: Option<List>,
+        list: Option<MemoryListName>,
         /// Also what is archived
         #[arg(long)]
         archive: bool,
@@ -36,13 +36,13 @@ pub(crate) enum Memory {
     Edit {
         /// The list
         #[arg(default_value = "memory")]
-        list: List,
+        list: MemoryListName,
     },
     /// List the versions of a list, or show one
     History {
         /// The list
         #[arg(default_value = "memory")]
-        list: List,
+        list: MemoryListName,
         /// Show this version
         #[arg(long, value_name = "N")]
         version: Option<u64>,
@@ -53,46 +53,46 @@ pub(crate) enum Memory {
         version: u64,
         /// The list
         #[arg(default_value = "memory")]
-        list: List,
+        list: MemoryListName,
     },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum List {
+pub(crate) enum MemoryListName {
     /// Notes on the work
     Memory,
     /// What is known of the user
     User,
 }
 
-impl From<List> for MemoryTarget {
-    fn from(list: List) -> Self {
+impl From<MemoryListName> for MemoryTarget {
+    fn from(list: MemoryListName) -> Self {
         match list {
-            List::Memory => Self::Memory,
-            List::User => Self::User,
+            MemoryListName::Memory => Self::Memory,
+            MemoryListName::User => Self::User,
         }
     }
 }
 
-impl From<MemoryError> for Failure {
+impl From<MemoryError> for CommandError {
     fn from(error: MemoryError) -> Self {
         let text = error.to_string();
         match error {
             MemoryError::NoVersion(_) => {
-                Failure::not_found(text).hint("`hermes memory history` shows the versions.")
+                CommandError::not_found(text).hint("`hermes memory history` shows the versions.")
             }
-            MemoryError::Disabled(_) => Failure::failed(ErrorKind::Unavailable, text)
+            MemoryError::Disabled(_) => CommandError::failed(ErrorKind::Unavailable, text)
                 .hint("memory.memory_enabled and memory.user_profile_enabled in config.yaml switch them on."),
-            MemoryError::Busy { .. } => Failure::failed(ErrorKind::Timeout, text),
-            MemoryError::Io { .. } => Failure::failed(ErrorKind::Unavailable, text)
+            MemoryError::Busy { .. } => CommandError::failed(ErrorKind::Timeout, text),
+            MemoryError::Io { .. } => CommandError::failed(ErrorKind::Unavailable, text)
                 .hint("Check the files in HERMES_HOME/memories."),
-            _ => Failure::failed(ErrorKind::Internal, text).hint("Check the files in HERMES_HOME/memories."),
+            _ => CommandError::failed(ErrorKind::Internal, text).hint("Check the files in HERMES_HOME/memories."),
         }
     }
 }
 
 /// The lists of a home, as the settings want them.
-pub(crate) fn lists(home: &HermesHome, config: &ResolvedConfig) -> Result<Lists, Failure> {
+pub(crate) fn open_lists(home: &HermesHome, config: &ResolvedConfig) -> Result<Lists, CommandError> {
     let said = &config.settings.memory;
     let limit =
         |is_kept: bool, limit: u64| is_kept.then(|| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -103,39 +103,39 @@ pub(crate) fn lists(home: &HermesHome, config: &ResolvedConfig) -> Result<Lists,
     Ok(Lists::new(home.root().join("memories"), limits))
 }
 
-pub(crate) fn run(app: &App, command: Memory) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: MemoryCommand) -> CommandResult {
     let home = app.home()?;
-    let lists = lists(&home, &app.config(&home)?)?;
+    let lists = open_lists(&home, &app.config(&home)?)?;
     match command {
-        Memory::Show { list, archive } => show(app, &lists, list.map(MemoryTarget::from), archive)?,
-        Memory::Search { words } => search(app, &lists, &words.join(" "))?,
-        Memory::Edit { list } => {
+        MemoryCommand::Show { list, archive } => show(app, &lists, list.map(MemoryTarget::from), archive)?,
+        MemoryCommand::Search { words } => search(app, &lists, &words.join(" "))?,
+        MemoryCommand::Edit { list } => {
             let target = MemoryTarget::from(list);
             let text = match std::io::stdin().is_terminal() {
-                true => edited(&lists, target)?,
-                false => piped()?,
+                true => edit_in_editor(&lists, target)?,
+                false => read_piped_list()?,
             };
             if text.trim().is_empty() && !std::io::stdin().is_terminal() {
-                return Err(Failure::usage("Standard input is empty; nothing was changed")
+                return Err(CommandError::usage("Standard input is empty; nothing was changed")
                     .hint("To empty the list, edit it at a terminal."));
             }
-            tell(app, target, &lists.edit(target, &text)?)?;
+            report_write(app, target, &lists.edit(target, &text)?)?;
             for (at, rule) in lists.read(target)?.suspicious {
                 let at = at + 1;
                 app.terminal
                     .warn(&format!("Entry {at} looks like {rule}; models are not shown it."));
             }
         }
-        Memory::History { list, version } => history(app, &lists, list.into(), version)?,
-        Memory::Rollback { version, list } => {
+        MemoryCommand::History { list, version } => history(app, &lists, list.into(), version)?,
+        MemoryCommand::Rollback { version, list } => {
             let target = MemoryTarget::from(list);
-            tell(app, target, &lists.roll_back(target, version)?)?;
+            report_write(app, target, &lists.roll_back(target, version)?)?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn show(app: &App, lists: &Lists, only: Option<MemoryTarget>, archive: bool) -> Result<(), Failure> {
+fn show(app: &AppContext, lists: &Lists, only: Option<MemoryTarget>, archive: bool) -> Result<(), CommandError> {
     let mut all = serde_json::Map::new();
     for target in MemoryTarget::ALL {
         let is_meant = only.is_none_or(|only| only == target);
@@ -156,21 +156,21 @@ fn show(app: &App, lists: &Lists, only: Option<MemoryTarget>, archive: bool) -> 
         }
         let count = archived.len();
         let heading = format!("{target}  {}  {count} archived", list.usage);
-        app.terminal.line(&app.terminal.paint(Style::Bold, &heading))?;
+        app.terminal.print_line(&app.terminal.paint(OutputStyle::Bold, &heading))?;
         let archived = archived.into_iter().filter(|_| archive).map(|hit| ("~", hit.text));
         for (mark, entry) in list.entries.into_iter().map(|entry| ("-", entry)).chain(archived) {
-            let text = visible(&entry).replace('\n', "\n  ");
-            app.terminal.line(&format!("{mark} {text}"))?;
+            let text = show_control_chars(&entry).replace('\n', "\n  ");
+            app.terminal.print_line(&format!("{mark} {text}"))?;
         }
     }
     if app.json {
         all.insert("schema_version".into(), 1.into());
-        app.terminal.line(&Value::Object(all).to_string())?;
+        app.terminal.print_line(&Value::Object(all).to_string())?;
     }
     Ok(())
 }
 
-fn search(app: &App, lists: &Lists, words: &str) -> Result<(), Failure> {
+fn search(app: &AppContext, lists: &Lists, words: &str) -> Result<(), CommandError> {
     let mut found = Vec::new();
     for target in MemoryTarget::ALL.into_iter().filter(|target| lists.is_enabled(*target)) {
         found.extend(lists.search(target, words)?.into_iter().map(|hit| (target, hit)));
@@ -180,57 +180,57 @@ fn search(app: &App, lists: &Lists, words: &str) -> Result<(), Failure> {
             .iter()
             .map(|(target, hit)| json!({ "target": target, "tier": hit.tier, "text": hit.text }))
             .collect();
-        app.terminal.line(&json!({ "schema_version": 1, "results": results }).to_string())?;
+        app.terminal.print_line(&json!({ "schema_version": 1, "results": results }).to_string())?;
         return Ok(());
     }
     for (target, hit) in found {
         let mark = if hit.tier == MemoryTier::Archive { " (archived)" } else { "" };
         let text = hit.text.lines().map(one_line).collect::<Vec<_>>().join(" ⏎ ");
-        app.terminal.line(&format!("{target}{mark}: {text}"))?;
+        app.terminal.print_line(&format!("{target}{mark}: {text}"))?;
     }
     Ok(())
 }
 
-fn history(app: &App, lists: &Lists, target: MemoryTarget, number: Option<u64>) -> Result<(), Failure> {
+fn history(app: &AppContext, lists: &Lists, target: MemoryTarget, number: Option<u64>) -> Result<(), CommandError> {
     let versions = lists.history(target)?;
     if let Some(number) = number {
         let version = versions.into_iter().find(|version| version.number == number);
         let version = version.ok_or(MemoryError::NoVersion(number))?;
         let text =
-            if app.json { json!(version).to_string() } else { visible(&version.text).into_owned() };
-        app.terminal.line(&text)?;
+            if app.json { json!(version).to_string() } else { show_control_chars(&version.text).into_owned() };
+        app.terminal.print_line(&text)?;
         return Ok(());
     }
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "versions": versions }).to_string())?;
+        app.terminal.print_line(&json!({ "schema_version": 1, "versions": versions }).to_string())?;
         return Ok(());
     }
     if versions.is_empty() {
         app.terminal.note("There are no versions yet.");
         return Ok(());
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for version in versions {
         let first = version.text.lines().next().unwrap_or_default();
-        table.row([
-            (version.number.to_string(), Some(Style::Bold)),
-            (ago(version.at_ms), Some(Style::Dim)),
+        table.push_row([
+            (version.number.to_string(), Some(OutputStyle::Bold)),
+            (format_age(version.at_ms), Some(OutputStyle::Dim)),
             (one_line(&version.cause), None),
             (format!("{} characters", version.text.chars().count()), None),
-            (one_line(first), Some(Style::Dim)),
+            (one_line(first), Some(OutputStyle::Dim)),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.print_line(&table.render(&app.terminal))?;
     Ok(())
 }
 
-fn tell(app: &App, target: MemoryTarget, written: &MemoryWriteReport) -> Result<(), Failure> {
+fn report_write(app: &AppContext, target: MemoryTarget, written: &MemoryWriteReport) -> Result<(), CommandError> {
     if app.json {
         let told = json!({
             "target": target, "version": written.version, "entry_count": written.entry_count,
             "archived_count": written.archived_count, "usage": written.usage,
         });
-        app.terminal.line(&told.to_string())?;
+        app.terminal.print_line(&told.to_string())?;
         return Ok(());
     }
     let done = match written.version {
@@ -241,19 +241,19 @@ fn tell(app: &App, target: MemoryTarget, written: &MemoryWriteReport) -> Result<
     Ok(())
 }
 
-fn piped() -> Result<String, Failure> {
+fn read_piped_list() -> Result<String, CommandError> {
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+        .map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
     Ok(text)
 }
 
 /// The list as the user leaves it in the editor. It is a copy that is edited, so that whoever writes meanwhile
 /// need not wait.
-fn edited(lists: &Lists, target: MemoryTarget) -> Result<String, Failure> {
+fn edit_in_editor(lists: &Lists, target: MemoryTarget) -> Result<String, CommandError> {
     let cannot = |what: &str, e: std::io::Error| {
-        Failure::failed(ErrorKind::Internal, format!("{what}: {e}"))
+        CommandError::failed(ErrorKind::Internal, format!("{what}: {e}"))
     };
     let before = std::fs::read_to_string(lists.file(target)).unwrap_or_default();
     let folder = tempfile::tempdir().map_err(|e| cannot("No temporary folder", e))?;
@@ -267,7 +267,7 @@ fn edited(lists: &Lists, target: MemoryTarget) -> Result<String, Failure> {
         .status()
         .map_err(|e| cannot("The editor does not start", e))?;
     if !status.success() {
-        return Err(Failure::failed(
+        return Err(CommandError::failed(
             ErrorKind::Cancelled,
             format!("'{editor}' ended with an error; nothing was changed"),
         )
@@ -278,7 +278,7 @@ fn edited(lists: &Lists, target: MemoryTarget) -> Result<String, Failure> {
     if now != before && after != before {
         let kept = lists.dir().join(format!("{}.edited.md", target.name()));
         std::fs::write(&kept, after).map_err(|e| cannot("Your text cannot be kept", e))?;
-        return Err(Failure::failed(
+        return Err(CommandError::failed(
             ErrorKind::Conflict,
             "The list was changed while you were editing",
         )
@@ -287,7 +287,7 @@ fn edited(lists: &Lists, target: MemoryTarget) -> Result<String, Failure> {
     Ok(if after == before { now } else { after })
 }
 
-fn ago(at_ms: u64) -> String {
+fn format_age(at_ms: u64) -> String {
     let at = SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms);
     let since = SystemTime::now().duration_since(at).unwrap_or_default().as_secs();
     match since {

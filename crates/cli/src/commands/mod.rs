@@ -15,7 +15,7 @@ pub(crate) mod memory;
 pub(crate) mod permissions;
 pub(crate) mod ports;
 pub(crate) mod processes;
-mod readable;
+mod result_text;
 pub(crate) mod run;
 pub(crate) mod runtime;
 pub(crate) mod sandbox;

@@ -13,12 +13,12 @@ use hermes_exec::network::{ListeningPort, PublishedPort, listening_on_host, name
 use hermes_exec::tree::ProcessTable as ProcessTable;
 use serde_json::{Value, json};
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::commands::runtime;
 use crate::confirmation::confirm;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::{Style, one_line};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
@@ -45,7 +45,7 @@ pub(crate) enum PortsCommand {
     },
 }
 
-pub(crate) fn run(app: &App, args: &PortsArgs) -> Outcome {
+pub(crate) fn run(app: &AppContext, args: &PortsArgs) -> CommandResult {
     let sessions = SessionsByProcess::read(app)?;
     let meant = args.session.as_deref();
     match args.command {
@@ -68,7 +68,7 @@ struct PublishRequest {
 struct SessionsByProcess(BTreeMap<u32, (String, String)>);
 
 impl SessionsByProcess {
-    fn read(app: &App) -> Result<Self, Failure> {
+    fn read(app: &AppContext) -> Result<Self, CommandError> {
         let jobs = JobRegistry::local(app.home()?.cache_dir().join("jobs"));
         let mut known = BTreeMap::new();
         // Looking for entries makes no directory for them.
@@ -95,7 +95,7 @@ impl SessionsByProcess {
         known.or(port.job.as_ref()).map(String::as_str)
     }
 
-    fn is_meant(&self, port: &ListeningPort, session: Option<&str>) -> bool {
+    fn matches_session(&self, port: &ListeningPort, session: Option<&str>) -> bool {
         session.is_none() || self.session(port) == session
     }
 
@@ -112,13 +112,13 @@ impl SessionsByProcess {
     }
 }
 
-fn list(app: &App, sessions: &SessionsByProcess, meant: Option<&str>) -> Outcome {
+fn list(app: &AppContext, sessions: &SessionsByProcess, meant: Option<&str>) -> CommandResult {
     let mut ports = listening_on_host();
-    ports.retain(|port| sessions.is_meant(port, meant));
+    ports.retain(|port| sessions.matches_session(port, meant));
     if app.json {
         let rows: Vec<Value> = ports.iter().map(|port| sessions.row(port)).collect();
-        app.terminal.line(&json!({ "schema_version": 1, "ports": rows }).to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&json!({ "schema_version": 1, "ports": rows }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     if ports.is_empty() {
         app.terminal.note(&match meant {
@@ -127,31 +127,31 @@ fn list(app: &App, sessions: &SessionsByProcess, meant: Option<&str>) -> Outcome
             }
             None => "No process of a session listens on a port.".to_owned(),
         });
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for port in &ports {
         let session = sessions.session(port).map(|it| format!("session {}", one_line(it)));
         let published = port.published.map(|number| format!("published: {}", loopback_url(number)));
-        table.row([
-            (port.port.to_string(), Some(Style::Bold)),
+        table.push_row([
+            (port.port.to_string(), Some(OutputStyle::Bold)),
             (port.address.to_string(), None),
             (process_label(port), None),
-            (sessions.job(port).map(one_line).unwrap_or_default(), Some(Style::Dim)),
+            (sessions.job(port).map(one_line).unwrap_or_default(), Some(OutputStyle::Dim)),
             (session.unwrap_or_default(), None),
-            (published.unwrap_or_default(), Some(Style::Green)),
+            (published.unwrap_or_default(), Some(OutputStyle::Green)),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
 fn publish(
-    app: &App,
+    app: &AppContext,
     sessions: &SessionsByProcess,
     meant: Option<&str>,
     request: &PublishRequest,
-) -> Outcome {
+) -> CommandResult {
     let (space, listening) = find_listening(sessions, meant, request.port)?;
     let whose = sessions.session(&listening).map(|it| format!(" of session {}", one_line(it)));
     let what = format!(
@@ -169,11 +169,11 @@ fn publish(
         let answer = confirm(app, &question).ok_or_else(|| {
             let message =
                 format!("Publishing {what} needs an agreement, and there is no terminal to ask at");
-            Failure::failed(ErrorKind::ApprovalRequired, message).hint("Add --yes to agree.")
+            CommandError::failed(ErrorKind::ApprovalRequired, message).hint("Add --yes to agree.")
         })?;
         if !answer {
             app.terminal.note("Nothing was published.");
-            return Ok(Exit::Failed);
+            return Ok(CliExitCode::Failed);
         }
     }
     let opened = PublishedPort::open(&Arc::new(space), request.port, request.host_port)
@@ -183,15 +183,15 @@ fn publish(
         let mut row = sessions.row(&ListeningPort { published: Some(number), ..listening });
         row["schema_version"] = 1.into();
         row["url"] = loopback_url(number).into();
-        app.terminal.line(&row.to_string())?;
+        app.terminal.print_line(&row.to_string())?;
     } else {
-        app.terminal.line(&loopback_url(number))?;
+        app.terminal.print_line(&loopback_url(number))?;
         app.terminal.note(&format!("This leads to {what}. Ctrl-C ends it."));
     }
     let cancel = CancellationToken::new();
     runtime::with_tools(&cancel, cancel.clone().cancelled_owned())?;
     drop(opened);
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// The one network in which something listens on the port.
@@ -199,9 +199,9 @@ fn find_listening(
     sessions: &SessionsByProcess,
     meant: Option<&str>,
     port: u16,
-) -> Result<(NetworkNamespace, ListeningPort), Failure> {
+) -> Result<(NetworkNamespace, ListeningPort), CommandError> {
     let mut found = namespaces_with_port(port);
-    found.retain(|(_, listening)| sessions.is_meant(listening, meant));
+    found.retain(|(_, listening)| sessions.matches_session(listening, meant));
     if found.len() > 1 {
         let name = |(_, listening): &(NetworkNamespace, ListeningPort)| {
             sessions.session(listening).map_or_else(|| process_label(listening), one_line)
@@ -209,22 +209,22 @@ fn find_listening(
         let names: Vec<String> = found.iter().map(name).collect();
         let message =
             format!("Port {port} is open in {} sessions: {}", names.len(), names.join(", "));
-        return Err(Failure::usage(message).hint("Name one of them with --session."));
+        return Err(CommandError::usage(message).hint("Name one of them with --session."));
     }
     found.pop().ok_or_else(|| {
         let whose = meant.map_or("a session".to_owned(), |it| format!("session {}", one_line(it)));
-        Failure::not_found(format!("No process of {whose} listens on port {port}"))
+        CommandError::not_found(format!("No process of {whose} listens on port {port}"))
             .hint("`hermes ports` lists the ports that there are.")
     })
 }
 
-fn publish_failure(request: &PublishRequest, error: &io::Error) -> Failure {
+fn publish_failure(request: &PublishRequest, error: &io::Error) -> CommandError {
     let failed = |kind, hint| {
         let message = match request.host_port.filter(|_| kind != ErrorKind::NotFound) {
             Some(number) => format!("Port {number} of this machine cannot be used: {error}"),
             None => format!("Port {} of the session cannot be reached: {error}", request.port),
         };
-        Failure::failed(kind, message).hint(hint)
+        CommandError::failed(kind, message).hint(hint)
     };
     match error.kind() {
         io::ErrorKind::AddrInUse => failed(

@@ -9,18 +9,18 @@ use hermes_exec::JobRegistry;
 use hermes_exec::job_records::JobRecord;
 use serde_json::{Value, json};
 
-use crate::app::{App, Ready};
+use crate::app::{AppContext, AppServices};
 use crate::commands::runtime;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::guarding::Keeper;
-use crate::table::Table;
-use crate::terminal::{Style, one_line};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::security::SecretsProvider;
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line};
 
 /// Characters of a command in a warning.
-const SHOWN: usize = 60;
+const MAX_COMMAND_CHARS: usize = 60;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Processes {
+pub(crate) enum ProcessesCommand {
     /// List them: what was detached, and what a crash has left
     List,
     /// End one, with all that it has started
@@ -30,79 +30,79 @@ pub(crate) enum Processes {
     },
 }
 
-pub(crate) fn run(app: &App, command: &Processes) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: &ProcessesCommand) -> CommandResult {
     let home = app.home()?;
     let jobs = JobRegistry::local(home.cache_dir().join("jobs"));
     let mut left = jobs.orphans();
-    let redactor = Keeper::new(&home).redactor();
+    let redactor = SecretsProvider::new(&home).redactor();
     for entry in &mut left {
         entry.command = redactor.redact(&entry.command).into_owned();
     }
     match command {
-        Processes::List => list(app, &left)?,
-        Processes::Kill { id } => {
+        ProcessesCommand::List => list(app, &left)?,
+        ProcessesCommand::Kill { id } => {
             let meant: Vec<&JobRecord> = match id.as_str() {
                 "all" => left.iter().filter(|entry| !entry.detached).collect(),
                 id => left.iter().filter(|entry| entry.id == id).collect(),
             };
             if meant.is_empty() && id != "all" {
-                return Err(Failure::not_found(format!("There is no process '{id}'"))
+                return Err(CommandError::not_found(format!("There is no process '{id}'"))
                     .hint("`hermes processes list` shows those that there are."));
             }
             for entry in &meant {
-                end(app, &jobs, entry)?;
+                end_process(app, &jobs, entry)?;
             }
             let ids: Vec<&str> = meant.iter().map(|entry| entry.id.as_str()).collect();
             if app.json {
                 let answer = json!({ "schema_version": 1, "killed": ids });
-                app.terminal.line(&answer.to_string())?;
+                app.terminal.print_line(&answer.to_string())?;
             } else {
                 app.terminal.note(&format!("{} ended.", ids.len()));
             }
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn end(app: &App, jobs: &JobRegistry, entry: &JobRecord) -> Result<(), Failure> {
+fn end_process(app: &AppContext, jobs: &JobRegistry, entry: &JobRecord) -> Result<(), CommandError> {
     if entry.elsewhere.is_some() {
-        return end_elsewhere(app, entry);
+        return end_remote(app, entry);
     }
     if jobs.terminate_orphan(entry) {
         return Ok(());
     }
     let message = format!("Some processes of {} could not be ended", entry.id);
-    Err(Failure::failed(ErrorKind::Conflict, message).hint("They may belong to another user."))
+    Err(CommandError::failed(ErrorKind::Conflict, message).hint("They may belong to another user."))
 }
 
 /// Ends what was left in the place of the settings.
-fn end_elsewhere(app: &App, entry: &JobRecord) -> Result<(), Failure> {
-    let ready = app.ready()?;
-    runtime::early(async {
+fn end_remote(app: &AppContext, entry: &JobRecord) -> Result<(), CommandError> {
+    let ready = app.services()?;
+    runtime::block_on_workers(async {
         // A place that is not the one that is meant need not be opened.
-        let is_there = entry.elsewhere.as_ref() == Some(&ready.ground.backend().location());
-        let reached = if is_there { ready.ground.reach().await.map(drop) } else { Ok(()) };
+        let is_there = entry.elsewhere.as_ref() == Some(&ready.exec_target.backend().location());
+        let reached = if is_there { ready.exec_target.connect().await.map(drop) } else { Ok(()) };
         let ended = match reached {
-            Ok(()) => ready.jobs.terminate_remote_orphan(entry).await.map_err(Failure::from),
+            Ok(()) => ready.jobs.terminate_remote_orphan(entry).await.map_err(CommandError::from),
             Err(failure) => Err(failure),
         };
-        ready.ground.leave().await;
+        ready.exec_target.close().await;
         ended
     })?
 }
 
-fn list(app: &App, left: &[JobRecord]) -> Result<(), Failure> {
+fn list(app: &AppContext, left: &[JobRecord]) -> Result<(), CommandError> {
     if app.json {
-        let entries: Vec<Value> = left.iter().map(line).collect();
+        let entries: Vec<Value> = left.iter().map(entry_json).collect();
         let answer = json!({ "schema_version": 1, "processes": entries });
-        app.terminal.line(&answer.to_string())?;
+        app.terminal.print_line(&answer.to_string())?;
         return Ok(());
     }
     if left.is_empty() {
         app.terminal.note("Nothing is left of an earlier hermes.");
         return Ok(());
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for entry in left {
         let kind = match &entry.elsewhere {
             // Nobody here sees whether it still runs.
@@ -110,19 +110,19 @@ fn list(app: &App, left: &[JobRecord]) -> Result<(), Failure> {
             None if entry.detached => "detached".to_owned(),
             None => "left over".to_owned(),
         };
-        table.row([
-            (entry.id.clone(), Some(Style::Bold)),
+        table.push_row([
+            (entry.id.clone(), Some(OutputStyle::Bold)),
             (kind, None),
-            (format!("{} s", age(entry).as_secs()), Some(Style::Dim)),
+            (format!("{} s", age(entry).as_secs()), Some(OutputStyle::Dim)),
             (entry.cwd.display().to_string(), None),
             (one_line(&entry.command), None),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.print_line(&table.render(&app.terminal))?;
     Ok(())
 }
 
-fn line(entry: &JobRecord) -> Value {
+fn entry_json(entry: &JobRecord) -> Value {
     json!({
         "session_id": entry.id,
         "pid": Some(entry.pid).filter(|_| entry.elsewhere.is_none()),
@@ -141,9 +141,9 @@ fn age(entry: &JobRecord) -> Duration {
     began.elapsed().unwrap_or_default()
 }
 
-impl Ready {
+impl AppServices {
     /// Tells of what a crash has left, in a line.
-    pub(crate) fn warn_of_leftovers(&self, app: &App) {
+    pub(crate) fn warn_of_leftovers(&self, app: &AppContext) {
         let left = self.jobs.orphans();
         let mut left = left.iter().filter(|entry| !entry.detached);
         let Some(first) = left.next() else { return };
@@ -152,7 +152,7 @@ impl Ready {
             count => format!(" and {count} more"),
         };
         let command = self.secrets.redactor().redact(&first.command).into_owned();
-        let command: String = command.chars().take(SHOWN).collect();
+        let command: String = command.chars().take(MAX_COMMAND_CHARS).collect();
         // Nobody here sees whether what is elsewhere still runs.
         let has = if first.elsewhere.is_some() { "may have" } else { "has" };
         app.terminal.warn(&format!(

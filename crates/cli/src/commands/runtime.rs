@@ -8,40 +8,40 @@ use rustix::process::Signal as Number;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// The runtime whose workers run tools; one more thread than strictly needed
 /// lets a deadline pass while a tool does not yield. It is never taken down: a
 /// tool that does not stop must not keep the program from ending.
-fn workers() -> Result<&'static Runtime, Failure> {
-    static WORKERS: OnceLock<Runtime> = OnceLock::new();
-    if let Some(workers) = WORKERS.get() {
+fn worker_runtime() -> Result<&'static Runtime, CommandError> {
+    static WORKER_RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(workers) = WORKER_RUNTIME.get() {
         return Ok(workers);
     }
     let made = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let made = made.map_err(|e| cannot_start(&e))?;
-    Ok(WORKERS.get_or_init(|| made))
+    let made = made.map_err(|e| start_error(&e))?;
+    Ok(WORKER_RUNTIME.get_or_init(|| made))
 }
 
 /// Runs work that leaves something behind which tools will use.
-pub(crate) fn early<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
-    Ok(workers()?.block_on(work))
+pub(crate) fn block_on_workers<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
+    Ok(worker_runtime()?.block_on(work))
 }
 
-fn cannot_start(error: &std::io::Error) -> Failure {
-    Failure::failed(ErrorKind::Internal, format!("The program cannot start its threads: {error}"))
+fn start_error(error: &std::io::Error) -> CommandError {
+    CommandError::failed(ErrorKind::Internal, format!("The program cannot start its threads: {error}"))
         .hint("Look at the limits on processes and open files (`ulimit -a`).")
 }
 
 /// Runs work that asks tools whether they are available, and no more.
-pub(crate) fn brief<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+pub(crate) fn block_on_current_thread<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
     let runtime =
-        Builder::new_current_thread().enable_all().build().map_err(|e| cannot_start(&e))?;
+        Builder::new_current_thread().enable_all().build().map_err(|e| start_error(&e))?;
     Ok(runtime.block_on(work))
 }
 
 /// The signals that want the program to end.
-struct Signals {
+struct ShutdownSignals {
     interrupt: Signal,
     terminate: Signal,
     quit: Signal,
@@ -49,9 +49,9 @@ struct Signals {
     hang_up: Option<Signal>,
 }
 
-impl Signals {
+impl ShutdownSignals {
     fn listen() -> std::io::Result<Self> {
-        survive_oversize()?;
+        ignore_file_size_signal()?;
         let hang_up = if is_ignored(Number::HUP) { None } else { Some(SignalKind::hangup()) };
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -82,7 +82,7 @@ impl Signals {
 /// A file that grows past its limit (`ulimit -f`) is a write that fails, as on a
 /// full disk, and not the end of the program. Somebody listens instead of nobody
 /// caring: programs that are started get the system's way back by that.
-fn survive_oversize() -> std::io::Result<()> {
+fn ignore_file_size_signal() -> std::io::Result<()> {
     signal(SignalKind::from_raw(Number::XFSZ.as_raw())).map(drop)
 }
 
@@ -97,16 +97,16 @@ fn is_ignored(number: Number) -> bool {
 
 /// Runs tool calls. The first signal that wants an end cancels them, so that
 /// they can stop in order; the second ends the program.
-pub(crate) fn with_tools<T, F>(cancel: &CancellationToken, work: F) -> Result<T, Failure>
+pub(crate) fn with_tools<T, F>(cancel: &CancellationToken, work: F) -> Result<T, CommandError>
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
 {
-    let runtime = workers()?;
+    let runtime = worker_runtime()?;
     let cancel = cancel.clone();
     runtime.block_on(async move {
         // Before the work, so that no interrupt finds nobody.
-        let mut signals = Signals::listen().map_err(|e| cannot_start(&e))?;
+        let mut signals = ShutdownSignals::listen().map_err(|e| start_error(&e))?;
         // On a worker, starting a tool's task does not have to wake another thread.
         let work = tokio::spawn(work);
         tokio::spawn(async move {
@@ -123,6 +123,6 @@ where
             }
         });
         work.await
-            .map_err(|e| Failure::failed(ErrorKind::Internal, format!("The program crashed: {e}")))
+            .map_err(|e| CommandError::failed(ErrorKind::Internal, format!("The program crashed: {e}")))
     })
 }

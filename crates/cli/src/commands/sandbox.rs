@@ -11,22 +11,22 @@ use hermes::sandbox::{
 };
 use serde_json::{Value, json};
 
-use super::checkpoints::{since, size};
-use crate::app::{App, folder};
+use super::checkpoints::{format_age, format_size};
+use crate::app::{AppContext, working_dir};
 use crate::confirmation::confirm;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::{Style, Terminal, one_line};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, TerminalOutput, one_line};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Sandbox {
+pub(crate) enum SandboxCommand {
     /// Look at what commands changed in package caches, and keep or discard it
     #[command(subcommand)]
-    Overlays(Overlays),
+    Overlays(OverlaysCommand),
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Overlays {
+pub(crate) enum OverlaysCommand {
     /// List the overlays of a workspace
     List {
         #[command(flatten)]
@@ -71,26 +71,26 @@ pub(crate) struct OverlayChoice {
 
 /// What is done with overlays once somebody has agreed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Action {
+enum OverlayAction {
     Apply,
     Discard,
 }
 
-pub(crate) fn run(app: &App, command: Sandbox) -> Outcome {
-    let Sandbox::Overlays(command) = command;
+pub(crate) fn run(app: &AppContext, command: SandboxCommand) -> CommandResult {
+    let SandboxCommand::Overlays(command) = command;
     let store = OverlayStore::new(app.home()?.overlays_dir());
     match command {
-        Overlays::List { choice } => list(app, &store, &choice),
-        Overlays::Diff { choice } => diff(app, &store, &choice),
-        Overlays::Apply { choice, yes } => carry_out(app, &store, &choice, Action::Apply, yes),
-        Overlays::Discard { choice, yes } => carry_out(app, &store, &choice, Action::Discard, yes),
+        OverlaysCommand::List { choice } => list(app, &store, &choice),
+        OverlaysCommand::Diff { choice } => diff(app, &store, &choice),
+        OverlaysCommand::Apply { choice, yes } => run_action(app, &store, &choice, OverlayAction::Apply, yes),
+        OverlaysCommand::Discard { choice, yes } => run_action(app, &store, &choice, OverlayAction::Discard, yes),
     }
 }
 
 impl OverlayChoice {
     /// The overlays that are meant, and how many others there are.
-    fn entries(&self, store: &OverlayStore) -> Result<(Vec<OverlayEntry>, usize), Failure> {
-        let known = store.list().map_err(|error| broken(&error))?;
+    fn entries(&self, store: &OverlayStore) -> Result<(Vec<OverlayEntry>, usize), CommandError> {
+        let known = store.list().map_err(|error| store_error(&error))?;
         let workspace = match self.all {
             true => None,
             false => Some(self.workspace()?),
@@ -105,7 +105,7 @@ impl OverlayChoice {
             if !here.iter().any(|entry| entry.name == *name) {
                 let names = here.iter().map(|entry| entry.name.as_str());
                 let near = similar::nearest(name, names, 0.5).map(str::to_owned);
-                return Err(Failure::not_found(format!("There is no overlay '{name}'"))
+                return Err(CommandError::not_found(format!("There is no overlay '{name}'"))
                     .hint("`hermes sandbox overlays list --all` lists those that there are.")
                     .did_you_mean(near.as_slice()));
             }
@@ -115,148 +115,148 @@ impl OverlayChoice {
     }
 
     /// The workspace's real path; one that is gone may still have overlays.
-    fn workspace(&self) -> Result<PathBuf, Failure> {
+    fn workspace(&self) -> Result<PathBuf, CommandError> {
         let path = match &self.workspace {
             Some(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
-            None => folder(None)?,
+            None => working_dir(None)?,
         };
         Ok(std::fs::canonicalize(&path).unwrap_or(path))
     }
 }
 
-fn list(app: &App, store: &OverlayStore, choice: &OverlayChoice) -> Outcome {
+fn list(app: &AppContext, store: &OverlayStore, choice: &OverlayChoice) -> CommandResult {
     let (entries, others) = choice.entries(store)?;
     if app.json {
-        let rows: Vec<Value> = entries.iter().map(row).collect();
-        app.terminal.line(&json!({ "schema_version": 1, "overlays": rows }).to_string())?;
-        return Ok(Exit::Ok);
+        let rows: Vec<Value> = entries.iter().map(overlay_json).collect();
+        app.terminal.print_line(&json!({ "schema_version": 1, "overlays": rows }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     if entries.is_empty() {
         note_none(app, others);
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for entry in &entries {
         let files = if entry.files == 1 { "file" } else { "files" };
         let target = match choice.all {
-            true => format!("{}  in {}", shown(&entry.target), shown(&entry.workspace)),
-            false => shown(&entry.target),
+            true => format!("{}  in {}", display_path(&entry.target), display_path(&entry.workspace)),
+            false => display_path(&entry.target),
         };
-        table.row([
-            (entry.name.clone(), Some(Style::Bold)),
-            (size(entry.bytes), None),
+        table.push_row([
+            (entry.name.clone(), Some(OutputStyle::Bold)),
+            (format_size(entry.bytes), None),
             (format!("{} {files}", entry.files), None),
-            (entry.modified.map(since).unwrap_or_default(), Some(Style::Dim)),
-            (target, Some(Style::Dim)),
+            (entry.modified.map(format_age).unwrap_or_default(), Some(OutputStyle::Dim)),
+            (target, Some(OutputStyle::Dim)),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
-fn diff(app: &App, store: &OverlayStore, choice: &OverlayChoice) -> Outcome {
+fn diff(app: &AppContext, store: &OverlayStore, choice: &OverlayChoice) -> CommandResult {
     let (entries, others) = choice.entries(store)?;
     let mut rows = Vec::new();
     for entry in &entries {
-        let changes = store.diff(entry).map_err(|error| broken(&error))?;
+        let changes = store.diff(entry).map_err(|error| store_error(&error))?;
         if app.json {
-            let mut row = row(entry);
-            let change = |it: &OverlayChange| json!({ "path": text(&it.path), "kind": word(it) });
+            let mut row = overlay_json(entry);
+            let change = |it: &OverlayChange| json!({ "path": path_text(&it.path), "kind": change_verb(it) });
             row["changes"] = changes.iter().map(change).collect();
             rows.push(row);
             continue;
         }
-        let title = format!("{} ({})", entry.name, shown(&entry.target));
+        let title = format!("{} ({})", entry.name, display_path(&entry.target));
         let lines = changes.iter().map(|change| change_line(&app.terminal, change));
-        let title = app.terminal.paint(Style::Bold, &title);
+        let title = app.terminal.paint(OutputStyle::Bold, &title);
         let lines: Vec<String> = std::iter::once(title).chain(lines).collect();
-        app.terminal.line(&lines.join("\n"))?;
+        app.terminal.print_line(&lines.join("\n"))?;
         if changes.is_empty() {
             app.terminal.note("  Nothing differs.");
         }
     }
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "overlays": rows }).to_string())?;
+        app.terminal.print_line(&json!({ "schema_version": 1, "overlays": rows }).to_string())?;
     } else if entries.is_empty() {
         note_none(app, others);
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn carry_out(
-    app: &App,
+fn run_action(
+    app: &AppContext,
     store: &OverlayStore,
     choice: &OverlayChoice,
-    action: Action,
+    action: OverlayAction,
     yes: bool,
-) -> Outcome {
+) -> CommandResult {
     let (entries, others) = choice.entries(store)?;
     if entries.is_empty() && !app.json {
         note_none(app, others);
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
     if !yes {
-        let question = question(store, &entries, action)?;
-        if !is_agreed(app, &question)? {
+        let question = confirmation_question(store, &entries, action)?;
+        if !is_confirmed(app, &question)? {
             app.terminal.note("Nothing was changed.");
-            return Ok(Exit::Failed);
+            return Ok(CliExitCode::Failed);
         }
     }
     let mut rows = Vec::new();
-    let mut exit = Exit::Ok;
+    let mut exit = CliExitCode::Ok;
     for entry in &entries {
-        let mut row = row(entry);
-        if action == Action::Apply {
-            let done = store.apply(entry).map_err(|error| unusable(entry, &error))?;
+        let mut row = overlay_json(entry);
+        if action == OverlayAction::Apply {
+            let done = store.apply(entry).map_err(|error| overlay_error(entry, &error))?;
             if done.skipped.is_empty() {
-                store.discard(entry).map_err(|error| unusable(entry, &error))?;
+                store.discard(entry).map_err(|error| overlay_error(entry, &error))?;
             } else {
-                exit = Exit::Failed;
+                exit = CliExitCode::Failed;
             }
-            tell_applied(app, entry, &done);
-            row["applied"] = applied(&done);
+            report_applied(app, entry, &done);
+            row["applied"] = applied_json(&done);
         } else {
-            store.discard(entry).map_err(|error| unusable(entry, &error))?;
+            store.discard(entry).map_err(|error| overlay_error(entry, &error))?;
             if !app.json {
-                app.terminal.note(&format!("{}: {} discarded.", entry.name, size(entry.bytes)));
+                app.terminal.note(&format!("{}: {} discarded.", entry.name, format_size(entry.bytes)));
             }
         }
         rows.push(row);
     }
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "overlays": rows }).to_string())?;
+        app.terminal.print_line(&json!({ "schema_version": 1, "overlays": rows }).to_string())?;
     }
     Ok(exit)
 }
 
 /// What somebody agrees to.
-fn question(
+fn confirmation_question(
     store: &OverlayStore,
     entries: &[OverlayEntry],
-    action: Action,
-) -> Result<String, Failure> {
+    action: OverlayAction,
+) -> Result<String, CommandError> {
     let mut lines = Vec::new();
     for entry in entries {
-        let (name, target) = (&entry.name, shown(&entry.target));
+        let (name, target) = (&entry.name, display_path(&entry.target));
         lines.push(match action {
-            Action::Apply => {
-                let changes = store.diff(entry).map_err(|error| broken(&error))?;
-                format!("  {name}: {} to {target}", counted(&changes))
+            OverlayAction::Apply => {
+                let changes = store.diff(entry).map_err(|error| store_error(&error))?;
+                format!("  {name}: {} to {target}", count_by_kind(&changes))
             }
-            Action::Discard => {
-                format!("  {name}: {} in {} files", size(entry.bytes), entry.files)
+            OverlayAction::Discard => {
+                format!("  {name}: {} in {} files", format_size(entry.bytes), entry.files)
             }
         });
     }
     let verb = match action {
-        Action::Apply => "Apply",
-        Action::Discard => "Discard",
+        OverlayAction::Apply => "Apply",
+        OverlayAction::Discard => "Discard",
     };
     Ok(format!("{verb} these changes?\n{}", lines.join("\n")))
 }
 
 /// How many changes there are of each kind.
-fn counted(changes: &[OverlayChange]) -> String {
+fn count_by_kind(changes: &[OverlayChange]) -> String {
     let kinds = [
         (OverlayChangeKind::Added, "added"),
         (OverlayChangeKind::Changed, "changed"),
@@ -270,17 +270,17 @@ fn counted(changes: &[OverlayChange]) -> String {
 }
 
 /// Asks at a terminal; anywhere else `--yes` has to be given.
-fn is_agreed(app: &App, question: &str) -> Result<bool, Failure> {
+fn is_confirmed(app: &AppContext, question: &str) -> Result<bool, CommandError> {
     confirm(app, question)
-        .ok_or_else(|| Failure::usage("Nobody is there to ask").hint("Add --yes to do it."))
+        .ok_or_else(|| CommandError::usage("Nobody is there to ask").hint("Add --yes to do it."))
 }
 
-fn tell_applied(app: &App, entry: &OverlayEntry, done: &OverlayApplyReport) {
+fn report_applied(app: &AppContext, entry: &OverlayEntry, done: &OverlayApplyReport) {
     if app.json {
         return;
     }
     for skipped in &done.skipped {
-        let path = shown(&entry.target.join(&skipped.path));
+        let path = display_path(&entry.target.join(&skipped.path));
         app.terminal.warn(&format!("{path}: {}", skipped.reason));
     }
     let (name, written, deleted) = (&entry.name, done.written, done.deleted);
@@ -291,7 +291,7 @@ fn tell_applied(app: &App, entry: &OverlayEntry, done: &OverlayApplyReport) {
     }
 }
 
-fn note_none(app: &App, others: usize) {
+fn note_none(app: &AppContext, others: usize) {
     app.terminal.note(&match others {
         0 => "No overlays.".to_owned(),
         1 => "No overlays of this workspace; --all shows that of another one.".to_owned(),
@@ -299,7 +299,7 @@ fn note_none(app: &App, others: usize) {
     });
 }
 
-fn word(change: &OverlayChange) -> &'static str {
+fn change_verb(change: &OverlayChange) -> &'static str {
     match change.kind {
         OverlayChangeKind::Added => "added",
         OverlayChangeKind::Changed => "changed",
@@ -307,19 +307,19 @@ fn word(change: &OverlayChange) -> &'static str {
     }
 }
 
-fn change_line(terminal: &Terminal, change: &OverlayChange) -> String {
+fn change_line(terminal: &TerminalOutput, change: &OverlayChange) -> String {
     let style = match change.kind {
-        OverlayChangeKind::Added => Style::Green,
-        OverlayChangeKind::Changed => Style::Yellow,
-        OverlayChangeKind::Deleted => Style::Red,
+        OverlayChangeKind::Added => OutputStyle::Green,
+        OverlayChangeKind::Changed => OutputStyle::Yellow,
+        OverlayChangeKind::Deleted => OutputStyle::Red,
     };
-    let word = terminal.paint(style, &format!("{:<7}", word(change)));
-    format!("  {word}  {}", shown(&change.path))
+    let word = terminal.paint(style, &format!("{:<7}", change_verb(change)));
+    format!("  {word}  {}", display_path(&change.path))
 }
 
-fn applied(done: &OverlayApplyReport) -> Value {
+fn applied_json(done: &OverlayApplyReport) -> Value {
     let skipped = done.skipped.iter();
-    let skipped = skipped.map(|it| json!({ "path": text(&it.path), "reason": it.reason }));
+    let skipped = skipped.map(|it| json!({ "path": path_text(&it.path), "reason": it.reason }));
     json!({
         "written": done.written,
         "deleted": done.deleted,
@@ -328,16 +328,16 @@ fn applied(done: &OverlayApplyReport) -> Value {
 }
 
 /// A path for programs; a name that is no UTF-8 has its nearest text.
-fn text(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn row(entry: &OverlayEntry) -> Value {
+fn overlay_json(entry: &OverlayEntry) -> Value {
     json!({
-        "workspace": text(&entry.workspace),
+        "workspace": path_text(&entry.workspace),
         "name": entry.name,
-        "target": text(&entry.target),
-        "store": text(&entry.store),
+        "target": path_text(&entry.target),
+        "store": path_text(&entry.store),
         "files": entry.files,
         "bytes": entry.bytes,
         "modified": entry.modified.and_then(|at| {
@@ -348,16 +348,16 @@ fn row(entry: &OverlayEntry) -> Value {
 }
 
 /// A path as a person sees it: children choose the names.
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     one_line(&path.display().to_string())
 }
 
-fn broken(error: &io::Error) -> Failure {
-    Failure::failed(ErrorKind::Unavailable, format!("The overlays cannot be read: {error}"))
+fn store_error(error: &io::Error) -> CommandError {
+    CommandError::failed(ErrorKind::Unavailable, format!("The overlays cannot be read: {error}"))
         .hint("Look at the owner and the mode of that path.")
 }
 
-fn unusable(entry: &OverlayEntry, error: &io::Error) -> Failure {
+fn overlay_error(entry: &OverlayEntry, error: &io::Error) -> CommandError {
     let kind = match error.kind() {
         io::ErrorKind::ResourceBusy => ErrorKind::Conflict,
         _ => ErrorKind::Unavailable,
@@ -366,5 +366,5 @@ fn unusable(entry: &OverlayEntry, error: &io::Error) -> Failure {
         ErrorKind::Conflict => "End it first: `hermes processes list` shows what runs.",
         _ => "Look at the owner and the mode of that path.",
     };
-    Failure::failed(kind, format!("{}: {error}", entry.name)).hint(hint)
+    CommandError::failed(kind, format!("{}: {error}", entry.name)).hint(hint)
 }

@@ -6,13 +6,13 @@ use clap::Subcommand;
 use hermes::secrets::{Vault, VaultError};
 use serde_json::json;
 
-use crate::app::App;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::Style;
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::OutputStyle;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Secrets {
+pub(crate) enum SecretsCommand {
     /// Keep a secret; its value is read from standard input
     Set {
         /// Its name, used as secret://NAME
@@ -27,41 +27,41 @@ pub(crate) enum Secrets {
     },
 }
 
-impl From<VaultError> for Failure {
+impl From<VaultError> for CommandError {
     fn from(error: VaultError) -> Self {
-        Failure::usage(error.to_string()).hint(error.hint())
+        CommandError::usage(error.to_string()).hint(error.hint())
     }
 }
 
-pub(crate) fn run(app: &App, command: Secrets) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: SecretsCommand) -> CommandResult {
     let vault = Vault::new(app.home()?.secrets_file());
     match command {
-        Secrets::Set { name } => {
+        SecretsCommand::Set { name } => {
             let value = read_value(app, &name)?;
             vault.set(&name, &value)?;
             if app.json {
-                app.terminal.line(&json!({ "name": name, "set": true }).to_string())?;
+                app.terminal.print_line(&json!({ "name": name, "set": true }).to_string())?;
             } else {
                 app.terminal.note(&format!("Kept. Tools can use it as secret://{name}."));
             }
         }
-        Secrets::List => list(app, &vault)?,
-        Secrets::Remove { name } => {
+        SecretsCommand::List => list(app, &vault)?,
+        SecretsCommand::Remove { name } => {
             if !vault.remove(&name)? {
-                return Err(Failure::not_found(format!("There is no secret '{name}'"))
+                return Err(CommandError::not_found(format!("There is no secret '{name}'"))
                     .hint("`hermes secrets list` shows the names."));
             }
             if app.json {
-                app.terminal.line(&json!({ "name": name, "removed": true }).to_string())?;
+                app.terminal.print_line(&json!({ "name": name, "removed": true }).to_string())?;
             } else {
                 app.terminal.note("Forgotten.");
             }
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn list(app: &App, vault: &Vault) -> Result<(), Failure> {
+fn list(app: &AppContext, vault: &Vault) -> Result<(), CommandError> {
     let listed = vault.list()?;
     if app.json {
         let secrets: Vec<_> = listed
@@ -69,29 +69,29 @@ fn list(app: &App, vault: &Vault) -> Result<(), Failure> {
             .map(|s| json!({ "name": s.name, "chars": s.chars, "updated_ms": s.updated_ms }))
             .collect();
         let all = json!({ "schema_version": 1, "secrets": secrets });
-        app.terminal.line(&all.to_string())?;
+        app.terminal.print_line(&all.to_string())?;
         return Ok(());
     }
     if listed.is_empty() {
         app.terminal.note("There are no secrets; `hermes secrets set NAME` keeps one.");
         return Ok(());
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for secret in listed {
-        let name = (secret.name, Some(Style::Bold));
-        table.row([name, (format!("{} characters", secret.chars), Some(Style::Dim))]);
+        let name = (secret.name, Some(OutputStyle::Bold));
+        table.push_row([name, (format!("{} characters", secret.chars), Some(OutputStyle::Dim))]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.print_line(&table.render(&app.terminal))?;
     Ok(())
 }
 
 /// The value, from a pipe or typed unseen.
-fn read_value(app: &App, name: &str) -> Result<String, Failure> {
-    let cannot = |e: std::io::Error| Failure::usage(format!("The value cannot be read: {e}"));
+fn read_value(app: &AppContext, name: &str) -> Result<String, CommandError> {
+    let cannot = |e: std::io::Error| CommandError::usage(format!("The value cannot be read: {e}"));
     let mut value = String::new();
     if std::io::stdin().is_terminal() {
         // Before the question: whoever is quick must not be seen either.
-        let hidden = crate::terminal::Hidden::begin();
+        let hidden = crate::terminal::HiddenInputGuard::begin();
         app.terminal.note(&format!("Type the value of {name} and press Enter; it is not shown."));
         let read = std::io::stdin().read_line(&mut value);
         drop(hidden);
@@ -101,7 +101,7 @@ fn read_value(app: &App, name: &str) -> Result<String, Failure> {
     }
     let value = value.trim_end_matches(['\n', '\r']).to_owned();
     if value.is_empty() {
-        return Err(Failure::usage("The value is empty")
+        return Err(CommandError::usage("The value is empty")
             .hint(format!("For example: printf %s \"$VALUE\" | hermes secrets set {name}")));
     }
     Ok(value)

@@ -9,14 +9,14 @@ use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_skills::{SkillSettings, SkillFileContent, SkillNote, SkillLibrary, Skill, SkillError, SkillStatus, skill_roots};
 use serde_json::{Value, json};
 
-use crate::app::{App, folder};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::guarding::Keeper;
-use crate::table::Table;
-use crate::terminal::{Style, one_line, visible};
+use crate::app::{AppContext, working_dir};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::security::SecretsProvider;
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line, show_control_chars};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Skills {
+pub(crate) enum SkillsCommand {
     /// List the skills of this place, with those that cannot be used and why
     List {
         /// Look from this folder
@@ -35,17 +35,17 @@ pub(crate) enum Skills {
     },
 }
 
-impl From<SkillError> for Failure {
+impl From<SkillError> for CommandError {
     fn from(error: SkillError) -> Self {
         let failure = match &error {
             SkillError::NotFound { .. } | SkillError::NoFile { .. } => {
-                Failure::not_found(error.to_string())
+                CommandError::not_found(error.to_string())
             }
             SkillError::Ambiguous { .. } | SkillError::Outside { .. } => {
-                Failure::failed(ErrorKind::InvalidArguments, error.to_string())
+                CommandError::failed(ErrorKind::InvalidArguments, error.to_string())
             }
-            SkillError::Threat { .. } => Failure::failed(ErrorKind::Denied, error.to_string()),
-            _ => Failure::failed(ErrorKind::Unavailable, error.to_string()),
+            SkillError::Threat { .. } => CommandError::failed(ErrorKind::Denied, error.to_string()),
+            _ => CommandError::failed(ErrorKind::Unavailable, error.to_string()),
         };
         let hint = match &error {
             SkillError::Threat { threat, .. } => Some(format!(
@@ -67,7 +67,7 @@ impl From<SkillError> for Failure {
 }
 
 /// The skills of a home, and of the project around a folder.
-pub(crate) fn shelf(home: &HermesHome, config: &ResolvedConfig, cwd: &Path) -> SkillLibrary {
+pub(crate) fn skill_library(home: &HermesHome, config: &ResolvedConfig, cwd: &Path) -> SkillLibrary {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let choices = SkillSettings::read(config.document.value(), home.root(), &variable);
     // The folder may be one of another machine, of which we know nothing.
@@ -75,32 +75,32 @@ pub(crate) fn shelf(home: &HermesHome, config: &ResolvedConfig, cwd: &Path) -> S
     SkillLibrary::new(skill_roots(home.root(), &choices, is_here.then_some(cwd)), choices)
 }
 
-pub(crate) fn run(app: &App, command: Skills) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: SkillsCommand) -> CommandResult {
     let home = app.home()?;
     let config = app.config(&home)?;
-    let keeper = Keeper::new(&home);
+    let keeper = SecretsProvider::new(&home);
     keeper.check()?;
     match command {
-        Skills::List { cwd } => list(app, &shelf(&home, &config, &folder(cwd.as_deref())?)),
-        Skills::Show { name, file, cwd } => {
-            let shelf = shelf(&home, &config, &folder(cwd.as_deref())?);
-            let shown = Shown { app, keeper: &keeper };
+        SkillsCommand::List { cwd } => list(app, &skill_library(&home, &config, &working_dir(cwd.as_deref())?)),
+        SkillsCommand::Show { name, file, cwd } => {
+            let shelf = skill_library(&home, &config, &working_dir(cwd.as_deref())?);
+            let shown = SkillPrinter { app, secrets: &keeper };
             match file {
-                None => shown.skill(&shelf, &name),
-                Some(file) => shown.file(&shelf, &name, &file),
+                None => shown.print_skill(&shelf, &name),
+                Some(file) => shown.print_file(&shelf, &name, &file),
             }
         }
     }
 }
 
-fn list(app: &App, shelf: &SkillLibrary) -> Outcome {
+fn list(app: &AppContext, shelf: &SkillLibrary) -> CommandResult {
     let catalogue = shelf.refresh().with_texts_scanned();
     if app.json {
-        let skills: Vec<Value> = catalogue.all().iter().map(document).collect();
+        let skills: Vec<Value> = catalogue.all().iter().map(skill_json).collect();
         let notes: Vec<String> = catalogue.notes().iter().map(ToString::to_string).collect();
         let told = json!({ "schema_version": 1, "skills": skills, "notes": notes });
-        app.terminal.line(&told.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&told.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     for note in catalogue.notes() {
         app.terminal.warn(&one_line(&note.to_string()));
@@ -112,19 +112,19 @@ fn list(app: &App, shelf: &SkillLibrary) -> Outcome {
             "There are no skills yet. A folder with a SKILL.md in {} is one.",
             folders.join(", ")
         ));
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for skill in catalogue.all() {
-        let style = if skill.is_ready() { Style::Bold } else { Style::Dim };
-        table.row([
+        let style = if skill.is_ready() { OutputStyle::Bold } else { OutputStyle::Dim };
+        table.push_row([
             (one_line(&skill.qualified_name), Some(style)),
-            (origin(skill), Some(Style::Dim)),
-            (about(skill), None),
+            (origin(skill), Some(OutputStyle::Dim)),
+            (skill_summary(skill), None),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
 /// Whose a skill is, in two words at most.
@@ -136,14 +136,14 @@ pub(crate) fn origin(skill: &Skill) -> String {
 }
 
 /// What a skill is for, or why it cannot be used.
-pub(crate) fn about(skill: &Skill) -> String {
+pub(crate) fn skill_summary(skill: &Skill) -> String {
     match skill.unusable_reason() {
         None => one_line(&skill.manifest.description),
         Some(why) => format!("[{}] {}", skill.status.name(), one_line(&why)),
     }
 }
 
-fn document(skill: &Skill) -> Value {
+fn skill_json(skill: &Skill) -> Value {
     let head = &skill.manifest;
     let told = |note: &SkillNote| json!({ "line": note.line, "text": note.text });
     let line = match &skill.status {
@@ -175,7 +175,7 @@ fn document(skill: &Skill) -> Value {
 }
 
 /// The fields of a skill for people, a line each.
-pub(crate) fn facts(skill: &Skill) -> Vec<(&'static str, String)> {
+pub(crate) fn skill_fields(skill: &Skill) -> Vec<(&'static str, String)> {
     let head = &skill.manifest;
     let mut facts = vec![("name", head.name.clone())];
     facts.push(("from", format!("{} ({})", skill.path().display(), origin(skill))));
@@ -206,43 +206,43 @@ pub(crate) fn facts(skill: &Skill) -> Vec<(&'static str, String)> {
 }
 
 /// Shows what a skill says, without secrets.
-struct Shown<'a> {
-    app: &'a App,
-    keeper: &'a Keeper,
+struct SkillPrinter<'a> {
+    app: &'a AppContext,
+    secrets: &'a SecretsProvider,
 }
 
-impl Shown<'_> {
-    fn skill(&self, shelf: &SkillLibrary, name: &str) -> Outcome {
+impl SkillPrinter<'_> {
+    fn print_skill(&self, shelf: &SkillLibrary, name: &str) -> CommandResult {
         let catalogue = shelf.refresh().with_texts_scanned();
         let skill = catalogue.find(name)?;
         let body = match skill.is_ready() {
-            true => Some(self.clean(&skill.instructions(None)?.body)),
+            true => Some(self.redact(&skill.instructions(None)?.body)),
             false => None,
         };
         if self.app.json {
-            let mut told = document(skill);
+            let mut told = skill_json(skill);
             told["schema_version"] = 1.into();
             told["content"] = body.into();
-            self.app.terminal.line(&told.to_string())?;
-            return Ok(Exit::Ok);
+            self.app.terminal.print_line(&told.to_string())?;
+            return Ok(CliExitCode::Ok);
         }
-        let mut table = Table::default();
-        for (name, text) in facts(skill) {
-            table.row([(name.to_owned(), Some(Style::Dim)), (text, None)]);
+        let mut table = TextTable::default();
+        for (name, text) in skill_fields(skill) {
+            table.push_row([(name.to_owned(), Some(OutputStyle::Dim)), (text, None)]);
         }
-        self.app.terminal.line(&table.render(&self.app.terminal))?;
+        self.app.terminal.print_line(&table.render(&self.app.terminal))?;
         if let Some(body) = body {
-            self.text(&format!("\n{body}"))?;
+            self.print_text(&format!("\n{body}"))?;
         }
-        Ok(Exit::Ok)
+        Ok(CliExitCode::Ok)
     }
 
-    fn file(&self, shelf: &SkillLibrary, name: &str, file: &str) -> Outcome {
+    fn print_file(&self, shelf: &SkillLibrary, name: &str, file: &str) -> CommandResult {
         let catalogue = shelf.refresh();
         let skill = catalogue.find_ready(name)?;
         let content = skill.read(file)?;
         let (text, bytes) = match content {
-            SkillFileContent::Text(text) => (Some(self.clean(&text)), text.len()),
+            SkillFileContent::Text(text) => (Some(self.redact(&text)), text.len()),
             SkillFileContent::Binary(bytes) => (None, bytes.len()),
         };
         if self.app.json {
@@ -250,27 +250,27 @@ impl Shown<'_> {
                 "schema_version": 1, "name": skill.manifest.name, "file": file, "bytes": bytes,
                 "is_binary": text.is_none(), "content": text,
             });
-            self.app.terminal.line(&told.to_string())?;
-            return Ok(Exit::Ok);
+            self.app.terminal.print_line(&told.to_string())?;
+            return Ok(CliExitCode::Ok);
         }
         let Some(text) = text else {
             let what = format!("{file} is not a text; it has {bytes} bytes");
-            return Err(Failure::failed(ErrorKind::InvalidArguments, what)
+            return Err(CommandError::failed(ErrorKind::InvalidArguments, what)
                 .hint(format!("It is {}.", skill.display_dir.join(file).display())));
         };
-        self.text(&text)?;
-        Ok(Exit::Ok)
+        self.print_text(&text)?;
+        Ok(CliExitCode::Ok)
     }
 
-    fn clean(&self, text: &str) -> String {
-        self.keeper.redactor().redact(text).into_owned()
+    fn redact(&self, text: &str) -> String {
+        self.secrets.redactor().redact(text).into_owned()
     }
 
-    fn text(&self, text: &str) -> Result<(), Failure> {
+    fn print_text(&self, text: &str) -> Result<(), CommandError> {
         let text = text.trim_end();
         match self.app.terminal.stdout_is_person {
-            true => self.app.terminal.line(&visible(text))?,
-            false => self.app.terminal.line(text)?,
+            true => self.app.terminal.print_line(&show_control_chars(text))?,
+            false => self.app.terminal.print_line(text)?,
         }
         Ok(())
     }

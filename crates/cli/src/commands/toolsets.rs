@@ -6,121 +6,121 @@ use hermes::engine::distributions::{self, ToolsetDistribution};
 use hermes::engine::toolsets::{CustomToolset, ToolsetError, ToolsetSummary};
 use serde_json::{Value, json};
 
-use crate::app::{App, Ready};
-use crate::args::Toolsets;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::Style;
+use crate::app::{AppContext, AppServices};
+use crate::args::ToolsetsCommand;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::OutputStyle;
 
-impl From<ToolsetError> for Failure {
+impl From<ToolsetError> for CommandError {
     fn from(error: ToolsetError) -> Self {
         let message = error.to_string();
         let failure = match error {
-            ToolsetError::Unknown { .. } => Failure::not_found(message),
-            ToolsetError::Exists { .. } => Failure::failed(ErrorKind::Conflict, message)
+            ToolsetError::Unknown { .. } => CommandError::not_found(message),
+            ToolsetError::Exists { .. } => CommandError::failed(ErrorKind::Conflict, message)
                 .hint("Give --replace to put the new one in its place."),
-            ToolsetError::InUse { .. } => Failure::failed(ErrorKind::Conflict, message)
+            ToolsetError::InUse { .. } => CommandError::failed(ErrorKind::Conflict, message)
                 .hint("`hermes toolsets create --replace` changes a toolset."),
             ToolsetError::BuiltIn { .. } | ToolsetError::Registered { .. } => {
-                Failure::usage(message).hint("Only toolsets of your own can be deleted.")
+                CommandError::usage(message).hint("Only toolsets of your own can be deleted.")
             }
             ToolsetError::InvalidName { .. } | ToolsetError::Taken { .. } => {
-                Failure::usage(message).hint("Choose another name.")
+                CommandError::usage(message).hint("Choose another name.")
             }
-            _ => Failure::usage(message),
+            _ => CommandError::usage(message),
         };
         failure.lift_suggestion().or_hint("`hermes toolsets list` shows what there is.")
     }
 }
 
-impl From<DistributionError> for Failure {
+impl From<DistributionError> for CommandError {
     fn from(error: DistributionError) -> Self {
         let message = error.to_string();
         let failure = match error {
-            DistributionError::Unknown { .. } => Failure::not_found(message),
-            DistributionError::Syntax { .. } => Failure::usage(message)
+            DistributionError::Unknown { .. } => CommandError::not_found(message),
+            DistributionError::Syntax { .. } => CommandError::usage(message)
                 .hint("Write toolsets with their chance in percent, such as web=50,file=20."),
-            _ => Failure::usage(message),
+            _ => CommandError::usage(message),
         };
         failure.lift_suggestion().or_hint("`hermes toolsets sample` lists the distributions.")
     }
 }
 
-pub(crate) fn run(app: &App, command: Toolsets) -> Outcome {
-    let ready = app.ready()?;
-    ready.look_at_servers(app);
+pub(crate) fn run(app: &AppContext, command: ToolsetsCommand) -> CommandResult {
+    let ready = app.services()?;
+    ready.offer_cached_tools_and_note(app);
     match command {
-        Toolsets::List => list(app, &ready),
-        Toolsets::Show { name } => show(app, &ready, &name),
-        Toolsets::Create { name, description, tools, includes, replace } => {
+        ToolsetsCommand::List => list(app, &ready),
+        ToolsetsCommand::Show { name } => show(app, &ready, &name),
+        ToolsetsCommand::Create { name, description, tools, includes, replace } => {
             let mut toolset = CustomToolset::new(name);
             toolset.description = description;
             toolset.tools = tools;
             toolset.includes = includes;
             create(app, &ready, toolset, replace)
         }
-        Toolsets::Delete { name } => delete(app, &ready, &name),
-        Toolsets::Sample { distribution: None, .. } => list_distributions(app),
-        Toolsets::Sample { distribution: Some(name), seed, count } => {
+        ToolsetsCommand::Delete { name } => delete(app, &ready, &name),
+        ToolsetsCommand::Sample { distribution: None, .. } => list_distributions(app),
+        ToolsetsCommand::Sample { distribution: Some(name), seed, count } => {
             sample(app, &ready, &name, seed, count)
         }
     }
 }
 
-pub(crate) fn infos(ready: &Ready) -> Result<Vec<ToolsetSummary>, ToolsetError> {
+pub(crate) fn toolset_infos(ready: &AppServices) -> Result<Vec<ToolsetSummary>, ToolsetError> {
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
     toolsets.names(&*snapshot).iter().map(|name| toolsets.summary(name, &*snapshot)).collect()
 }
 
 /// How many of a toolset's tools are there to be called.
-fn present(ready: &Ready, info: &ToolsetSummary) -> usize {
+fn registered_count(ready: &AppServices, info: &ToolsetSummary) -> usize {
     let snapshot = ready.engine.snapshot();
     info.tools.iter().filter(|name| snapshot.get(name).is_some()).count()
 }
 
-fn list(app: &App, ready: &Ready) -> Outcome {
-    let infos = infos(ready)?;
+fn list(app: &AppContext, ready: &AppServices) -> CommandResult {
+    let infos = toolset_infos(ready)?;
     if app.json {
         let rows: Vec<Value> = infos.iter().map(|info| document(ready, info)).collect();
-        app.terminal.line(&json!({ "schema_version": 1, "toolsets": rows }).to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&json!({ "schema_version": 1, "toolsets": rows }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for info in &infos {
-        let count = format!("{:>3}/{}", present(ready, info), info.tools.len());
+        let count = format!("{:>3}/{}", registered_count(ready, info), info.tools.len());
         let own = if info.custom { "your own" } else { "" };
-        table.row([
-            (info.name.clone(), Some(Style::Bold)),
+        table.push_row([
+            (info.name.clone(), Some(OutputStyle::Bold)),
             (count, None),
-            (own.to_owned(), Some(Style::Cyan)),
-            (info.description.clone(), Some(Style::Dim)),
+            (own.to_owned(), Some(OutputStyle::Cyan)),
+            (info.description.clone(), Some(OutputStyle::Dim)),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.print_line(&table.render(&app.terminal))?;
     if app.terminal.stdout_is_person {
         app.terminal
             .note(&format!("{} toolsets; the numbers are tools here / tools in all", infos.len()));
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn document(ready: &Ready, info: &ToolsetSummary) -> Value {
+fn document(ready: &AppServices, info: &ToolsetSummary) -> Value {
     let mut value = serde_json::to_value(info).unwrap_or_default();
-    value["present"] = present(ready, info).into();
+    value["present"] = registered_count(ready, info).into();
     value
 }
 
-fn show(app: &App, ready: &Ready, name: &str) -> Outcome {
+fn show(app: &AppContext, ready: &AppServices, name: &str) -> CommandResult {
     let snapshot = ready.engine.snapshot();
     let info = ready.engine.toolsets().summary(name, &*snapshot)?;
     if app.json {
         let mut value = document(ready, &info);
         value["schema_version"] = 1.into();
-        app.terminal.line(&value.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&value.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
-    let title = format!("{}  {}", app.terminal.paint(Style::Bold, &info.name), info.description);
+    let title = format!("{}  {}", app.terminal.paint(OutputStyle::Bold, &info.name), info.description);
     let mut lines = vec![title.trim_end().to_owned()];
     if !info.includes.is_empty() {
         lines.push(format!("includes {}", info.includes.join(", ")));
@@ -129,17 +129,17 @@ fn show(app: &App, ready: &Ready, name: &str) -> Outcome {
         match snapshot.get(tool) {
             Some(entry) => lines.push(format!("  {} {tool}", entry.spec().emoji)),
             None => lines
-                .push(app.terminal.paint(Style::Dim, &format!("  · {tool} (not in this build)"))),
+                .push(app.terminal.paint(OutputStyle::Dim, &format!("  · {tool} (not in this build)"))),
         }
     }
-    app.terminal.line(&lines.join("\n"))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&lines.join("\n"))?;
+    Ok(CliExitCode::Ok)
 }
 
-fn create(app: &App, ready: &Ready, toolset: CustomToolset, replace: bool) -> Outcome {
+fn create(app: &AppContext, ready: &AppServices, toolset: CustomToolset, replace: bool) -> CommandResult {
     let name = toolset.name.clone();
     if toolset.tools.is_empty() && toolset.includes.is_empty() {
-        return Err(Failure::usage("An empty toolset would be of no use")
+        return Err(CommandError::usage("An empty toolset would be of no use")
             .hint("Give --tools, --includes or both."));
     }
     ready.change_toolsets(|toolsets, snapshot| {
@@ -154,33 +154,33 @@ fn create(app: &App, ready: &Ready, toolset: CustomToolset, replace: bool) -> Ou
     show(app, ready, &name)
 }
 
-fn delete(app: &App, ready: &Ready, name: &str) -> Outcome {
+fn delete(app: &AppContext, ready: &AppServices, name: &str) -> CommandResult {
     let deleted = ready.change_toolsets(|toolsets, snapshot| toolsets.delete(name, snapshot))?;
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "deleted": deleted.name }).to_string())?;
+        app.terminal.print_line(&json!({ "schema_version": 1, "deleted": deleted.name }).to_string())?;
     } else {
         app.terminal.note(&format!("Deleted {}", deleted.name));
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn list_distributions(app: &App) -> Outcome {
+fn list_distributions(app: &AppContext) -> CommandResult {
     let all: Vec<ToolsetDistribution> = distributions::all().collect();
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "distributions": all }).to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&json!({ "schema_version": 1, "distributions": all }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for distribution in &all {
         let shares: Vec<String> =
             distribution.shares.iter().map(|s| format!("{} {}", s.toolset, s.percent)).collect();
-        table.row([(distribution.name.clone(), Some(Style::Bold)), (shares.join(", "), None)]);
+        table.push_row([(distribution.name.clone(), Some(OutputStyle::Bold)), (shares.join(", "), None)]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
-fn sample(app: &App, ready: &Ready, name: &str, seed: Option<u64>, count: u32) -> Outcome {
+fn sample(app: &AppContext, ready: &AppServices, name: &str, seed: Option<u64>, count: u32) -> CommandResult {
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
     let distribution =
@@ -192,15 +192,15 @@ fn sample(app: &App, ready: &Ready, name: &str, seed: Option<u64>, count: u32) -
         let drawn = distribution.sample(seed, |set| toolsets.contains(set, &*snapshot))?;
         if app.json {
             let value = json!({ "schema_version": 1, "distribution": distribution.name, "seed": seed, "toolsets": drawn });
-            app.terminal.line(&value.to_string())?;
+            app.terminal.print_line(&value.to_string())?;
         } else {
-            app.terminal.line(&drawn.join(" "))?;
+            app.terminal.print_line(&drawn.join(" "))?;
         }
     }
     if !app.json {
         app.terminal.note(&format!("seed {seed}"));
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// A seed nobody asked for; it is printed, so that the draw can be repeated.

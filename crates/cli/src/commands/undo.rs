@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use hermes_checkpoints::{RestorePlan, RestoreReport, SavedState, RestoreStep, CheckpointStore, RestoreTarget, written};
 use serde_json::{Value, json};
 
-use super::checkpoints::{broken, shown, since, store, workspace};
-use crate::app::App;
-use crate::failure::{Exit, Outcome};
-use crate::table::Table;
-use crate::terminal::{Style, one_line};
+use super::checkpoints::{damaged_json, display_path, format_age, open_store, find_workspace};
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line};
 
 /// Turns that are named after an undo.
-const SHOWN: usize = 3;
+const MAX_NAMED_TURNS: usize = 3;
 
 /// How files are brought back.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct RestoreOptions {
     /// Show what would be done, and do nothing
     #[arg(long, alias = "dry-run")]
     pub(crate) preview: bool,
@@ -28,51 +28,51 @@ pub(crate) struct Options {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Undo {
+pub(crate) struct UndoArgs {
     /// How many turns
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
     #[command(flatten)]
-    options: Options,
+    options: RestoreOptions,
     /// Of the workspace of this folder
     #[arg(long, short = 'C', value_name = "DIR")]
     cwd: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Redo {
+pub(crate) struct RedoArgs {
     #[command(flatten)]
-    options: Options,
+    options: RestoreOptions,
     /// Of the workspace of this folder
     #[arg(long, short = 'C', value_name = "DIR")]
     cwd: Option<PathBuf>,
 }
 
-pub(crate) fn undo(app: &App, args: &Undo) -> Outcome {
-    let store = store(app)?;
-    let workspace = workspace(app, &store, args.cwd.as_deref())?;
+pub(crate) fn undo(app: &AppContext, args: &UndoArgs) -> CommandResult {
+    let store = open_store(app)?;
+    let workspace = find_workspace(app, &store, args.cwd.as_deref())?;
     let turns = usize::try_from(args.turns).unwrap_or(usize::MAX);
-    carry_out(app, &store, RestoreTarget::Undo { workspace: &workspace, turns }, args.options)
+    plan_and_restore(app, &store, RestoreTarget::Undo { workspace: &workspace, turns }, args.options)
 }
 
 /// How many turns are missing to what was asked for.
-fn shortfall(target: RestoreTarget<'_>, plan: &RestorePlan) -> usize {
+fn missing_turns(target: RestoreTarget<'_>, plan: &RestorePlan) -> usize {
     match target {
         RestoreTarget::Undo { turns, .. } => turns.saturating_sub(plan.checkpoints.len()),
         _ => 0,
     }
 }
 
-pub(crate) fn redo(app: &App, args: &Redo) -> Outcome {
-    let store = store(app)?;
-    let workspace = workspace(app, &store, args.cwd.as_deref())?;
-    carry_out(app, &store, RestoreTarget::Redo { workspace: &workspace }, args.options)
+pub(crate) fn redo(app: &AppContext, args: &RedoArgs) -> CommandResult {
+    let store = open_store(app)?;
+    let workspace = find_workspace(app, &store, args.cwd.as_deref())?;
+    plan_and_restore(app, &store, RestoreTarget::Redo { workspace: &workspace }, args.options)
 }
 
 /// Plans, and does it unless it is only to be seen.
-pub(crate) fn carry_out(app: &App, store: &CheckpointStore, target: RestoreTarget<'_>, options: Options) -> Outcome {
+pub(crate) fn plan_and_restore(app: &AppContext, store: &CheckpointStore, target: RestoreTarget<'_>, options: RestoreOptions) -> CommandResult {
     let plan = store.plan(target)?;
-    let short = shortfall(target, &plan);
+    let short = missing_turns(target, &plan);
     let had = plan.checkpoints.len();
     let asked = had + short;
     if options.preview {
@@ -80,27 +80,27 @@ pub(crate) fn carry_out(app: &App, store: &CheckpointStore, target: RestoreTarge
         if short > 0 {
             app.terminal.warn(&format!("{had} of {asked} turns would be undone: no more are kept"));
         }
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
     let restored = store.apply_plan(&plan, options.force)?;
-    warn(app, &plan, &restored);
+    warn_result(app, &plan, &restored);
     if app.json {
-        app.terminal.line(&told(target, &plan, asked, Some(&restored)).to_string())?;
+        app.terminal.print_line(&restore_json(target, &plan, asked, Some(&restored)).to_string())?;
     } else {
         report(app, target, &plan, &restored)?;
     }
     if short > 0 {
         app.terminal.warn(&format!("{had} of {asked} turns were undone: no more are kept"));
     }
-    Ok(if restored.is_partial || short > 0 { Exit::Failed } else { Exit::Ok })
+    Ok(if restored.is_partial || short > 0 { CliExitCode::Failed } else { CliExitCode::Ok })
 }
 
 fn preview(
-    app: &App,
+    app: &AppContext,
     target: RestoreTarget<'_>,
     plan: &RestorePlan,
     asked: usize,
-) -> Result<(), crate::failure::Failure> {
+) -> Result<(), crate::command_error::CommandError> {
     for damaged in &plan.damaged {
         let what = damaged.describe();
         app.terminal
@@ -108,22 +108,22 @@ fn preview(
     }
     warn_missing(app, plan);
     if app.json {
-        return Ok(app.terminal.line(&told(target, plan, asked, None).to_string())?);
+        return Ok(app.terminal.print_line(&restore_json(target, plan, asked, None).to_string())?);
     }
     if plan.steps.is_empty() {
         app.terminal.note("Nothing would be changed: all files are as wanted already.");
         return Ok(());
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for step in &plan.steps {
         let obstacle = step.describe_obstacle().map_or(String::new(), |why| format!("! {why}"));
-        table.row([
-            (format!("would {}", deed(step)), None),
-            (shown(&step.path, &plan.workspace), Some(Style::Bold)),
-            (obstacle, Some(Style::Red)),
+        table.push_row([
+            (format!("would {}", step_verb(step)), None),
+            (display_path(&step.path, &plan.workspace), Some(OutputStyle::Bold)),
+            (obstacle, Some(OutputStyle::Red)),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.print_line(&table.render(&app.terminal))?;
     if plan.obstacles().next().is_some() {
         app.terminal
             .note("What is marked with ! stands in the way; --force does what can be done.");
@@ -132,25 +132,25 @@ fn preview(
 }
 
 fn report(
-    app: &App,
+    app: &AppContext,
     target: RestoreTarget<'_>,
     plan: &RestorePlan,
     restored: &RestoreReport,
-) -> Result<(), crate::failure::Failure> {
-    let mut table = Table::default();
+) -> Result<(), crate::command_error::CommandError> {
+    let mut table = TextTable::default();
     for step in plan.steps.iter().filter(|step| restored.restored.contains(&step.path)) {
-        let done = match deed(step) {
+        let done = match step_verb(step) {
             "remove" => "removed",
             _ => "restored",
         };
-        table.row([(done.into(), None), (shown(&step.path, &plan.workspace), Some(Style::Bold))]);
+        table.push_row([(done.into(), None), (display_path(&step.path, &plan.workspace), Some(OutputStyle::Bold))]);
     }
     let text = table.render(&app.terminal);
     if !text.is_empty() {
-        app.terminal.line(&text)?;
+        app.terminal.print_line(&text)?;
     }
     for (path, why) in &restored.skipped {
-        app.terminal.warn(&format!("{} was left as it is: {why}", shown(path, &plan.workspace)));
+        app.terminal.warn(&format!("{} was left as it is: {why}", display_path(path, &plan.workspace)));
     }
     let is_undo = matches!(target, RestoreTarget::Undo { .. });
     let back = if is_undo { "hermes redo" } else { "hermes undo" };
@@ -161,7 +161,7 @@ fn report(
         _ => "This cannot be taken back.".to_owned(),
     };
     app.terminal.note(&match is_undo {
-        true => format!("Undone: {}. {back}", undone(plan)),
+        true => format!("Undone: {}. {back}", undone_turns(plan)),
         false => back,
     });
     Ok(())
@@ -169,20 +169,20 @@ fn report(
 
 /// The turns that were undone, the newest first: so that nobody takes one for
 /// another.
-fn undone(plan: &RestorePlan) -> String {
-    let newest = plan.turns.iter().rev().take(SHOWN);
-    let told = newest.map(|turn| format!("{} ({})", turn.changed_by.join(", "), since(turn.created_at)));
+fn undone_turns(plan: &RestorePlan) -> String {
+    let newest = plan.turns.iter().rev().take(MAX_NAMED_TURNS);
+    let told = newest.map(|turn| format!("{} ({})", turn.changed_by.join(", "), format_age(turn.created_at)));
     let mut turns: Vec<String> = told.collect();
-    if plan.turns.len() > SHOWN {
-        turns.push(format!("and {} more", plan.turns.len() - SHOWN));
+    if plan.turns.len() > MAX_NAMED_TURNS {
+        turns.push(format!("and {} more", plan.turns.len() - MAX_NAMED_TURNS));
     }
     one_line(&turns.join("; "))
 }
 
 /// What is not coming back, since nobody kept it.
-fn warn_missing(app: &App, plan: &RestorePlan) {
+fn warn_missing(app: &AppContext, plan: &RestorePlan) {
     for path in &plan.missing {
-        let path = shown(path, &plan.workspace);
+        let path = display_path(path, &plan.workspace);
         app.terminal.warn(&format!(
             "{path} was deleted and does not come back: git ignores it, and it was not kept"
         ));
@@ -190,29 +190,29 @@ fn warn_missing(app: &App, plan: &RestorePlan) {
 }
 
 /// What is to be known of what was done, however the answer is written.
-fn warn(app: &App, plan: &RestorePlan, restored: &RestoreReport) {
+fn warn_result(app: &AppContext, plan: &RestorePlan, restored: &RestoreReport) {
     warn_missing(app, plan);
     for damaged in &plan.damaged {
         app.terminal.warn(&format!("Went past what cannot be read: {}", damaged.describe()));
     }
     for (path, why) in &restored.lost {
-        let (path, why) = (shown(path, &plan.workspace), why.describe());
+        let (path, why) = (display_path(path, &plan.workspace), why.describe());
         app.terminal.warn(&format!("What was in {path} is lost for good, it was not kept: {why}"));
     }
     for (path, what) in &restored.missing_attributes {
-        let (path, what) = (shown(path, &plan.workspace), one_line(&what.join(", ")));
+        let (path, what) = (display_path(path, &plan.workspace), one_line(&what.join(", ")));
         app.terminal.warn(&format!("{path} is back, but not with all that it had: {what}"));
     }
 }
 
-fn told(target: RestoreTarget<'_>, plan: &RestorePlan, asked: usize, restored: Option<&RestoreReport>) -> Value {
+fn restore_json(target: RestoreTarget<'_>, plan: &RestorePlan, asked: usize, restored: Option<&RestoreReport>) -> Value {
     let steps: Vec<Value> = plan
         .steps
         .iter()
         .map(|step| {
             json!({
                 "path": path_to_text(&step.path),
-                "do": deed(step),
+                "do": step_verb(step),
                 "obstacle": step.describe_obstacle(),
                 "can_be_forced": step.obstacle.map(|o| o.can_be_forced),
                 "lost_for_good": step.loss_reason().is_some(),
@@ -227,7 +227,7 @@ fn told(target: RestoreTarget<'_>, plan: &RestorePlan, asked: usize, restored: O
         "checkpoints": plan.checkpoints,
         "steps": steps,
         "missing": plan.missing.iter().map(|path| path_to_text(path)).collect::<Vec<_>>(),
-        "damaged": plan.damaged.iter().map(broken).collect::<Vec<_>>(),
+        "damaged": plan.damaged.iter().map(damaged_json).collect::<Vec<_>>(),
     });
     if let (RestoreTarget::Undo { .. }, Some(fields)) = (target, answer.as_object_mut()) {
         fields.insert("asked".into(), json!(asked));
@@ -259,7 +259,7 @@ fn told(target: RestoreTarget<'_>, plan: &RestorePlan, asked: usize, restored: O
     answer
 }
 
-fn deed(step: &RestoreStep) -> &'static str {
+fn step_verb(step: &RestoreStep) -> &'static str {
     match (&step.from, &step.to) {
         (_, SavedState::Absent) => "remove",
         (SavedState::Absent, _) => "bring back",

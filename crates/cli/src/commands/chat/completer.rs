@@ -5,36 +5,36 @@ use std::path::Path;
 use hermes_chat::{CompletionCandidate, LineCompleter, CompletionList};
 use hermes_skills::SkillLibrary;
 
-use super::orders::ORDERS;
+use super::slash_commands::SLASH_COMMANDS;
 use super::skills;
 
 /// Most files that are offered.
-const MOST: usize = 50;
+const MAX_FILE_CANDIDATES: usize = 50;
 
 /// Completes commands, skills and files.
 #[derive(Debug)]
-pub(crate) struct Words {
-    pub(crate) shelf: SkillLibrary,
+pub(crate) struct ChatCompleter {
+    pub(crate) skills: SkillLibrary,
 }
 
-impl LineCompleter for Words {
+impl LineCompleter for ChatCompleter {
     fn complete(&self, line: &str, cursor: usize) -> CompletionList {
         let typed = line.get(..cursor).unwrap_or(line);
         if let Some(command) = typed.strip_prefix('/')
             && !command.contains(char::is_whitespace)
         {
-            let fits = ORDERS.iter().filter(|order| order.name.starts_with(command));
+            let fits = SLASH_COMMANDS.iter().filter(|order| order.name.starts_with(command));
             let orders = fits.map(|order| CompletionCandidate {
-                text: format!("/{}{}", order.name, if order.takes.is_empty() { "" } else { " " }),
+                text: format!("/{}{}", order.name, if order.arguments.is_empty() { "" } else { " " }),
                 note: order.about.to_owned(),
             });
-            let called = skills::candidates(&self.shelf, command, "/");
+            let called = skills::candidates(&self.skills, command, "/");
             return CompletionList { start: 0, candidates: orders.chain(called).collect() };
         }
         if let Some(rest) = typed.strip_prefix("/skills ") {
             let begun = rest.strip_prefix("show ").unwrap_or(rest);
             if !begun.contains(char::is_whitespace) {
-                let mut candidates = skills::candidates(&self.shelf, begun, "");
+                let mut candidates = skills::candidates(&self.skills, begun, "");
                 if begun == rest && "show".starts_with(begun) {
                     let note = "show a skill".to_owned();
                     candidates.insert(0, CompletionCandidate { text: "show ".to_owned(), note });
@@ -44,14 +44,14 @@ impl LineCompleter for Words {
         }
         let start = typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         match typed.get(start..).and_then(|word| word.strip_prefix('@')) {
-            Some(word) => CompletionList { start, candidates: files(word) },
+            Some(word) => CompletionList { start, candidates: matching_files(word) },
             None => CompletionList::default(),
         }
     }
 }
 
 /// Files whose path begins so.
-fn files(typed: &str) -> Vec<CompletionCandidate> {
+fn matching_files(typed: &str) -> Vec<CompletionCandidate> {
     let (folder, begun) = typed.rsplit_once('/').map_or(("", typed), |(f, b)| (f, b));
     let looked = if typed.starts_with('/') && folder.is_empty() { "/" } else { folder };
     let looked = if looked.is_empty() { Path::new(".") } else { Path::new(looked) };
@@ -71,5 +71,5 @@ fn files(typed: &str) -> Vec<CompletionCandidate> {
         text: format!("@{prefix}{name}{}", if is_folder { "/" } else { " " }),
         note: String::new(),
     };
-    found.into_iter().take(MOST).map(candidate).collect()
+    found.into_iter().take(MAX_FILE_CANDIDATES).map(candidate).collect()
 }

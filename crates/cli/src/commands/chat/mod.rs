@@ -1,10 +1,10 @@
 //! `hermes` by itself: a conversation with the agent in the terminal.
 
 mod completer;
-mod orders;
-mod person;
-mod shown;
-mod sitting;
+mod slash_commands;
+mod approver;
+mod renderer;
+mod session;
 mod skills;
 
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use clap::Args;
 use hermes_chat::{ScreenMode, ScreenOptions, ChatScreen};
 
 use super::runtime;
-use crate::app::{App, BEGINNING, Ready};
-use crate::args::{CallOptions, Choice};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::app::{AppContext, OPEN_TIMEOUT, AppServices};
+use crate::args::{CallOptions, ToolsetFilter};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::mode::ModeFlags;
 
-use completer::Words;
-use person::Person;
-use sitting::{Next, Sitting, SittingEnd};
+use completer::ChatCompleter;
+use approver::TerminalApprover;
+use session::{NextSession, ChatSession, SessionEnd};
 
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Chat {
+pub(crate) struct ChatArgs {
     /// The model, as MODEL or PROVIDER:MODEL
     #[arg(long, short = 'm', value_name = "NAME")]
     pub(crate) model: Option<String>,
@@ -37,23 +37,23 @@ pub(crate) struct Chat {
     #[arg(long)]
     pub(crate) plain: bool,
     #[command(flatten)]
-    pub(crate) choice: Choice,
+    pub(crate) choice: ToolsetFilter,
     #[command(flatten)]
     pub(crate) options: CallOptions,
 }
 
-pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
+pub(crate) fn run(app: &AppContext, args: &ChatArgs) -> CommandResult {
     if app.json {
-        return Err(Failure::usage("A conversation is for people, and is not told as JSON")
+        return Err(CommandError::usage("A conversation is for people, and is not told as JSON")
             .hint("`hermes --json run TASK` tells what happens, a line each."));
     }
-    let ready = Arc::new(app.ready()?);
+    let ready = Arc::new(app.services()?);
     ready.warn_of_leftovers(app);
     ready.notices.set_listening();
-    ready.join_servers(app, crate::foreign::Wanted::All)?;
-    let mut resume = args.resume.as_deref().map(|id| ready.session_named(id)).transpose()?;
+    ready.connect_servers(app, crate::mcp_servers::ServerSelection::All)?;
+    let mut resume = args.resume.as_deref().map(|id| ready.find_session(id)).transpose()?;
     let cwd = args.options.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-    let words = Words { shelf: super::skills::shelf(&ready.home, &ready.config, &cwd) };
+    let words = ChatCompleter { skills: super::skills::skill_library(&ready.home, &ready.config, &cwd) };
     let look = ScreenOptions {
         history: Some(ready.home.root().join("chat_history")),
         completer: Some(Arc::new(words)),
@@ -63,54 +63,54 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
         quiet: app.terminal.quiet,
     };
     let (screen, mut events) = ChatScreen::open(look)?;
-    ready.keyboard.lend(screen.clone());
-    let mut exit = Exit::Ok;
+    ready.prompter.set_screen(screen.clone());
+    let mut exit = CliExitCode::Ok;
     let mut args = args.clone();
     let outcome = loop {
-        let end = match sit(app, &ready, &args, &screen, &mut events, resume.take()) {
+        let end = match run_session(app, &ready, &args, &screen, &mut events, resume.take()) {
             Ok(end) => end,
             Err(failure) => break Err(failure),
         };
-        exit = if exit == Exit::Ok { end.exit } else { exit };
+        exit = if exit == CliExitCode::Ok { end.exit } else { exit };
         // The mode that was switched to holds in the next session, too.
         args.options.mode = ModeFlags::for_mode(end.mode);
         match end.next {
-            Next::Leave => break Ok(exit),
-            Next::Session(id) => resume = Some(id),
-            Next::Anew => {}
+            NextSession::Quit => break Ok(exit),
+            NextSession::Session(id) => resume = Some(id),
+            NextSession::New => {}
         }
     };
     screen.close();
-    ready.settle(app);
+    ready.flush_records(app);
     outcome
 }
 
 /// One session, until the person leaves it.
-fn sit(
-    app: &App,
-    ready: &Arc<Ready>,
-    args: &Chat,
+fn run_session(
+    app: &AppContext,
+    ready: &Arc<AppServices>,
+    args: &ChatArgs,
     screen: &ChatScreen,
     events: &mut hermes_chat::EventStream,
     resume: Option<String>,
-) -> Result<SittingEnd, Failure> {
+) -> Result<SessionEnd, CommandError> {
     let id = resume.clone().or_else(|| args.options.session.clone());
     let session = id.unwrap_or_else(hermes_history::new_session_id);
     let options = CallOptions { session: Some(session), ..args.options.clone() };
-    let mut caller = app.caller_anyhow(ready, &options, &[], Some(BEGINNING))?;
+    let mut caller = app.caller_even_if_closed(ready, &options, &[], Some(OPEN_TIMEOUT))?;
     caller.who = "agent".into();
     caller.observer = None;
     if screen.mode() != ScreenMode::Piped {
-        let person = Arc::new(Person::new(screen.clone()));
-        caller.approver = app.with_review(ready, options.mode.chosen(), Some(person));
+        let person = Arc::new(TerminalApprover::new(screen.clone()));
+        caller.approver = app.with_reviewer(ready, options.mode.chosen(), Some(person));
     }
     let is_alone = caller.approver.is_none();
-    runtime::early(async {
-        let sitting = Sitting::begin(app, ready, args, screen, caller, resume, is_alone).await?;
-        let end = sitting.go(events).await;
-        if matches!(end.next, Next::Leave) {
+    runtime::block_on_workers(async {
+        let sitting = ChatSession::begin(app, ready, args, screen, caller, resume, is_alone).await?;
+        let end = sitting.run(events).await;
+        if matches!(end.next, NextSession::Quit) {
             ready.engine.shutdown().await;
-            ready.leaving().leave().await;
+            ready.teardown().run().await;
         }
         Ok(end)
     })?

@@ -4,40 +4,40 @@ use hermes::engine::SecretSource as _;
 use hermes_chat::CompletionCandidate;
 use hermes_skills::{SkillInvocation, FileReferenceStyle, SkillLibrary, Skill, SkillError, SkillInstructions, expand_invocation};
 
-use super::orders::ORDERS;
-use super::sitting::Sitting;
-use crate::commands::skills::{about, facts, origin};
-use crate::failure::Failure;
-use crate::summary;
+use super::slash_commands::SLASH_COMMANDS;
+use super::session::ChatSession;
+use crate::commands::skills::{skill_summary, skill_fields, origin};
+use crate::command_error::CommandError;
+use crate::call_summary;
 
 /// So many skills are called for at once.
-const AT_ONCE: usize = 5;
+const MAX_SKILLS_PER_MESSAGE: usize = 5;
 /// The widest column of the table, and the longest text in it.
-const WIDEST: usize = 32;
-const LONGEST: usize = 200;
+const MAX_COLUMN_WIDTH: usize = 32;
+const MAX_DESCRIPTION_CHARS: usize = 200;
 /// Of a description so much is shown in a menu.
-const NOTE: usize = 70;
+const MAX_NOTE_CHARS: usize = 70;
 
 /// A skill as it is typed: a slash would look like a path.
-fn typed(skill: &Skill) -> String {
+fn slash_name(skill: &Skill) -> String {
     skill.qualified_name.replace('/', ":")
 }
 
 /// `/skills …`: the table, one skill, or the message that calls for one.
-pub(crate) fn order(sitting: &Sitting<'_>, rest: &str) -> Result<Option<String>, Failure> {
+pub(crate) fn run_skills_command(sitting: &ChatSession<'_>, rest: &str) -> Result<Option<String>, CommandError> {
     let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     match first {
-        "" | "list" => table(sitting),
+        "" | "list" => show_table(sitting),
         "show" if more.trim().is_empty() => {
-            return Err(Failure::usage("/skills show needs a name"));
+            return Err(CommandError::usage("/skills show needs a name"));
         }
-        "show" => show(sitting, more.trim())?,
+        "show" => show_skill(sitting, more.trim())?,
         _ => {
-            let called = called(sitting, rest)?;
+            let called = invocation_message(sitting, rest)?;
             // Who asks for it here does not mean another command.
             let missing =
                 || {
-                    Failure::from(sitting.shelf.refresh().find_ready(first).err().unwrap_or(
+                    CommandError::from(sitting.skills.refresh().find_ready(first).err().unwrap_or(
                         SkillError::NotFound { wanted: first.to_owned(), near: Vec::new() },
                     ))
                 };
@@ -47,17 +47,17 @@ pub(crate) fn order(sitting: &Sitting<'_>, rest: &str) -> Result<Option<String>,
     Ok(None)
 }
 
-fn table(sitting: &Sitting<'_>) {
-    let catalogue = sitting.shelf.refresh().with_texts_scanned();
+fn show_table(sitting: &ChatSession<'_>) {
+    let catalogue = sitting.skills.refresh().with_texts_scanned();
     let mut text = String::new();
-    let rows = catalogue.all().iter().map(|skill| (typed(skill), origin(skill), about(skill)));
+    let rows = catalogue.all().iter().map(|skill| (slash_name(skill), origin(skill), skill_summary(skill)));
     let rows: Vec<(String, String, String)> = rows.collect();
     let widest = |of: fn(&(String, String, String)) -> &String| {
-        rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).min(WIDEST)
+        rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).min(MAX_COLUMN_WIDTH)
     };
     let (names, origins) = (widest(|row| &row.0), widest(|row| &row.1));
     for (name, origin, about) in &rows {
-        let about = summary::short(about, LONGEST);
+        let about = call_summary::shorten(about, MAX_DESCRIPTION_CHARS);
         text.push_str(&format!("{name:<names$}  {origin:<origins$}  {about}\n"));
     }
     for note in catalogue.notes() {
@@ -70,16 +70,16 @@ fn table(sitting: &Sitting<'_>) {
     sitting.screen.note(&text);
 }
 
-fn show(sitting: &Sitting<'_>, name: &str) -> Result<(), Failure> {
-    let catalogue = sitting.shelf.refresh().with_texts_scanned();
+fn show_skill(sitting: &ChatSession<'_>, name: &str) -> Result<(), CommandError> {
+    let catalogue = sitting.skills.refresh().with_texts_scanned();
     let skill = catalogue.find(name)?;
     let mut text = String::new();
-    for (name, fact) in facts(skill) {
+    for (name, fact) in skill_fields(skill) {
         text.push_str(&format!("{name:<12} {fact}\n"));
     }
     sitting.screen.note(text.trim_end());
     if skill.is_ready() {
-        let body = skill.instructions(Some(&sitting.engaged.session))?.body;
+        let body = skill.instructions(Some(&sitting.agent_session.session))?.body;
         sitting.screen.text(&sitting.ready.secrets.redactor().redact(&body));
         sitting.screen.end_text();
     }
@@ -87,11 +87,11 @@ fn show(sitting: &Sitting<'_>, name: &str) -> Result<(), Failure> {
 }
 
 /// The message of `/NAME what to do`, or of several names; none if the first is no skill.
-pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String>, Failure> {
-    let catalogue = sitting.shelf.refresh();
+pub(crate) fn invocation_message(sitting: &ChatSession<'_>, order: &str) -> Result<Option<String>, CommandError> {
+    let catalogue = sitting.skills.refresh();
     let mut skills: Vec<&Skill> = Vec::new();
     let mut rest = order.trim();
-    while skills.len() < AT_ONCE {
+    while skills.len() < MAX_SKILLS_PER_MESSAGE {
         let (word, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let name = match skills.is_empty() {
             true => Some(word),
@@ -109,12 +109,12 @@ pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String
     if skills.is_empty() {
         return Ok(None);
     }
-    let session = Some(&*sitting.engaged.session);
+    let session = Some(&*sitting.agent_session.session);
     let texts: Vec<SkillInstructions> =
         skills.iter().map(|skill| skill.instructions(session)).collect::<Result<_, _>>()?;
     let calls: Vec<SkillInvocation<'_>> =
         skills.iter().zip(&texts).map(|(skill, text)| SkillInvocation { skill, text }).collect();
-    let names: Vec<String> = skills.iter().map(|skill| format!("/{}", typed(skill))).collect();
+    let names: Vec<String> = skills.iter().map(|skill| format!("/{}", slash_name(skill))).collect();
     let said = format!("{} {rest}", names.join(" "));
     let message = expand_invocation(&said, &calls, FileReferenceStyle::Paths);
     for (skill, text) in skills.iter().zip(&texts) {
@@ -129,12 +129,12 @@ pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String
 pub(crate) fn candidates(shelf: &SkillLibrary, begun: &str, before: &str) -> Vec<CompletionCandidate> {
     let catalogue = shelf.recent();
     let fits = |name: &String| name.starts_with(begun);
-    let is_hidden = |name: &String| before == "/" && ORDERS.iter().any(|o| o.name == name);
-    let named = catalogue.ready().map(|skill| (typed(skill), skill));
+    let is_hidden = |name: &String| before == "/" && SLASH_COMMANDS.iter().any(|o| o.name == name);
+    let named = catalogue.ready().map(|skill| (slash_name(skill), skill));
     let named = named.filter(|(name, _)| fits(name) && !is_hidden(name));
     let candidate = |(name, skill): (String, &Skill)| CompletionCandidate {
         text: format!("{before}{name} "),
-        note: summary::short(&skill.manifest.description, NOTE),
+        note: call_summary::shorten(&skill.manifest.description, MAX_NOTE_CHARS),
     };
     named.map(candidate).collect()
 }

@@ -14,18 +14,18 @@ use hermes_config::ResolvedConfig;
 use hermes_cron::{WakeSignal, CronDaemon, CronEvent, CronJob, JobStore, RunCommands, DaemonSettings, RunStatus, SystemClock, StopCondition};
 use serde_json::json;
 
-use super::show::told as outcome;
-use crate::app::App;
+use super::show::describe_run as outcome;
+use crate::app::AppContext;
 use crate::commands::runtime;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::terminal::{Terminal, one_line};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::terminal::{TerminalOutput, one_line};
 
 /// Toolsets that a run has no use for: it must not plan the next one, its
 /// answer is sent for it, and nobody is there to answer.
-const WITHOUT: &str = "cronjob,messaging,clarify";
+const EXCLUDED_TOOLSETS: &str = "cronjob,messaging,clarify";
 
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Options {
+pub(crate) struct DaemonOptions {
     /// Run what is due now, and end
     #[arg(long)]
     once: bool,
@@ -36,29 +36,29 @@ pub(crate) struct Options {
 
 /// Our own program.
 #[derive(Debug)]
-struct Ourselves {
+struct JobLauncher {
     program: PathBuf,
     /// For jobs that do not say where.
-    folder: PathBuf,
+    default_dir: PathBuf,
 }
 
-impl Ourselves {
-    fn new(jobs: &JobStore) -> Result<Self, Failure> {
+impl JobLauncher {
+    fn new(jobs: &JobStore) -> Result<Self, CommandError> {
         let program = std::env::current_exe().map_err(|e| {
-            Failure::failed(ErrorKind::Internal, format!("The program does not find itself: {e}"))
+            CommandError::failed(ErrorKind::Internal, format!("The program does not find itself: {e}"))
         })?;
         let folder = jobs.dir().join("work");
         std::fs::create_dir_all(&folder).map_err(|e| {
-            Failure::failed(ErrorKind::Internal, format!("{}: {e}", folder.display()))
+            CommandError::failed(ErrorKind::Internal, format!("{}: {e}", folder.display()))
         })?;
-        Ok(Self { program, folder })
+        Ok(Self { program, default_dir: folder })
     }
 
     /// A command that nobody watches. What is said for this terminal does not
     /// hold for it.
     fn command(&self, job: &CronJob) -> Command {
         let mut command = Command::new(&self.program);
-        command.current_dir(job.workdir.as_ref().map_or(self.folder.as_path(), Path::new));
+        command.current_dir(job.workdir.as_ref().map_or(self.default_dir.as_path(), Path::new));
         for name in ["HERMES_SESSION", "HERMES_YOLO"] {
             command.env_remove(name);
         }
@@ -66,13 +66,13 @@ impl Ourselves {
     }
 }
 
-impl RunCommands for Ourselves {
+impl RunCommands for JobLauncher {
     fn run_command(&self, job: &CronJob, run: &str) -> Command {
         let mut command = self.command(job);
         command.env(JobStore::RUN_ID_VAR, run);
         // With `=`, no value can pass for an option.
         command.args(["run", "--json", "--quiet", "--source=cron"]);
-        command.arg(format!("--without={WITHOUT}")).arg(format!("--title={}", job.name));
+        command.arg(format!("--without={EXCLUDED_TOOLSETS}")).arg(format!("--title={}", job.name));
         let toolsets = job.enabled_toolsets.as_ref().map(|names| names.join(","));
         for (name, value) in [
             ("toolset", toolsets),
@@ -94,7 +94,7 @@ impl RunCommands for Ourselves {
     }
 }
 
-fn settings(config: &ResolvedConfig, parallel: Option<u16>) -> DaemonSettings {
+fn daemon_settings(config: &ResolvedConfig, parallel: Option<u16>) -> DaemonSettings {
     let said = &config.settings.cron;
     let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     DaemonSettings {
@@ -106,60 +106,60 @@ fn settings(config: &ResolvedConfig, parallel: Option<u16>) -> DaemonSettings {
 }
 
 /// Runs jobs until a signal says stop.
-pub(super) fn serve(app: &App, config: &ResolvedConfig, jobs: &JobStore, options: &Options) -> Outcome {
+pub(super) fn serve(app: &AppContext, config: &ResolvedConfig, jobs: &JobStore, options: &DaemonOptions) -> CommandResult {
     let until = if options.once { StopCondition::Idle } else { StopCondition::OnRequest };
     if !options.once && !app.json {
         app.terminal.note("Running jobs when they are due. Ctrl-C stops.");
     }
     let trouble = Arc::new(AtomicBool::new(false));
-    let heard = Told { aloud: true, trouble: Arc::clone(&trouble) };
-    attended(app, config, jobs, options.parallel, heard, move |daemon, bell| {
+    let heard = DaemonOutput { is_printed: true, has_failed: Arc::clone(&trouble) };
+    run_until_signal(app, config, jobs, options.parallel, heard, move |daemon, bell| {
         daemon.serve(bell, until)
     })??;
     // One that goes on may still get over it.
     let is_troubled = options.once && trouble.load(Ordering::Relaxed);
-    Ok(if is_troubled { Exit::Failed } else { Exit::Ok })
+    Ok(if is_troubled { CliExitCode::Failed } else { CliExitCode::Ok })
 }
 
 /// What becomes of what a daemon tells.
-struct Told {
+struct DaemonOutput {
     /// Whether it is passed on.
-    aloud: bool,
+    is_printed: bool,
     /// Set once something has gone wrong beside the runs themselves.
-    trouble: Arc<AtomicBool>,
+    has_failed: Arc<AtomicBool>,
 }
 
 /// Makes one run, and tells how it went.
-pub(super) fn run_now(app: &App, config: &ResolvedConfig, jobs: &JobStore, wanted: &str) -> Outcome {
+pub(super) fn run_now(app: &AppContext, config: &ResolvedConfig, jobs: &JobStore, wanted: &str) -> CommandResult {
     let wanted = wanted.to_owned();
     // Programs get one answer.
-    let told = Told { aloud: !app.json, trouble: Arc::default() };
-    let run = attended(app, config, jobs, None, told, move |daemon, bell| {
+    let told = DaemonOutput { is_printed: !app.json, has_failed: Arc::default() };
+    let run = run_until_signal(app, config, jobs, None, told, move |daemon, bell| {
         daemon.run_now(&wanted, bell)
     })??;
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "run": run }).to_string())?;
+        app.terminal.print_line(&json!({ "schema_version": 1, "run": run }).to_string())?;
     } else {
-        app.terminal.line(&format!("{}: {}", run.status.name(), one_line(&outcome(&run))))?;
+        app.terminal.print_line(&format!("{}: {}", run.status.name(), one_line(&outcome(&run))))?;
     }
     Ok(match run.status {
-        RunStatus::Ok => Exit::Ok,
-        RunStatus::Cancelled => Exit::Kind(ErrorKind::Cancelled),
-        _ => Exit::Failed,
+        RunStatus::Ok => CliExitCode::Ok,
+        RunStatus::Cancelled => CliExitCode::Kind(ErrorKind::Cancelled),
+        _ => CliExitCode::Failed,
     })
 }
 
 /// Does something that a signal stops in good order.
-fn attended<T: Send + 'static>(
-    app: &App,
+fn run_until_signal<T: Send + 'static>(
+    app: &AppContext,
     config: &ResolvedConfig,
     jobs: &JobStore,
     parallel: Option<u16>,
-    told: Told,
+    told: DaemonOutput,
     work: impl FnOnce(&CronDaemon<'_>, &WakeSignal) -> T + Send + 'static,
-) -> Result<T, Failure> {
-    let orders = Ourselves::new(jobs)?;
-    let settings = settings(config, parallel);
+) -> Result<T, CommandError> {
+    let orders = JobLauncher::new(jobs)?;
+    let settings = daemon_settings(config, parallel);
     let (jobs, terminal, json) = (jobs.clone(), app.terminal, app.json);
     let cancel = CancellationToken::new();
     let stopped = cancel.clone();
@@ -173,10 +173,10 @@ fn attended<T: Send + 'static>(
         let work = tokio::task::spawn_blocking(move || {
             let tell = |event: &CronEvent<'_>| {
                 if matches!(event, CronEvent::Warning(_)) {
-                    told.trouble.store(true, Ordering::Relaxed);
+                    told.has_failed.store(true, Ordering::Relaxed);
                 }
-                if told.aloud {
-                    say(terminal, json, event);
+                if told.is_printed {
+                    print_event(terminal, json, event);
                 }
             };
             let daemon =
@@ -185,10 +185,10 @@ fn attended<T: Send + 'static>(
         });
         work.await
     })?;
-    done.map_err(|e| Failure::failed(ErrorKind::Internal, format!("The daemon crashed: {e}")))
+    done.map_err(|e| CommandError::failed(ErrorKind::Internal, format!("The daemon crashed: {e}")))
 }
 
-fn say(terminal: Terminal, json: bool, event: &CronEvent<'_>) {
+fn print_event(terminal: TerminalOutput, json: bool, event: &CronEvent<'_>) {
     let (line, text) = match event {
         CronEvent::Started { job, run } => (
             json!({ "type": "started", "job": job.id, "name": job.name, "run": run }),

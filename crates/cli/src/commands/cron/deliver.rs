@@ -12,19 +12,19 @@ use hermes::engine::SecretSource as _;
 use hermes_cron::{CronJob, JobStore, DeliveryTarget};
 use serde_json::{Value, json};
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::args::{CallOptions, ProfileOptions};
 use crate::commands::{call, runtime};
-use crate::failure::{Failure, Outcome};
+use crate::command_error::{CommandError, CommandResult};
 use crate::mode::ModeFlags;
 
 /// Most of what may come in by standard input.
-const MOST: u64 = 4 << 20;
+const MAX_INPUT_BYTES: u64 = 4 << 20;
 /// What names a secret in the arguments of a call, and what stands for it in
 /// an answer: nobody may have a secret sent by writing its name.
-const SECRET: (&str, &str) = ("secret://", "secret:/ /");
+const SECRET_SCHEME_ESCAPE: (&str, &str) = ("secret://", "secret:/ /");
 
-struct Letter {
+struct DeliveryMessage {
     target: String,
     title: String,
     message: String,
@@ -32,12 +32,12 @@ struct Letter {
 
 /// The owner of a job, who has said beforehand where its answers go. That is a
 /// yes to sending them there, and to nothing else; what is forbidden stays so.
-struct Owner {
+struct DeliveryApprover {
     target: String,
 }
 
-impl Owner {
-    fn has_ordered(&self, effect: &Effect) -> bool {
+impl DeliveryApprover {
+    fn allows_effect(&self, effect: &Effect) -> bool {
         match (&effect.scope, &effect.resource) {
             (scope, Resource::Name(name)) if *scope == Scope::MESSAGE_SEND => *name == self.target,
             // Which host that is, is set down with the target.
@@ -47,10 +47,10 @@ impl Owner {
     }
 }
 
-impl Approver for Owner {
+impl Approver for DeliveryApprover {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         let is_ordered = request.tool == "send_message"
-            && request.effects.iter().all(|effect| self.has_ordered(effect));
+            && request.effects.iter().all(|effect| self.allows_effect(effect));
         Box::pin(async move {
             match is_ordered {
                 true => ApprovalDecision::Approved(ApprovalScope::Once),
@@ -64,20 +64,20 @@ impl Approver for Owner {
     }
 }
 
-pub(super) fn run(app: &App, jobs: &JobStore, wanted: &str) -> Outcome {
+pub(super) fn run(app: &AppContext, jobs: &JobStore, wanted: &str) -> CommandResult {
     // What a run does itself is not what its owner has ordered.
     if jobs.is_in_scheduled_run() {
         let message = "A scheduled run does not send its answer itself: that is done for it";
-        return Err(Failure::failed(ErrorKind::Denied, message));
+        return Err(CommandError::failed(ErrorKind::Denied, message));
     }
     let job = jobs.get(wanted)?;
-    let letter = read()?;
-    if !names(&job, &letter.target) {
+    let letter = read_message()?;
+    if !delivers_to(&job, &letter.target) {
         let message = format!("'{}' does not send its answers to '{}'", job.name, letter.target);
-        return Err(Failure::failed(ErrorKind::Denied, message)
+        return Err(CommandError::failed(ErrorKind::Denied, message)
             .hint(format!("`hermes cron edit {} --deliver TARGETS` says where.", job.id)));
     }
-    let ready = app.ready()?;
+    let ready = app.services()?;
     let profile = ProfileOptions { profile: job.profile.clone(), permissions: None };
     let mode = ModeFlags::default();
     let options =
@@ -86,40 +86,40 @@ pub(super) fn run(app: &App, jobs: &JobStore, wanted: &str) -> Outcome {
     caller.who = "cron".into();
     caller.label_untrusted = false;
     caller.observer = None;
-    caller.approver = Some(Arc::new(Owner { target: letter.target.clone() }));
+    caller.approver = Some(Arc::new(DeliveryApprover { target: letter.target.clone() }));
     let redactor = ready.secrets.redactor();
-    let clean = |text: &str| redactor.redact(text).replace(SECRET.0, SECRET.1);
+    let clean = |text: &str| redactor.redact(text).replace(SECRET_SCHEME_ESCAPE.0, SECRET_SCHEME_ESCAPE.1);
     let arguments = json!({
         "target": letter.target, "title": clean(&letter.title), "message": clean(&letter.message),
     });
     let send = ToolCall::new("call_1", "send_message", arguments);
     let engine = ready.engine.clone();
-    let leaving = ready.leaving();
+    let leaving = ready.teardown();
     let cancel = caller.cancel.clone();
     let result = runtime::with_tools(&cancel, async move {
         let result = engine.call(send, &caller).await;
         engine.shutdown().await;
-        leaving.leave().await;
+        leaving.run().await;
         result
     })?;
-    ready.settle(app);
-    call::show(app, &result)
+    ready.flush_records(app);
+    call::show_result(app, &result)
 }
 
 /// Whether the answers of a job go there.
-fn names(job: &CronJob, target: &str) -> bool {
+fn delivers_to(job: &CronJob, target: &str) -> bool {
     job.targets().iter().any(|named| matches!(named, DeliveryTarget::Message(name) if name == target))
 }
 
-fn read() -> Result<Letter, Failure> {
+fn read_message() -> Result<DeliveryMessage, CommandError> {
     let mut text = String::new();
-    let read = std::io::stdin().lock().take(MOST).read_to_string(&mut text);
-    read.map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+    let read = std::io::stdin().lock().take(MAX_INPUT_BYTES).read_to_string(&mut text);
+    read.map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
     let value: Value = serde_json::from_str(&text).unwrap_or_default();
     let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(target), Some(message)) = (word("target"), word("message")) else {
-        return Err(Failure::usage("Standard input is no message")
+        return Err(CommandError::usage("Standard input is no message")
             .hint(r#"Write {"target": "NAME", "title": "…", "message": "…"}."#));
     };
-    Ok(Letter { target, title: word("title").unwrap_or_default(), message })
+    Ok(DeliveryMessage { target, title: word("title").unwrap_or_default(), message })
 }

@@ -13,12 +13,12 @@ use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_cron::{JobChange, CronError, JobDraft, CronJob, JobStore, MissedRunPolicy, DeliveryTarget};
 use serde_json::json;
 
-use crate::app::{App, folder};
-use crate::args::{Choice, ProfileOptions};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::app::{AppContext, working_dir};
+use crate::args::{ToolsetFilter, ProfileOptions};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Cron {
+pub(crate) enum CronCommand {
     /// List the jobs
     List,
     /// Plan a task
@@ -30,7 +30,7 @@ pub(crate) enum Cron {
         /// The task; `-` for standard input
         prompt: String,
         #[command(flatten)]
-        terms: Terms,
+        terms: JobOptions,
     },
     /// Show a job
     Show {
@@ -48,7 +48,7 @@ pub(crate) enum Cron {
         #[arg(long, value_name = "TASK")]
         prompt: Option<String>,
         #[command(flatten)]
-        terms: Terms,
+        terms: JobOptions,
     },
     /// Keep a job from running
     Pause {
@@ -91,12 +91,12 @@ pub(crate) enum Cron {
         job: String,
     },
     /// Run jobs when they are due, until told to stop
-    Daemon(daemon::Options),
+    Daemon(daemon::DaemonOptions),
 }
 
 /// Everything about a job but what and when.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Terms {
+pub(crate) struct JobOptions {
     /// What to call it
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
@@ -143,11 +143,11 @@ pub(crate) struct Terms {
     retry: Option<bool>,
 }
 
-impl Terms {
-    fn change(self) -> Result<JobChange, Failure> {
+impl JobOptions {
+    fn into_change(self) -> Result<JobChange, CommandError> {
         let workdir = match self.cwd {
             None => None,
-            Some(dir) => Some(text_of(folder(Some(&dir))?)?),
+            Some(dir) => Some(path_to_string(working_dir(Some(&dir))?)?),
         };
         Ok(JobChange {
             name: self.name,
@@ -171,95 +171,95 @@ impl Terms {
     }
 }
 
-impl From<CronError> for Failure {
+impl From<CronError> for CommandError {
     fn from(error: CronError) -> Self {
         let text = error.to_string();
         match error {
             CronError::Schedule(text) => match text.split_once(". Write ") {
-                Some((what, forms)) => Failure::usage(what).hint(format!("Write {forms}.")),
-                None => Failure::usage(text),
+                Some((what, forms)) => CommandError::usage(what).hint(format!("Write {forms}.")),
+                None => CommandError::usage(text),
             },
-            CronError::Invalid(_) => Failure::usage(text),
+            CronError::Invalid(_) => CommandError::usage(text),
             CronError::NotFound(_) => {
-                Failure::not_found(text).hint("`hermes cron list` shows the jobs.")
+                CommandError::not_found(text).hint("`hermes cron list` shows the jobs.")
             }
             CronError::Ambiguous { matches, .. } => {
-                Failure::usage(text).hint(format!("Name one by its id: {}.", matches.join(", ")))
+                CommandError::usage(text).hint(format!("Name one by its id: {}.", matches.join(", ")))
             }
-            CronError::NameTaken { id, .. } => Failure::failed(ErrorKind::Conflict, text)
+            CronError::NameTaken { id, .. } => CommandError::failed(ErrorKind::Conflict, text)
                 .hint(format!("Give another --name, or change that one: hermes cron edit {id}")),
-            CronError::Threat { .. } => Failure::failed(ErrorKind::Denied, text)
+            CronError::Threat { .. } => CommandError::failed(ErrorKind::Denied, text)
                 .hint("A scheduled task runs unwatched. Say what is to be done in plain words."),
-            CronError::State(_) => Failure::failed(ErrorKind::Conflict, text),
-            CronError::ReadOnlyInRun => Failure::failed(ErrorKind::Denied, text),
-            CronError::Busy { .. } => Failure::failed(ErrorKind::Timeout, text),
+            CronError::State(_) => CommandError::failed(ErrorKind::Conflict, text),
+            CronError::ReadOnlyInRun => CommandError::failed(ErrorKind::Denied, text),
+            CronError::Busy { .. } => CommandError::failed(ErrorKind::Timeout, text),
             CronError::Damaged { .. } => {
-                Failure::failed(ErrorKind::Conflict, text).hint("Mend the file or move it away.")
+                CommandError::failed(ErrorKind::Conflict, text).hint("Mend the file or move it away.")
             }
-            _ => Failure::failed(ErrorKind::Internal, text).hint("Look at HERMES_HOME/cron."),
+            _ => CommandError::failed(ErrorKind::Internal, text).hint("Look at HERMES_HOME/cron."),
         }
     }
 }
 
 /// The jobs of a home, as the settings want them.
-pub(crate) fn jobs(home: &HermesHome, config: &ResolvedConfig) -> Result<JobStore, Failure> {
+pub(crate) fn open_jobs(home: &HermesHome, config: &ResolvedConfig) -> Result<JobStore, CommandError> {
     let inside = std::env::var_os(JobStore::RUN_ID_VAR).is_some_and(|run| !run.is_empty());
     let jobs = JobStore::for_home(home.root()).with_scheduled_run(inside);
     match config.settings.timezone.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         None => Ok(jobs),
         Some(name) => jobs
             .with_zone_named(name)
-            .map_err(|e| Failure::from(e).or_hint("Mend `timezone` in config.yaml.")),
+            .map_err(|e| CommandError::from(e).or_hint("Mend `timezone` in config.yaml.")),
     }
 }
 
-pub(crate) fn run(app: &App, command: Cron) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: CronCommand) -> CommandResult {
     let home = app.home()?;
     let config = app.config(&home)?;
-    let jobs = jobs(&home, &config)?;
+    let jobs = open_jobs(&home, &config)?;
     let now = jobs.now();
     match command {
-        Cron::List => show::list(app, &jobs)?,
-        Cron::Show { job } => show::one(app, &jobs, &jobs.get(&job)?)?,
-        Cron::History { job, limit } => show::history(app, &jobs, &job, limit)?,
-        Cron::Add { schedule, prompt, terms } => {
-            let mut change = terms.change()?;
+        CronCommand::List => show::list(app, &jobs)?,
+        CronCommand::Show { job } => show::show_job(app, &jobs, &jobs.get(&job)?)?,
+        CronCommand::History { job, limit } => show::history(app, &jobs, &job, limit)?,
+        CronCommand::Add { schedule, prompt, terms } => {
+            let mut change = terms.into_change()?;
             if change.workdir.is_none() {
-                change.workdir = Some(text_of(folder(None)?)?);
+                change.workdir = Some(path_to_string(working_dir(None)?)?);
             }
-            check(app, &change)?;
-            let draft = JobDraft { prompt: piped(prompt)?, schedule, change };
+            check_references(app, &change)?;
+            let draft = JobDraft { prompt: text_or_stdin(prompt)?, schedule, change };
             let job = jobs.add(draft, now)?;
-            tell(app, &jobs, &job, "is planned")?;
+            report_job(app, &jobs, &job, "is planned")?;
         }
-        Cron::Edit { job, schedule, prompt, terms } => {
-            let prompt = prompt.map(piped).transpose()?;
-            let change = JobChange { schedule, prompt, ..terms.change()? };
-            check(app, &change)?;
+        CronCommand::Edit { job, schedule, prompt, terms } => {
+            let prompt = prompt.map(text_or_stdin).transpose()?;
+            let change = JobChange { schedule, prompt, ..terms.into_change()? };
+            check_references(app, &change)?;
             let job = jobs.edit(&job, change, now)?;
-            tell(app, &jobs, &job, "is changed")?;
+            report_job(app, &jobs, &job, "is changed")?;
         }
-        Cron::Pause { job, reason } => {
-            tell(app, &jobs, &jobs.pause(&job, reason, now)?, "is paused")?;
+        CronCommand::Pause { job, reason } => {
+            report_job(app, &jobs, &jobs.pause(&job, reason, now)?, "is paused")?;
         }
-        Cron::Resume { job } => tell(app, &jobs, &jobs.resume(&job, now)?, "goes on")?,
-        Cron::Remove { job } => tell(app, &jobs, &jobs.remove(&job, now)?, "is removed")?,
-        Cron::Run { job, later: true } => {
-            tell(app, &jobs, &jobs.request_run(&job, now)?, "is left to the daemon")?;
+        CronCommand::Resume { job } => report_job(app, &jobs, &jobs.resume(&job, now)?, "goes on")?,
+        CronCommand::Remove { job } => report_job(app, &jobs, &jobs.remove(&job, now)?, "is removed")?,
+        CronCommand::Run { job, later: true } => {
+            report_job(app, &jobs, &jobs.request_run(&job, now)?, "is left to the daemon")?;
         }
-        Cron::Run { job, later: false } => return daemon::run_now(app, &config, &jobs, &job),
-        Cron::Deliver { job } => return deliver::run(app, &jobs, &job),
-        Cron::Daemon(options) => return daemon::serve(app, &config, &jobs, &options),
+        CronCommand::Run { job, later: false } => return daemon::run_now(app, &config, &jobs, &job),
+        CronCommand::Deliver { job } => return deliver::run(app, &jobs, &job),
+        CronCommand::Daemon(options) => return daemon::serve(app, &config, &jobs, &options),
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// What a job names must be there: nobody would see it fail at night.
-fn check(app: &App, change: &JobChange) -> Result<(), Failure> {
+fn check_references(app: &AppContext, change: &JobChange) -> Result<(), CommandError> {
     if change.profile.is_none() && change.toolsets.is_none() && change.deliver.is_none() {
         return Ok(());
     }
-    let ready = app.ready()?;
+    let ready = app.services()?;
     if let Some(profile) = change.profile.as_deref().filter(|name| !name.trim().is_empty()) {
         let options =
             ProfileOptions { profile: Some(profile.trim().to_owned()), permissions: None };
@@ -267,10 +267,10 @@ fn check(app: &App, change: &JobChange) -> Result<(), Failure> {
         app.permissions(&ready, &options, &workdir, None)?;
     }
     if let Some(toolsets) = change.toolsets.clone().filter(|names| !names.is_empty()) {
-        ready.recall_servers();
-        let selection = ready.selection(&Choice { toolsets, without: Vec::new() });
+        ready.offer_cached_tools();
+        let selection = ready.selection(&ToolsetFilter { toolsets, without: Vec::new() });
         let snapshot = ready.engine.snapshot();
-        ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.misnamed(e))?;
+        ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.unknown_toolset_error(e))?;
     }
     let known = &ready.config.settings.message_targets;
     for target in change.deliver.as_deref().map(DeliveryTarget::parse_list).into_iter().flatten() {
@@ -278,7 +278,7 @@ fn check(app: &App, change: &JobChange) -> Result<(), Failure> {
         if known.get(&name).is_none() {
             let names = known.as_object().into_iter().flat_map(|it| it.keys().cloned());
             let names = names.collect::<Vec<_>>().join(", ");
-            let failure = Failure::usage(format!("There is no message target '{name}'"));
+            let failure = CommandError::usage(format!("There is no message target '{name}'"));
             return Err(failure.hint(match &*names {
                 "" => "Describe it under messaging.targets in config.yaml.".to_owned(),
                 names => format!("There are: {names}."),
@@ -288,17 +288,17 @@ fn check(app: &App, change: &JobChange) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(app: &App, jobs: &JobStore, job: &CronJob, what: &str) -> Result<(), Failure> {
+fn report_job(app: &AppContext, jobs: &JobStore, job: &CronJob, what: &str) -> Result<(), CommandError> {
     let running = jobs.has_daemon();
     if app.json {
         let told = json!({ "schema_version": 1, "job": job, "daemon_running": running });
-        app.terminal.line(&told.to_string())?;
+        app.terminal.print_line(&told.to_string())?;
         return Ok(());
     }
     let is_removed = what == "is removed";
     let next = job.next_run_at.filter(|_| job.enabled && !is_removed);
     let next = next.map_or(String::new(), |at| format!(" Next: {}.", jobs.format_time_for(job, at)));
-    app.terminal.line(&job.id)?;
+    app.terminal.print_line(&job.id)?;
     app.terminal.note(&format!("'{}' ({}) {what}.{next}", job.name, job.schedule_display));
     if is_removed && job.held.is_some() {
         app.terminal.note("A run of it has begun; it is being stopped.");
@@ -310,7 +310,7 @@ fn tell(app: &App, jobs: &JobStore, job: &CronJob, what: &str) -> Result<(), Fai
 }
 
 /// A text, or what comes in on standard input.
-fn piped(text: String) -> Result<String, Failure> {
+fn text_or_stdin(text: String) -> Result<String, CommandError> {
     if text != "-" {
         return Ok(text);
     }
@@ -319,13 +319,13 @@ fn piped(text: String) -> Result<String, Failure> {
         .lock()
         .take(1 << 20)
         .read_to_string(&mut input)
-        .map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+        .map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
     Ok(input)
 }
 
-fn text_of(folder: PathBuf) -> Result<String, Failure> {
+fn path_to_string(folder: PathBuf) -> Result<String, CommandError> {
     folder
         .into_os_string()
         .into_string()
-        .map_err(|_| Failure::usage("The folder's name is not text").hint("Give --cwd DIR."))
+        .map_err(|_| CommandError::usage("The folder's name is not text").hint("Give --cwd DIR."))
 }

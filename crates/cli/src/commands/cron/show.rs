@@ -3,39 +3,39 @@
 use hermes_cron::{CronJob, JobStore, JobRun, RunStatus};
 use serde_json::json;
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::table::Table;
-use crate::terminal::{Style, one_line, visible};
+use crate::app::AppContext;
+use crate::command_error::CommandError;
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line, show_control_chars};
 
-pub(super) fn list(app: &App, jobs: &JobStore) -> Result<(), Failure> {
+pub(super) fn list(app: &AppContext, jobs: &JobStore) -> Result<(), CommandError> {
     let (all, others) = jobs.list()?;
     let running = jobs.has_daemon();
     if app.json {
         let told = json!({
             "schema_version": 1, "jobs": all, "not_understood": others, "daemon_running": running,
         });
-        app.terminal.line(&told.to_string())?;
+        app.terminal.print_line(&told.to_string())?;
         return Ok(());
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for job in &all {
         let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.format_time_for(job, at));
         let state = if job.held.is_some() { "running" } else { job.state.name() };
         let last = job.last_status.clone().unwrap_or_else(|| "-".into());
-        table.row([
-            (job.id.clone(), Some(Style::Bold)),
+        table.push_row([
+            (job.id.clone(), Some(OutputStyle::Bold)),
             (one_line(&job.name), None),
-            (one_line(&job.schedule_display), Some(Style::Cyan)),
+            (one_line(&job.schedule_display), Some(OutputStyle::Cyan)),
             (state.to_owned(), None),
             (last, None),
-            (next.unwrap_or_else(|| "-".into()), Some(Style::Dim)),
+            (next.unwrap_or_else(|| "-".into()), Some(OutputStyle::Dim)),
         ]);
     }
     if all.is_empty() {
         app.terminal.note("No jobs yet. Plan one: hermes cron add '0 9 * * *' \"TASK\"");
     } else {
-        app.terminal.line(&table.render(&app.terminal))?;
+        app.terminal.print_line(&table.render(&app.terminal))?;
     }
     if others > 0 {
         app.terminal.warn(&format!("{others} entries of jobs.json are not understood."));
@@ -46,14 +46,14 @@ pub(super) fn list(app: &App, jobs: &JobStore) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn one(app: &App, jobs: &JobStore, job: &CronJob) -> Result<(), Failure> {
+pub(super) fn show_job(app: &AppContext, jobs: &JobStore, job: &CronJob) -> Result<(), CommandError> {
     if app.json {
         let told = json!({ "schema_version": 1, "job": job, "daemon_running": jobs.has_daemon() });
-        app.terminal.line(&told.to_string())?;
+        app.terminal.print_line(&told.to_string())?;
         return Ok(());
     }
-    let heading = app.terminal.paint(Style::Bold, &one_line(&job.name));
-    app.terminal.line(&format!("{heading}  {}", job.id))?;
+    let heading = app.terminal.paint(OutputStyle::Bold, &one_line(&job.name));
+    app.terminal.print_line(&format!("{heading}  {}", job.id))?;
     let number = |n: Option<u32>| n.map(|n| n.to_string());
     let at = |at: Option<hermes_cron::Timestamp>| at.map(|at| jobs.format_time_for(job, at));
     let times = job.repeat.times.map(|n| format!("{} of {n} runs", job.repeat.completed));
@@ -82,41 +82,41 @@ pub(super) fn one(app: &App, jobs: &JobStore, job: &CronJob) -> Result<(), Failu
     ];
     for (name, value) in rows {
         if let Some(value) = value {
-            app.terminal.line(&format!("{name:12} {}", one_line(&value)))?;
+            app.terminal.print_line(&format!("{name:12} {}", one_line(&value)))?;
         }
     }
-    app.terminal.line(&format!("\n{}", visible(&job.prompt)))?;
+    app.terminal.print_line(&format!("\n{}", show_control_chars(&job.prompt)))?;
     Ok(())
 }
 
-pub(super) fn history(app: &App, jobs: &JobStore, wanted: &str, limit: usize) -> Result<(), Failure> {
+pub(super) fn history(app: &AppContext, jobs: &JobStore, wanted: &str, limit: usize) -> Result<(), CommandError> {
     let runs = jobs.history(wanted, limit)?;
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "runs": runs }).to_string())?;
+        app.terminal.print_line(&json!({ "schema_version": 1, "runs": runs }).to_string())?;
         return Ok(());
     }
     if runs.is_empty() {
         app.terminal.note("It has not run yet.");
         return Ok(());
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for run in runs {
         let seconds = run.ended.as_second() - run.started.as_second();
-        let style = if run.status == RunStatus::Ok { Style::Green } else { Style::Red };
-        table.row([
-            (jobs.format_time(run.started), Some(Style::Dim)),
+        let style = if run.status == RunStatus::Ok { OutputStyle::Green } else { OutputStyle::Red };
+        table.push_row([
+            (jobs.format_time(run.started), Some(OutputStyle::Dim)),
             (run.status.name().to_owned(), Some(style)),
             (format!("{seconds} s"), None),
             (run.session.clone().unwrap_or_else(|| "-".into()), None),
-            (one_line(&told(&run)), None),
+            (one_line(&describe_run(&run)), None),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.print_line(&table.render(&app.terminal))?;
     Ok(())
 }
 
 /// What there is to say of a run, in a line.
-pub(super) fn told(run: &JobRun) -> String {
+pub(super) fn describe_run(run: &JobRun) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(run.error.clone());
     if run.missed > 0 {

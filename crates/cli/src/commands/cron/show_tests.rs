@@ -10,5 +10,5 @@ fn a_run_that_made_up_for_others_tells_where_its_answer_is() {
         "missed": 5, "output": "cron/output/j/1.md",
     }))
     .expect("a run");
-    assert_eq!(told(&run), "5 missed before; cron/output/j/1.md");
+    assert_eq!(describe_run(&run), "5 missed before; cron/output/j/1.md");
 }

@@ -13,52 +13,52 @@ use hermes_exec::{
     file_transfer,
 };
 
-use super::Finding;
-use crate::app::Ready;
+use super::HealthFinding;
+use crate::app::AppServices;
 use crate::commands::runtime;
-use crate::failure::Failure;
-use crate::place;
+use crate::command_error::CommandError;
+use crate::exec_target;
 
 /// How long each try may take.
-const LIMIT: Duration = Duration::from_secs(30);
-const GRACE: Duration = Duration::from_secs(2);
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(30);
+const KILL_GRACE: Duration = Duration::from_secs(2);
 
 pub(super) fn examine(
-    ready: &Ready,
+    ready: &AppServices,
     name: &str,
-    findings: &mut Vec<Finding>,
-) -> Result<(), Failure> {
+    findings: &mut Vec<HealthFinding>,
+) -> Result<(), CommandError> {
     let mut settings = ready.config.settings.clone();
     if !name.is_empty() {
         if !["local", "docker", "ssh", "singularity"].contains(&name) {
-            return Err(Failure::usage(format!("There is no backend named {name}"))
+            return Err(CommandError::usage(format!("There is no backend named {name}"))
                 .hint("local, docker, ssh, singularity"));
         }
         name.clone_into(&mut settings.terminal.backend);
     }
     let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
-    let backend = match place::backend(&settings, &ready.home, &started_in) {
+    let backend = match exec_target::configured_backend(&settings, &ready.home, &started_in) {
         Ok(backend) => backend,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
-            findings.push(Finding::bad(&settings.terminal.backend, failure.message, fix));
+            findings.push(HealthFinding::bad(&settings.terminal.backend, failure.message, fix));
             return Ok(());
         }
     };
-    runtime::early(try_out(&backend, findings))
+    runtime::block_on_workers(run_trials(&backend, findings))
 }
 
-async fn try_out(backend: &Arc<dyn ExecBackend>, findings: &mut Vec<Finding>) {
+async fn run_trials(backend: &Arc<dyn ExecBackend>, findings: &mut Vec<HealthFinding>) {
     let began = Instant::now();
     let place = match backend.open().await {
         Ok(place) => place,
         Err(error) => {
-            findings.push(failed(backend.name(), &error));
+            findings.push(failed_finding(backend.name(), &error));
             return;
         }
     };
     let shell = format!("{:?}", place.shell).to_lowercase();
-    findings.push(Finding::good(
+    findings.push(HealthFinding::good(
         backend.name(),
         format!(
             "open after {} ms: {}, shell {shell}, in {}",
@@ -67,33 +67,33 @@ async fn try_out(backend: &Arc<dyn ExecBackend>, findings: &mut Vec<Finding>) {
             place.directory.display()
         ),
     ));
-    let tries = Tries { backend, place: &place };
+    let tries = BackendTrial { backend, place: &place };
     for (what, tried) in [
-        ("a command", tries.command().await),
-        ("streams", tries.streams().await),
-        ("a kill", tries.kill().await),
-        ("a terminal", tries.terminal().await),
-        ("files", tries.files().await),
+        ("a command", tries.try_command().await),
+        ("streams", tries.try_streams().await),
+        ("a kill", tries.try_kill().await),
+        ("a terminal", tries.try_terminal().await),
+        ("files", tries.try_files().await),
     ] {
         findings.push(match tried {
-            Ok(detail) => Finding::good(what, detail),
-            Err(error) => failed(what, &error),
+            Ok(detail) => HealthFinding::good(what, detail),
+            Err(error) => failed_finding(what, &error),
         });
     }
     backend.cleanup().await;
 }
 
-fn failed(what: &str, error: &ToolError) -> Finding {
-    Finding::bad(what, error.message().to_owned(), error.hint().to_owned())
+fn failed_finding(what: &str, error: &ToolError) -> HealthFinding {
+    HealthFinding::bad(what, error.message().to_owned(), error.hint().to_owned())
 }
 
-struct Tries<'a> {
+struct BackendTrial<'a> {
     backend: &'a Arc<dyn ExecBackend>,
     place: &'a HostFacts,
 }
 
-impl Tries<'_> {
-    fn order(&self, script: &str, input: StdinSource, output: StdioMode) -> CommandSpec {
+impl BackendTrial<'_> {
+    fn build_command(&self, script: &str, input: StdinSource, output: StdioMode) -> CommandSpec {
         CommandSpec {
             program: "sh".into(),
             arguments: vec![OsString::from("-c"), script.into()],
@@ -105,64 +105,64 @@ impl Tries<'_> {
         }
     }
 
-    async fn errand(&self, script: &str, input: StdinSource) -> Result<hermes_exec::CaptureResult, ToolError> {
-        let order = self.order(script, input, StdioMode::Separate);
-        CapturedCommand { spec: order, timeout: LIMIT, max_output_bytes: 1 << 20 }.run(&**self.backend, "doctor").await
+    async fn run_captured(&self, script: &str, input: StdinSource) -> Result<hermes_exec::CaptureResult, ToolError> {
+        let order = self.build_command(script, input, StdioMode::Separate);
+        CapturedCommand { spec: order, timeout: TRIAL_TIMEOUT, max_output_bytes: 1 << 20 }.run(&**self.backend, "doctor").await
     }
 
-    async fn command(&self) -> Result<String, ToolError> {
+    async fn try_command(&self) -> Result<String, ToolError> {
         let began = Instant::now();
-        let done = self.errand("exit 7", StdinSource::Empty).await?;
+        let done = self.run_captured("exit 7", StdinSource::Empty).await?;
         match done.exit {
             ProcessExit::Code(7) => Ok(format!("{} ms", began.elapsed().as_millis())),
-            other => Err(odd(format!("A command that ends with 7 ended with {other:?}"))),
+            other => Err(unexpected_error(format!("A command that ends with 7 ended with {other:?}"))),
         }
     }
 
-    async fn streams(&self) -> Result<String, ToolError> {
+    async fn try_streams(&self) -> Result<String, ToolError> {
         let given = StdinSource::Bytes(b"in\0put".to_vec());
-        let done = self.errand("cat; echo problem >&2", given).await?;
+        let done = self.run_captured("cat; echo problem >&2", given).await?;
         if done.output == b"in\0put" && done.errors.trim() == "problem" {
             return Ok("input, output and errors arrive as they are".to_owned());
         }
-        Err(odd(format!("{:?} and {:?} came back", done.output, done.errors)))
+        Err(unexpected_error(format!("{:?} and {:?} came back", done.output, done.errors)))
     }
 
-    async fn kill(&self) -> Result<String, ToolError> {
+    async fn try_kill(&self) -> Result<String, ToolError> {
         let mark = format!("hermes-doctor-{}", std::process::id());
         let script = format!("sh -c 'trap \"\" TERM; while :; do sleep 1; done' {mark}");
-        let order = self.order(&script, StdinSource::Empty, StdioMode::Merged);
-        let job = start(&**self.backend, order).await?;
+        let order = self.build_command(&script, StdinSource::Empty, StdioMode::Merged);
+        let job = start_job(&**self.backend, order).await?;
         tokio::time::sleep(Duration::from_millis(300)).await;
         let began = Instant::now();
-        job.terminate(GRACE).await;
+        job.terminate(KILL_GRACE).await;
         let took = began.elapsed().as_millis();
         let look = format!("ps ax 2>/dev/null | grep -c '[h]ermes-doctor-{}'", std::process::id());
-        let done = self.errand(&look, StdinSource::Empty).await?;
+        let done = self.run_captured(&look, StdinSource::Empty).await?;
         let left = String::from_utf8_lossy(&done.output).trim().to_owned();
         if job.ended().is_none() || !matches!(left.as_str(), "0" | "") {
-            return Err(odd("A program that was killed still runs there".to_owned()));
+            return Err(unexpected_error("A program that was killed still runs there".to_owned()));
         }
         Ok(format!("one that ignores TERM is gone after {took} ms"))
     }
 
-    async fn terminal(&self) -> Result<String, ToolError> {
-        let order = self.order("stty size", StdinSource::Pipe, StdioMode::Terminal(TerminalSize::default()));
-        let job = start(&**self.backend, order).await?;
+    async fn try_terminal(&self) -> Result<String, ToolError> {
+        let order = self.build_command("stty size", StdinSource::Pipe, StdioMode::Terminal(TerminalSize::default()));
+        let job = start_job(&**self.backend, order).await?;
         let cancel = CancellationToken::new();
-        let until = Some(Instant::now() + LIMIT);
+        let until = Some(Instant::now() + TRIAL_TIMEOUT);
         let pause = job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cancel }).await;
         let said = job.log().stream_summary(OutputStream::Stdout, 1000).text;
         if !matches!(pause, WaitOutcome::Ended(_)) {
-            job.terminate(GRACE).await;
+            job.terminate(KILL_GRACE).await;
         }
         if said.contains("30 120") {
             return Ok("a real one, of the size that was asked for".to_owned());
         }
-        Err(odd(format!("It says {said:?} of its size")))
+        Err(unexpected_error(format!("It says {said:?} of its size")))
     }
 
-    async fn files(&self) -> Result<String, ToolError> {
+    async fn try_files(&self) -> Result<String, ToolError> {
         let folder = self.place.environment.get(std::ffi::OsStr::new("TMPDIR"));
         let folder = folder.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         let path = folder.join(format!("hermes-doctor-{}", std::process::id()));
@@ -170,19 +170,19 @@ impl Tries<'_> {
         file_transfer::write(&**self.backend, &path, b"hello\n".to_vec(), Some(0o600)).await?;
         let read = file_transfer::read(&**self.backend, &path, 1000).await?;
         let took = began.elapsed().as_millis();
-        let _ = self.errand(&format!("rm -f '{}'", path.display()), StdinSource::Empty).await;
+        let _ = self.run_captured(&format!("rm -f '{}'", path.display()), StdinSource::Empty).await;
         if read.bytes == b"hello\n" {
             return Ok(format!("written and read in {took} ms"));
         }
-        Err(odd("What was read is not what was written".to_owned()))
+        Err(unexpected_error("What was read is not what was written".to_owned()))
     }
 }
 
-async fn start(backend: &dyn ExecBackend, order: CommandSpec) -> Result<Arc<Job>, ToolError> {
+async fn start_job(backend: &dyn ExecBackend, order: CommandSpec) -> Result<Arc<Job>, ToolError> {
     let id = format!("doctor_{}", std::process::id());
     Job::start(backend, id, "doctor".to_owned(), order, JobOutputOptions::default()).await
 }
 
-fn odd(message: String) -> ToolError {
+fn unexpected_error(message: String) -> ToolError {
     ToolError::unavailable(message).with_hint("Commands there may not behave as they should.")
 }

@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 mod backend;
 
 use super::runtime;
-use crate::app::{App, Ready, folder};
+use crate::app::{AppContext, AppServices, working_dir};
 use crate::args::ProfileOptions;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::mode::runs_programs;
 use crate::sandbox_support::{
     self, NamespaceObstacle, REDUCED_COMMAND, REDUCED_GAPS, trial_confinement,
 };
-use crate::table::width;
-use crate::terminal::Style;
+use crate::table::display_width;
+use crate::terminal::OutputStyle;
 
 /// How something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Health {
+enum CheckHealth {
     Good,
     /// Something cannot be used, which is nobody's fault.
     Missing,
@@ -30,22 +30,22 @@ enum Health {
 }
 
 /// One thing that was looked at.
-struct Finding {
+struct HealthFinding {
     what: String,
-    health: Health,
+    health: CheckHealth,
     detail: String,
     fix: Option<String>,
 }
 
-impl Finding {
+impl HealthFinding {
     fn good(what: &str, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), health: Health::Good, detail: detail.into(), fix: None }
+        Self { what: what.into(), health: CheckHealth::Good, detail: detail.into(), fix: None }
     }
 
     fn bad(what: &str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             what: what.into(),
-            health: Health::Bad,
+            health: CheckHealth::Bad,
             detail: detail.into(),
             fix: Some(fix.into()),
         }
@@ -54,53 +54,53 @@ impl Finding {
 
 /// What `hermes doctor` is asked.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Try out where commands run: `local`, `docker`, `ssh` or `singularity`; without a name, the
     /// one of the settings
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     backend: Option<String>,
 }
 
-pub(crate) fn run(app: &App, asked: &Doctor) -> Outcome {
-    let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
-    match (&asked.backend, app.prepare()) {
+pub(crate) fn run(app: &AppContext, asked: &DoctorArgs) -> CommandResult {
+    let mut findings = vec![HealthFinding::good("version", env!("CARGO_PKG_VERSION"))];
+    match (&asked.backend, app.services_without_warnings()) {
         (Some(name), Ok(ready)) => backend::examine(&ready, name, &mut findings)?,
         (None, Ok(ready)) => examine(app, &ready, &mut findings)?,
         (_, Err(failure)) => {
             let fix = failure.hint.unwrap_or_default();
-            findings.push(Finding::bad("settings", failure.message, fix));
+            findings.push(HealthFinding::bad("settings", failure.message, fix));
         }
     }
     let exit =
-        if findings.iter().any(|f| f.health == Health::Bad) { Exit::Failed } else { Exit::Ok };
+        if findings.iter().any(|f| f.health == CheckHealth::Bad) { CliExitCode::Failed } else { CliExitCode::Ok };
     show(app, &findings)?;
     Ok(exit)
 }
 
-fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
-    findings.push(home(ready));
+fn examine(app: &AppContext, ready: &AppServices, findings: &mut Vec<HealthFinding>) -> Result<(), CommandError> {
+    findings.push(check_home(ready));
     let file = ready.home.config_file();
     let state = if file.exists() { "read" } else { "none; every setting has its default" };
-    findings.push(Finding::good("settings", format!("{}: {state}", file.display())));
+    findings.push(HealthFinding::good("settings", format!("{}: {state}", file.display())));
     for warning in &ready.config.warnings {
         let fault = &warning.0;
         let place = fault.position.as_ref().map_or(String::new(), |p| format!("{p}: "));
         let fix = fault.hint.as_deref().unwrap_or("Correct the key's name, or remove it.");
-        findings.push(Finding::bad("settings", format!("{place}{}", fault.message), fix));
+        findings.push(HealthFinding::bad("settings", format!("{place}{}", fault.message), fix));
     }
-    let (found, can_run) = permissions(app, ready);
+    let (found, can_run) = check_permissions(app, ready);
     findings.extend(found);
     let snapshot = ready.engine.snapshot();
     let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
     for problem in ready.engine.toolsets().problems(&*snapshot, &lookup) {
-        let failure = Failure::usage(problem.to_string()).lift_suggestion();
+        let failure = CommandError::usage(problem.to_string()).lift_suggestion();
         let fix = failure
             .hint
             .unwrap_or_else(|| "Change it with `hermes toolsets create --replace`.".into());
-        findings.push(Finding::bad("toolsets", failure.message, fix));
+        findings.push(HealthFinding::bad("toolsets", failure.message, fix));
     }
     let entries = snapshot.entries();
-    let mut states = runtime::brief(ready.engine.availability(&entries))?;
+    let mut states = runtime::block_on_current_thread(ready.engine.availability(&entries))?;
     for (entry, state) in entries.iter().zip(&mut states) {
         if !can_run && state.is_ready() && runs_programs(entry.spec()) {
             let fix = "See `sandbox` above.";
@@ -108,18 +108,18 @@ fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), 
         }
     }
     let usable = states.iter().filter(|s| s.is_ready()).count();
-    findings.push(Finding::good("tools", format!("{usable} of {} can be used", entries.len())));
+    findings.push(HealthFinding::good("tools", format!("{usable} of {} can be used", entries.len())));
     for (entry, state) in entries.iter().zip(states) {
         if let Availability::Missing { reason, fix } = state {
-            findings.push(Finding {
+            findings.push(HealthFinding {
                 what: entry.name().to_owned(),
-                health: Health::Missing,
+                health: CheckHealth::Missing,
                 detail: reason,
                 fix: Some(fix),
             });
         }
         if let Err(error) = entry.schema().compile() {
-            findings.push(Finding::bad(
+            findings.push(HealthFinding::bad(
                 entry.name(),
                 format!("its schema is broken: {error}"),
                 "This is a defect of the tool.",
@@ -131,9 +131,9 @@ fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), 
 
 /// Whether the permissions can be used, and whether the system can enforce them.
 /// The second is false if programs cannot be started.
-fn permissions(app: &App, ready: &Ready) -> (Vec<Finding>, bool) {
+fn check_permissions(app: &AppContext, ready: &AppServices) -> (Vec<HealthFinding>, bool) {
     let options = ProfileOptions::default();
-    let loaded = folder(None).and_then(|cwd| {
+    let loaded = working_dir(None).and_then(|cwd| {
         let permissions = app.permissions(ready, &options, &cwd, None)?;
         Ok((permissions, cwd))
     });
@@ -141,16 +141,16 @@ fn permissions(app: &App, ready: &Ready) -> (Vec<Finding>, bool) {
         Ok(loaded) => loaded,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
-            return (vec![Finding::bad("permissions", failure.message, fix)], true);
+            return (vec![HealthFinding::bad("permissions", failure.message, fix)], true);
         }
     };
     let profile = &permissions.profile().name;
-    let (sandbox, can_run) = sandbox(&permissions, &cwd);
-    let mut findings = vec![Finding::good("permissions", format!("profile {profile}")), sandbox];
+    let (sandbox, can_run) = check_sandbox(&permissions, &cwd);
+    let mut findings = vec![HealthFinding::good("permissions", format!("profile {profile}")), sandbox];
     let mut notice = |detail: &str, fix: &str| {
-        findings.push(Finding {
+        findings.push(HealthFinding {
             what: "permissions".to_owned(),
-            health: Health::Missing,
+            health: CheckHealth::Missing,
             detail: detail.to_owned(),
             fix: Some(fix.to_owned()),
         });
@@ -172,24 +172,24 @@ fn permissions(app: &App, ready: &Ready) -> (Vec<Finding>, bool) {
 
 /// Whether the system can hold what the profile wants held, and whether programs
 /// can be started.
-fn sandbox(permissions: &PermissionPolicy, cwd: &Path) -> (Finding, bool) {
+fn check_sandbox(permissions: &PermissionPolicy, cwd: &Path) -> (HealthFinding, bool) {
     let (support, summary) = (sandbox_support::support(), sandbox_support::summary());
     let profile = &permissions.profile().name;
     let Some(wanted) = trial_confinement(permissions, cwd) else {
         let detail = format!("switched off in profile {profile}");
         let fix = "Commands run with all rights of your user; remove `enabled: false` from the \
                    profile.";
-        return (Finding::bad("sandbox", detail, fix), true);
+        return (HealthFinding::bad("sandbox", detail, fix), true);
     };
     let is_reduced = permissions.sandbox().is_reduced;
     let needed = Confinement { reduced: false, ..wanted };
     let Err(lacking) = sandbox_support::can_hold(&needed) else {
-        return (Finding::good("sandbox", summary), true);
+        return (HealthFinding::good("sandbox", summary), true);
     };
     let Some(obstacle) = NamespaceObstacle::find().filter(|_| support.landlock.is_some()) else {
         let detail = format!("{summary}: {lacking}");
         let fix = "Run a kernel that has it, or switch the sandbox off in the profile.";
-        return (Finding::bad("sandbox", detail, fix), false);
+        return (HealthFinding::bad("sandbox", detail, fix), false);
     };
     let mut lines = match obstacle.remedies.as_slice() {
         [only] => vec![format!("Run: {only}")],
@@ -199,9 +199,9 @@ fn sandbox(permissions: &PermissionPolicy, cwd: &Path) -> (Finding, bool) {
         }
     };
     if is_reduced {
-        let finding = Finding {
+        let finding = HealthFinding {
             what: "sandbox".to_owned(),
-            health: Health::Missing,
+            health: CheckHealth::Missing,
             detail: format!("reduced: {summary}\n{REDUCED_GAPS}"),
             fix: Some(lines.join("\n")),
         };
@@ -209,22 +209,22 @@ fn sandbox(permissions: &PermissionPolicy, cwd: &Path) -> (Finding, bool) {
     }
     lines.push(format!("Or run commands with what there is: {REDUCED_COMMAND}\n{REDUCED_GAPS}"));
     let detail = format!("{summary}\nNo command and no code can be run.");
-    (Finding::bad("sandbox", detail, lines.join("\n")), false)
+    (HealthFinding::bad("sandbox", detail, lines.join("\n")), false)
 }
 
 /// Whether state can be kept. Nothing is left behind by trying.
-fn home(ready: &Ready) -> Finding {
+fn check_home(ready: &AppServices) -> HealthFinding {
     let root = ready.home.root();
     let shown = root.display();
     if !root.exists() {
-        return Finding::good("home", format!("{shown} (made when first needed)"));
+        return HealthFinding::good("home", format!("{shown} (made when first needed)"));
     }
     let probe = root.join(format!(".doctor-{}", std::process::id()));
     let tried = std::fs::OpenOptions::new().write(true).create_new(true).open(&probe);
     let _ = std::fs::remove_file(&probe);
     match tried {
-        Ok(_) => Finding::good("home", format!("{shown} can be written")),
-        Err(e) => Finding::bad(
+        Ok(_) => HealthFinding::good("home", format!("{shown} can be written")),
+        Err(e) => HealthFinding::bad(
             "home",
             format!("{shown} cannot be written: {e}"),
             "Give it to your user, or set HERMES_HOME.",
@@ -232,39 +232,39 @@ fn home(ready: &Ready) -> Finding {
     }
 }
 
-fn show(app: &App, findings: &[Finding]) -> Result<(), Failure> {
+fn show(app: &AppContext, findings: &[HealthFinding]) -> Result<(), CommandError> {
     if app.json {
         let rows: Vec<Value> = findings
             .iter()
             .map(|f| {
                 let state = match f.health {
-                    Health::Good => "good",
-                    Health::Missing => "missing",
-                    Health::Bad => "bad",
+                    CheckHealth::Good => "good",
+                    CheckHealth::Missing => "missing",
+                    CheckHealth::Bad => "bad",
                 };
                 json!({ "check": f.what, "state": state, "detail": f.detail, "fix": f.fix })
             })
             .collect();
         return Ok(app
             .terminal
-            .line(&json!({ "schema_version": 1, "checks": rows }).to_string())?);
+            .print_line(&json!({ "schema_version": 1, "checks": rows }).to_string())?);
     }
-    let column = findings.iter().map(|f| width(&f.what)).max().unwrap_or(0);
+    let column = findings.iter().map(|f| display_width(&f.what)).max().unwrap_or(0);
     let mut lines = Vec::new();
     for finding in findings {
         let (mark, style) = match finding.health {
-            Health::Good => ("✓", Style::Green),
-            Health::Missing => ("·", Style::Yellow),
-            Health::Bad => ("✗", Style::Red),
+            CheckHealth::Good => ("✓", OutputStyle::Green),
+            CheckHealth::Missing => ("·", OutputStyle::Yellow),
+            CheckHealth::Bad => ("✗", OutputStyle::Red),
         };
         let mark = app.terminal.paint(style, mark);
-        let what = app.terminal.paint(Style::Bold, &finding.what);
-        let gap = " ".repeat(column - width(&finding.what));
+        let what = app.terminal.paint(OutputStyle::Bold, &finding.what);
+        let gap = " ".repeat(column - display_width(&finding.what));
         let below = format!("\n{}", " ".repeat(column + 5));
         lines.push(format!("{mark}  {what}{gap}  {}", finding.detail.replace('\n', &below)));
         if let Some(fix) = finding.fix.as_deref().filter(|fix| !fix.is_empty()) {
             lines.push(format!("{}fix: {}", &below[1..], fix.replace('\n', &below)));
         }
     }
-    Ok(app.terminal.line(&lines.join("\n"))?)
+    Ok(app.terminal.print_line(&lines.join("\n"))?)
 }

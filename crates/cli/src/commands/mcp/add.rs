@@ -4,28 +4,28 @@ use clap::Args;
 use hermes_config::edit;
 use serde_json::{Map, Value, json};
 
-use super::servers::{self, SECTION};
-use crate::app::App;
-use crate::failure::{Exit, Failure, Outcome};
+use super::servers::{self, SERVERS_SECTION};
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
 /// The longest name; tools carry it in theirs.
-const LONGEST: usize = 32;
+const MAX_NAME_CHARS: usize = 32;
 
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct AddServerArgs {
     /// What the server is to be called here
     name: String,
     /// Where it listens
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
     /// A header for every request, such as `Authorization=Bearer ${GITHUB_TOKEN}`
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "url")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair, requires = "url")]
     header: Vec<(String, String)>,
     /// It wants a login (OAuth); `hermes mcp login` makes it
     #[arg(long, requires = "url")]
     oauth: bool,
     /// A variable for the program; ${NAME} stands for one of ours or a secret
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "command")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair, requires = "command")]
     env: Vec<(String, String)>,
     /// Put it in place of one of the same name
     #[arg(long)]
@@ -38,47 +38,47 @@ pub(crate) struct Add {
     command: Vec<String>,
 }
 
-pub(super) fn run(app: &App, args: &Add) -> Outcome {
-    let ready = app.ready()?;
-    let entry = entry(args)?;
+pub(super) fn run(app: &AppContext, args: &AddServerArgs) -> CommandResult {
+    let ready = app.services()?;
+    let entry = settings_entry(args)?;
     if ready.mcp_settings().get(&args.name).is_some() && !args.replace {
-        return Err(Failure::usage(format!("There is an MCP server '{}' already", args.name))
+        return Err(CommandError::usage(format!("There is an MCP server '{}' already", args.name))
             .hint("Choose another name, or give --replace."));
     }
     let alone = json!({ args.name.as_str(): entry });
     let candidates = ready.mcp_servers(&alone);
     if let Some(problem) = candidates.problems().first() {
-        return Err(Failure::usage(problem.clone()));
+        return Err(CommandError::usage(problem.clone()));
     }
     // One that wants a login cannot be tried before it.
     let trial = if args.untried || args.oauth {
         None
     } else {
-        let tried = servers::try_out(candidates, &args.name);
+        let tried = servers::try_server(candidates, &args.name);
         Some(tried.map_err(|failure| {
             failure.or_hint("Nothing was written; --untried sets it down all the same.")
         })?)
     };
-    servers::change(app, &ready.home, &args.name, |text, path| edit::set(text, path, &entry))?;
+    servers::edit_entry(app, &ready.home, &args.name, |text, path| edit::set(text, path, &entry))?;
     if let Some(trial) = trial {
-        servers::show(app, &trial)?;
+        servers::show_trial(app, &trial)?;
     } else if app.json {
         let answer = json!({ "schema_version": 1, "server": args.name, "added": true });
-        app.terminal.line(&answer.to_string())?;
+        app.terminal.print_line(&answer.to_string())?;
     }
-    app.terminal.note(&format!("{}.{} is in config.yaml.", SECTION, args.name));
+    app.terminal.note(&format!("{}.{} is in config.yaml.", SERVERS_SECTION, args.name));
     if args.oauth {
         app.terminal.note(&format!("`hermes mcp login {}` logs in.", args.name));
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// The entry as it is written.
-fn entry(args: &Add) -> Result<Value, Failure> {
+fn settings_entry(args: &AddServerArgs) -> Result<Value, CommandError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if args.name.is_empty() || args.name.len() > LONGEST || !args.name.chars().all(fits) {
-        return Err(Failure::usage(format!("'{}' cannot be the name of a server", args.name))
-            .hint(format!("Use 1 to {LONGEST} letters, digits, '-' or '_'.")));
+    if args.name.is_empty() || args.name.len() > MAX_NAME_CHARS || !args.name.chars().all(fits) {
+        return Err(CommandError::usage(format!("'{}' cannot be the name of a server", args.name))
+            .hint(format!("Use 1 to {MAX_NAME_CHARS} letters, digits, '-' or '_'.")));
     }
     let map = |pairs: &[(String, String)]| -> Value {
         Value::Object(pairs.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect())
@@ -104,14 +104,14 @@ fn entry(args: &Add) -> Result<Value, Failure> {
             }
         }
         (None, None) => {
-            return Err(Failure::usage("A server is a program or an address")
+            return Err(CommandError::usage("A server is a program or an address")
                 .hint("Give --url URL, or `-- COMMAND ARGUMENTS`."));
         }
     }
     Ok(Value::Object(entry))
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("must be NAME=VALUE".to_owned()),

@@ -8,17 +8,17 @@ mod servers;
 
 use clap::Subcommand;
 
-use crate::app::App;
-use crate::failure::Outcome;
+use crate::app::AppContext;
+use crate::command_error::CommandResult;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Mcp {
+pub(crate) enum McpCommand {
     /// Offer tools to another program, on standard input and output or over HTTP
-    Serve(serve::Serve),
+    Serve(serve::ServeArgs),
     /// List the servers whose tools are used
     List,
     /// Use the tools of another server
-    Add(add::Add),
+    Add(add::AddServerArgs),
     /// Use the tools of a server no longer, and forget its login
     Remove {
         /// Its name
@@ -43,14 +43,14 @@ pub(crate) enum Mcp {
     },
 }
 
-pub(crate) fn run(app: &App, command: Mcp) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: McpCommand) -> CommandResult {
     match command {
-        Mcp::Serve(args) => serve::run(app, &args),
-        Mcp::List => servers::list(app),
-        Mcp::Add(args) => add::run(app, &args),
-        Mcp::Remove { name } => servers::remove(app, &name),
-        Mcp::Test { name } => servers::test(app, &name),
-        Mcp::Login { name } => servers::login(app, &name),
-        Mcp::Accept { name, tool } => servers::accept(app, &name, tool.as_deref()),
+        McpCommand::Serve(args) => serve::run(app, &args),
+        McpCommand::List => servers::list(app),
+        McpCommand::Add(args) => add::run(app, &args),
+        McpCommand::Remove { name } => servers::remove(app, &name),
+        McpCommand::Test { name } => servers::test(app, &name),
+        McpCommand::Login { name } => servers::login(app, &name),
+        McpCommand::Accept { name, tool } => servers::accept(app, &name, tool.as_deref()),
     }
 }

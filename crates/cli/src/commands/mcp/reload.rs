@@ -13,45 +13,45 @@ use hermes_mcp::client::McpServers;
 use hermes_mcp::server::McpServer;
 use serde_json::{Map, Value};
 
-use super::servers::SECTION;
-use crate::app::{App, Ready};
-use crate::args::Choice;
-use crate::failure::Failure;
+use super::servers::SERVERS_SECTION;
+use crate::app::{AppContext, AppServices};
+use crate::args::ToolsetFilter;
+use crate::command_error::CommandError;
 
 /// How often the file is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A server, and what it was started with.
-pub(super) struct Reload {
-    pub(super) app: App,
-    pub(super) ready: Arc<Ready>,
+pub(super) struct ConfigReloader {
+    pub(super) app: AppContext,
+    pub(super) ready: Arc<AppServices>,
     pub(super) server: McpServer,
-    pub(super) choice: Choice,
+    pub(super) choice: ToolsetFilter,
     /// Whether it passes on tools of other servers.
-    pub(super) passes_on: bool,
+    pub(super) forwards_servers: bool,
 }
 
 /// What tells one state of a file from another.
-type Stamp = Option<(SystemTime, u64)>;
+type ConfigFileStamp = Option<(SystemTime, u64)>;
 
-fn stamp(file: &Path) -> Stamp {
+fn config_file_stamp(file: &Path) -> ConfigFileStamp {
     let found = file.metadata().ok()?;
     Some((found.modified().ok()?, found.len()))
 }
 
-impl Reload {
+impl ConfigReloader {
     /// Looks after the file until `over` is set. A file that cannot be used
     /// changes nothing.
     pub(super) async fn watch(self, over: CancellationToken) {
         let file = self.ready.home.config_file();
-        let mut used = stamp(&file);
+        let mut used = config_file_stamp(&file);
         let mut seen = used;
         let mut entries = self.ready.mcp_settings();
         let mut joined: Vec<Arc<McpServers>> = self.ready.servers.get().cloned().into_iter().collect();
         let mut config = Arc::clone(&self.ready.config);
         let mut is_whole = true;
-        while over.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
-            let now = stamp(&file);
+        while over.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await.is_some() {
+            let now = config_file_stamp(&file);
             // Whoever writes it in pieces is given the time.
             let is_settled = now == std::mem::replace(&mut seen, now);
             if now != used && is_settled {
@@ -63,17 +63,17 @@ impl Reload {
                         continue;
                     }
                 }
-                if self.passes_on {
-                    let path = KeyPath::from_names([SECTION]);
+                if self.forwards_servers {
+                    let path = KeyPath::from_names([SERVERS_SECTION]);
                     let found = path.and_then(|path| config.get(&path));
                     let next = found.map_or(Value::Null, |(value, _)| value);
-                    self.exchange(&entries, &next, &mut joined).await;
+                    self.replace_servers(&entries, &next, &mut joined).await;
                     entries = next;
                 }
             } else if is_whole {
                 continue;
             }
-            is_whole = self.select(&config).unwrap_or_else(|failure| {
+            is_whole = self.apply_selection(&config).unwrap_or_else(|failure| {
                 self.warn(&failure);
                 true
             });
@@ -83,14 +83,14 @@ impl Reload {
         }
     }
 
-    fn warn(&self, failure: &Failure) {
+    fn warn(&self, failure: &CommandError) {
         let text = format!("config.yaml has changed and is not used: {}", failure.message);
         self.app.terminal.warn(&text);
     }
 
     /// Offers what was asked for, less what is switched off now. False if the
     /// tools of a server are not there, or not yet.
-    fn select(&self, config: &ResolvedConfig) -> Result<bool, Failure> {
+    fn apply_selection(&self, config: &ResolvedConfig) -> Result<bool, CommandError> {
         let engine = &self.ready.engine;
         let (toolsets, snapshot) = (engine.toolsets(), engine.snapshot());
         let mut selection = self.choice.selection();
@@ -105,14 +105,14 @@ impl Reload {
             });
         }
         selection.disabled.extend(config.settings.agent.disabled_toolsets.iter().cloned());
-        toolsets.select(&selection, &*snapshot).map_err(|e| self.ready.misnamed(e))?;
+        toolsets.select(&selection, &*snapshot).map_err(|e| self.ready.unknown_toolset_error(e))?;
         self.server.select(selection);
         Ok(is_whole)
     }
 
     /// Ends the servers whose entries are gone or others, and starts those that
     /// are new. What stays as it is goes on undisturbed.
-    async fn exchange(&self, before: &Value, after: &Value, joined: &mut Vec<Arc<McpServers>>) {
+    async fn replace_servers(&self, before: &Value, after: &Value, joined: &mut Vec<Arc<McpServers>>) {
         let none = Map::new();
         let before = before.as_object().unwrap_or(&none);
         let after = after.as_object().unwrap_or(&none);
@@ -135,7 +135,7 @@ impl Reload {
             self.app.terminal.warn(problem);
         }
         servers.start();
-        servers.wait_settled(self.ready.patience()).await;
+        servers.wait_settled(self.ready.server_start_timeout()).await;
         joined.push(Arc::new(servers));
     }
 }

@@ -15,25 +15,25 @@ use hermes_mcp::server::{
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::reload::Reload;
-use crate::app::{App, BEGINNING, Ready};
-use crate::args::{CallOptions, Choice};
+use super::reload::ConfigReloader;
+use crate::app::{AppContext, OPEN_TIMEOUT, AppServices};
+use crate::args::{CallOptions, ToolsetFilter};
 use crate::commands::runtime;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::foreign::Wanted;
-use crate::guarding::Discreet;
-use crate::terminal::Terminal;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::mcp_servers::ServerSelection;
+use crate::security::RedactingStore;
+use crate::terminal::TerminalOutput;
 
 /// What is offered unless something else is asked for.
-const USUAL: &str = "coding";
+const DEFAULT_TOOLSET: &str = "coding";
 
 /// But not what its user has told nobody but this program.
-const PRIVATE: [&str; 2] = ["memory", "session_search"];
+const PRIVATE_TOOLSETS: [&str; 2] = ["memory", "session_search"];
 
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// Serve HTTP at this address instead: 127.0.0.1:PORT, or only PORT
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     http: Option<SocketAddr>,
     /// Offer the tools of these toolsets [default: coding, without memory and session_search]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -60,35 +60,35 @@ pub(crate) struct Serve {
     options: CallOptions,
 }
 
-pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
-    let ready = Arc::new(app.ready()?);
+pub(crate) fn run(app: &AppContext, args: &ServeArgs) -> CommandResult {
+    let ready = Arc::new(app.services()?);
     // Tools of other servers are passed on where that is wanted, and no server
     // is started for who does not want its tools, unless it is required.
     let passes_on = args.toolsets.iter().any(|name| name.starts_with("mcp-"));
-    let wanted = if passes_on { Wanted::All } else { Wanted::Nothing };
-    ready.join_servers(app, wanted)?;
-    let choice = choice(args);
-    let mut settings = settings(&ready, args, &choice)?;
-    let caller = app.caller_anyhow(&ready, &args.options, &[], Some(BEGINNING))?;
+    let wanted = if passes_on { ServerSelection::All } else { ServerSelection::RequiredOnly };
+    ready.connect_servers(app, wanted)?;
+    let choice = toolset_filter(args);
+    let mut settings = server_settings(&ready, args, &choice)?;
+    let caller = app.caller_even_if_closed(&ready, &args.options, &[], Some(OPEN_TIMEOUT))?;
     if !args.no_skills {
-        settings.skills = Some(Arc::new(skills(app, &ready, args, &caller.cwd)?));
+        settings.skills = Some(Arc::new(served_skills(app, &ready, args, &caller.cwd)?));
     }
     let stop = caller.cancel.clone();
-    let server = McpServer::new(ready.engine.clone(), settings, callers(&ready, args, caller))
-        .map_err(|e| cannot_serve(&e))?;
+    let server = McpServer::new(ready.engine.clone(), settings, caller_factory(&ready, args, caller))
+        .map_err(|e| serve_error(&e))?;
     ready.warn_of_leftovers(app);
     let entrance = match args.http {
         None => None,
-        Some(address) => Some(open(&ready.home, args, address)?),
+        Some(address) => Some(open_endpoint(&ready.home, args, address)?),
     };
     let (terminal, json) = (app.terminal, app.json);
-    let (engine, leaving) = (ready.engine.clone(), ready.leaving());
-    let reload = Reload {
+    let (engine, leaving) = (ready.engine.clone(), ready.teardown());
+    let reload = ConfigReloader {
         app: app.clone(),
         ready: Arc::clone(&ready),
         server: server.clone(),
         choice,
-        passes_on,
+        forwards_servers: passes_on,
     };
     let served = runtime::with_tools(&stop.clone(), async move {
         let over = CancellationToken::new();
@@ -99,39 +99,39 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
                 // Only now: whoever knows the address may end us, and signals are
                 // heard from here on.
                 let _ = entrance.announce(terminal, json);
-                over_http(&server, entrance, stop).await
+                serve_endpoint(&server, entrance, stop).await
             }
         };
         engine.shutdown().await;
         over.cancel();
         let _ = reloading.await;
-        leaving.leave().await;
+        leaving.run().await;
         served
     })?;
-    ready.settle(app);
-    served.map_err(|e| cannot_serve(&e))?;
-    Ok(Exit::Ok)
+    ready.flush_records(app);
+    served.map_err(|e| serve_error(&e))?;
+    Ok(CliExitCode::Ok)
 }
 
-fn cannot_serve(error: &io::Error) -> Failure {
-    Failure::failed(ErrorKind::Internal, format!("The server has failed: {error}"))
+fn serve_error(error: &io::Error) -> CommandError {
+    CommandError::failed(ErrorKind::Internal, format!("The server has failed: {error}"))
 }
 
 /// What is to be offered.
-fn choice(args: &Serve) -> Choice {
+fn toolset_filter(args: &ServeArgs) -> ToolsetFilter {
     let (mut toolsets, mut without) = (args.toolsets.clone(), args.without.clone());
     if toolsets.is_empty() {
-        toolsets.push(USUAL.to_owned());
-        without.extend(PRIVATE.map(str::to_owned));
+        toolsets.push(DEFAULT_TOOLSET.to_owned());
+        without.extend(PRIVATE_TOOLSETS.map(str::to_owned));
     }
-    Choice { toolsets, without }
+    ToolsetFilter { toolsets, without }
 }
 
-fn settings(ready: &Ready, args: &Serve, choice: &Choice) -> Result<ServeSettings, Failure> {
+fn server_settings(ready: &AppServices, args: &ServeArgs, choice: &ToolsetFilter) -> Result<ServeSettings, CommandError> {
     let selection = ready.selection(choice);
     // A toolset that does not exist is found out now, not at the first list.
     let snapshot = ready.engine.snapshot();
-    ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.misnamed(e))?;
+    ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.unknown_toolset_error(e))?;
     Ok(ServeSettings {
         instructions: Some(
             "Tools that work on the user's machine. Relative paths are relative to the working \
@@ -145,8 +145,8 @@ fn settings(ready: &Ready, args: &Serve, choice: &Choice) -> Result<ServeSetting
 }
 
 /// The skills of this place, as far as the permissions let them be read.
-fn skills(app: &App, ready: &Ready, args: &Serve, cwd: &Path) -> Result<ServedSkills, Failure> {
-    let shelf = crate::commands::skills::shelf(&ready.home, &ready.config, cwd);
+fn served_skills(app: &AppContext, ready: &AppServices, args: &ServeArgs, cwd: &Path) -> Result<ServedSkills, CommandError> {
+    let shelf = crate::commands::skills::skill_library(&ready.home, &ready.config, cwd);
     let permissions =
         app.permissions(ready, &args.options.profile, cwd, args.options.mode.chosen())?;
     let secrets = Arc::clone(&ready.secrets);
@@ -155,9 +155,9 @@ fn skills(app: &App, ready: &Ready, args: &Serve, cwd: &Path) -> Result<ServedSk
 }
 
 /// A session for each client; the one that was named for all of them.
-fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> CallerFactory {
+fn caller_factory(ready: &AppServices, args: &ServeArgs, base: hermes::engine::Caller) -> CallerFactory {
     let is_shared = args.options.session.as_deref().is_some_and(|id| !id.is_empty());
-    let store = Discreet::new(Box::new(MemorySessionStore::default()), Arc::clone(&ready.secrets));
+    let store = RedactingStore::new(Box::new(MemorySessionStore::default()), Arc::clone(&ready.secrets));
     let store: Arc<dyn SessionStore> = Arc::new(store);
     let options = args.options.clone();
     Arc::new(move |id| {
@@ -171,31 +171,31 @@ fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> CallerF
     })
 }
 
-async fn over_http(server: &McpServer, entrance: Entrance, stop: CancellationToken) -> io::Result<()> {
+async fn serve_endpoint(server: &McpServer, entrance: HttpEndpoint, stop: CancellationToken) -> io::Result<()> {
     let listener = TcpListener::from_std(entrance.listener)?;
     let made = server.clone();
-    serve_http(server, listener, entrance.door, move || made.handler(TransportKind::Http), stop).await
+    serve_http(server, listener, entrance.access, move || made.handler(TransportKind::Http), stop).await
 }
 
 /// The place where clients connect, and what they must show.
-struct Entrance {
+struct HttpEndpoint {
     listener: std::net::TcpListener,
-    door: HttpAccessPolicy,
+    access: HttpAccessPolicy,
     bound: SocketAddr,
     /// Where the token is kept, if it is our own.
     token_file: Option<PathBuf>,
 }
 
-impl Entrance {
+impl HttpEndpoint {
     /// Tells where it is.
-    fn announce(&self, terminal: Terminal, json: bool) -> Result<(), Failure> {
+    fn announce(&self, terminal: TerminalOutput, json: bool) -> Result<(), CommandError> {
         let url = format!("http://{}/mcp", self.bound);
         let file = self.token_file.as_ref().map(|file| file.display().to_string());
         if json {
             let told = json!({ "schema_version": 1, "url": url, "token_file": file });
-            terminal.line(&told.to_string())?;
+            terminal.print_line(&told.to_string())?;
         } else {
-            terminal.line(&url)?;
+            terminal.print_line(&url)?;
         }
         if let Some(file) = file {
             terminal.note(&format!(
@@ -209,13 +209,13 @@ impl Entrance {
     }
 }
 
-fn open(home: &HermesHome, args: &Serve, address: SocketAddr) -> Result<Entrance, Failure> {
+fn open_endpoint(home: &HermesHome, args: &ServeArgs, address: SocketAddr) -> Result<HttpEndpoint, CommandError> {
     let (token, token_file) = match &args.token_env {
-        Some(variable) => (token_from(variable)?, None),
-        None => own_token(home).map(|(token, file)| (token, Some(file)))?,
+        Some(variable) => (token_from_env(variable)?, None),
+        None => home_token(home).map(|(token, file)| (token, Some(file)))?,
     };
     let cannot = |e: io::Error| {
-        Failure::usage(format!("{address} cannot be listened to: {e}"))
+        CommandError::usage(format!("{address} cannot be listened to: {e}"))
             .hint("Choose another port; 0 takes any that is free.")
     };
     let listener = std::net::TcpListener::bind(address).map_err(cannot)?;
@@ -226,22 +226,22 @@ fn open(home: &HermesHome, args: &Serve, address: SocketAddr) -> Result<Entrance
         hosts: args.allow_host.clone(),
         origins: args.allow_origin.clone(),
     };
-    Ok(Entrance { listener, door, bound, token_file })
+    Ok(HttpEndpoint { listener, access: door, bound, token_file })
 }
 
-fn token_from(variable: &str) -> Result<BearerToken, Failure> {
+fn token_from_env(variable: &str) -> Result<BearerToken, CommandError> {
     let value = std::env::var(variable).map_err(|_| {
-        Failure::usage(format!("--token-env {variable}: there is no such variable"))
+        CommandError::usage(format!("--token-env {variable}: there is no such variable"))
             .hint("Set it to the token that clients must send.")
     })?;
-    BearerToken::new(&value).map_err(|e| Failure::usage(format!("--token-env {variable}: {e}")))
+    BearerToken::new(&value).map_err(|e| CommandError::usage(format!("--token-env {variable}: {e}")))
 }
 
 /// The token of this home: made once, so that clients need not be told again.
-fn own_token(home: &HermesHome) -> Result<(BearerToken, PathBuf), Failure> {
+fn home_token(home: &HermesHome) -> Result<(BearerToken, PathBuf), CommandError> {
     let file = home.root().join("mcp-server-token");
     let problem = |what: String| {
-        Failure::usage(format!("{}: {what}", file.display()))
+        CommandError::usage(format!("{}: {what}", file.display()))
             .hint("Delete the file, and a new token is made; or give --token-env VARIABLE.")
     };
     match std::fs::read_to_string(&file) {
@@ -261,7 +261,7 @@ fn own_token(home: &HermesHome) -> Result<(BearerToken, PathBuf), Failure> {
     }
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse::<u16>() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }

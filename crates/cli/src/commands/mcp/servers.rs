@@ -13,19 +13,19 @@ use hermes_mcp::client::{
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::app::{App, Ready};
+use crate::app::{AppContext, AppServices};
 use crate::commands::runtime;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::{Style, Terminal, one_line};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, TerminalOutput, one_line};
 
 /// Where servers are set down.
-pub(super) const SECTION: &str = "mcp_servers";
+pub(super) const SERVERS_SECTION: &str = "mcp_servers";
 
-impl Ready {
+impl AppServices {
     /// What the settings say of servers.
     pub(crate) fn mcp_settings(&self) -> Value {
-        let path = KeyPath::from_names([SECTION]);
+        let path = KeyPath::from_names([SERVERS_SECTION]);
         path.and_then(|path| self.config.get(&path)).map_or(Value::Null, |(value, _)| value)
     }
 
@@ -46,8 +46,8 @@ impl Ready {
             cache: self.home.cache_dir(),
             state: self.home.root().to_owned(),
             roots: std::env::current_dir().into_iter().collect(),
-            prompter: Some(Arc::new(UserPrompterAdapter(Arc::clone(&self.keyboard) as Arc<dyn UserPrompter>))),
-            models: Some(Arc::clone(&self.stock) as Arc<dyn SamplingModels>),
+            prompter: Some(Arc::new(UserPrompterAdapter(Arc::clone(&self.prompter) as Arc<dyn UserPrompter>))),
+            models: Some(Arc::clone(&self.subagent_services) as Arc<dyn SamplingModels>),
             own_env: surroundings.collect(),
             osv: Some(osv.unwrap_or_else(|| OSV_QUERY_URL.to_owned())).filter(|url| !url.is_empty()),
         };
@@ -70,7 +70,7 @@ impl Ready {
         for (key, value) in values.filter(|(key, value)| hermes::secrets::is_secret(key, value)) {
             // `Bearer` is none.
             let bare = value.rsplit(' ').next().unwrap_or(value);
-            self.secrets.learn_one(&format!("{SECTION}.{name}.{key}"), bare);
+            self.secrets.learn_secret(&format!("{SERVERS_SECTION}.{name}.{key}"), bare);
         }
     }
 }
@@ -79,7 +79,7 @@ impl Ready {
 pub(super) fn with_servers<T, W>(
     servers: McpServers,
     work: impl FnOnce(Arc<McpServers>) -> W,
-) -> Result<T, Failure>
+) -> Result<T, CommandError>
 where
     T: Send + 'static,
     W: Future<Output = Result<T, hermes::core::ToolError>> + Send + 'static,
@@ -99,8 +99,8 @@ where
     }
 }
 
-pub(super) fn list(app: &App) -> Outcome {
-    let ready = app.ready()?;
+pub(super) fn list(app: &AppContext) -> CommandResult {
+    let ready = app.services()?;
     let entries = ready.mcp_settings();
     let known = McpClientSettings::read(&entries, &|name| Some(format!("${{{name}}}")));
     let lookup = |name: &str| {
@@ -134,14 +134,14 @@ pub(super) fn list(app: &App) -> Outcome {
             .collect();
         let answer =
             json!({ "schema_version": 1, "servers": servers, "problems": filled.problems });
-        app.terminal.line(&answer.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&answer.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     if known.servers.is_empty() {
         app.terminal.note("There are no servers; `hermes mcp add` sets one down.");
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for (name, server) in &known.servers {
         let state = match (server.enabled, server.required) {
             (false, _) => "off",
@@ -149,37 +149,37 @@ pub(super) fn list(app: &App) -> Outcome {
             (true, true) => "required",
             (true, false) => "on",
         };
-        table.row([
-            (name.clone(), Some(Style::Bold)),
+        table.push_row([
+            (name.clone(), Some(OutputStyle::Bold)),
             (server.transport_name().to_owned(), None),
             (state.to_owned(), None),
-            (one_line(&target(&server.transport)), Some(Style::Dim)),
+            (one_line(&target(&server.transport)), Some(OutputStyle::Dim)),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
-pub(super) fn test(app: &App, name: &str) -> Outcome {
-    let ready = app.ready()?;
-    let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
-    warn_of(app, &servers, name);
-    let trial = try_out(servers, name)?;
-    show(app, &trial)?;
-    Ok(Exit::Ok)
+pub(super) fn test(app: &AppContext, name: &str) -> CommandResult {
+    let ready = app.services()?;
+    let servers = ready.mcp_servers(&single_entry(&ready.mcp_settings(), name)?);
+    warn_about_entry(app, &servers, name);
+    let trial = try_server(servers, name)?;
+    show_trial(app, &trial)?;
+    Ok(CliExitCode::Ok)
 }
 
 /// The entry of that name, without the others: they are not started for it.
-fn only(entries: &Value, name: &str) -> Result<Value, Failure> {
+fn single_entry(entries: &Value, name: &str) -> Result<Value, CommandError> {
     match entries.get(name) {
         Some(entry) => Ok(json!({ name: entry })),
-        None => Err(Failure::not_found(format!("There is no MCP server '{name}'"))
+        None => Err(CommandError::not_found(format!("There is no MCP server '{name}'"))
             .hint("`hermes mcp list` shows those that there are.")),
     }
 }
 
 /// Starts a server, and looks how it does.
-pub(super) fn try_out(servers: McpServers, name: &str) -> Result<ServerTrial, Failure> {
+pub(super) fn try_server(servers: McpServers, name: &str) -> Result<ServerTrial, CommandError> {
     let wanted = name.to_owned();
     let tried = with_servers(servers, |servers| async move {
         servers.start();
@@ -189,14 +189,14 @@ pub(super) fn try_out(servers: McpServers, name: &str) -> Result<ServerTrial, Fa
         // However it fails, it is not there to be used.
         ErrorKind::Network | ErrorKind::Timeout => {
             let kind = ErrorKind::Unavailable;
-            Failure { kind, exit: Exit::Kind(kind), ..failure }
+            CommandError { kind, exit: CliExitCode::Kind(kind), ..failure }
         }
         _ => failure,
     })
 }
 
 /// Tells what is wrong with the entry of that name.
-fn warn_of(app: &App, servers: &McpServers, name: &str) {
+fn warn_about_entry(app: &AppContext, servers: &McpServers, name: &str) {
     let about = format!("'{name}'");
     for problem in servers.problems().iter().filter(|problem| problem.contains(&about)) {
         app.terminal.warn(problem);
@@ -204,7 +204,7 @@ fn warn_of(app: &App, servers: &McpServers, name: &str) {
 }
 
 /// What a trial has shown.
-pub(super) fn show(app: &App, trial: &ServerTrial) -> Result<(), Failure> {
+pub(super) fn show_trial(app: &AppContext, trial: &ServerTrial) -> Result<(), CommandError> {
     if app.json {
         let mut answer = json!({ "schema_version": 1 });
         if let (Some(answer), Ok(Value::Object(told))) =
@@ -212,14 +212,14 @@ pub(super) fn show(app: &App, trial: &ServerTrial) -> Result<(), Failure> {
         {
             answer.extend(told);
         }
-        app.terminal.line(&answer.to_string())?;
+        app.terminal.print_line(&answer.to_string())?;
         return Ok(());
     }
     let status = &trial.status;
     let mut lines = vec![
         format!(
             "{} over {}, {}",
-            app.terminal.paint(Style::Bold, &status.name),
+            app.terminal.paint(OutputStyle::Bold, &status.name),
             status.transport,
             status.program.as_deref().unwrap_or("a server without a name"),
         ),
@@ -234,7 +234,7 @@ pub(super) fn show(app: &App, trial: &ServerTrial) -> Result<(), Failure> {
             "held back: {tool}; `hermes mcp accept {} {tool}` takes it",
             status.name
         ));
-        lines.extend(reason_of(status, tool));
+        lines.extend(hold_reason(status, tool));
     }
     if !status.news.is_empty() {
         lines.push(format!(
@@ -244,7 +244,7 @@ pub(super) fn show(app: &App, trial: &ServerTrial) -> Result<(), Failure> {
             status.name
         ));
     }
-    app.terminal.line(&lines.join("\n"))?;
+    app.terminal.print_line(&lines.join("\n"))?;
     for problem in &status.problems {
         app.terminal.warn(problem);
     }
@@ -255,14 +255,14 @@ pub(super) fn show(app: &App, trial: &ServerTrial) -> Result<(), Failure> {
 }
 
 /// Why a tool is held back, in lines below it.
-fn reason_of(status: &ServerStatus, tool: &str) -> Vec<String> {
+fn hold_reason(status: &ServerStatus, tool: &str) -> Vec<String> {
     let reason = status.reasons.get(tool).map(String::as_str).unwrap_or_default();
     reason.lines().map(|line| format!("  {line}")).collect()
 }
 
-pub(super) fn accept(app: &App, name: &str, tool: Option<&str>) -> Outcome {
-    let ready = app.ready()?;
-    let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
+pub(super) fn accept(app: &AppContext, name: &str, tool: Option<&str>) -> CommandResult {
+    let ready = app.services()?;
+    let servers = ready.mcp_servers(&single_entry(&ready.mcp_settings(), name)?);
     let (wanted, which) = (name.to_owned(), tool.map(str::to_owned));
     // As they are now, which only the server knows.
     let (before, accepted) = with_servers(servers, |servers| async move {
@@ -279,45 +279,45 @@ pub(super) fn accept(app: &App, name: &str, tool: Option<&str>) -> Outcome {
         let answer = json!({
             "schema_version": 1, "server": name, "accepted": accepted, "reasons": before.reasons,
         });
-        app.terminal.line(&answer.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&answer.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     for tool in &before.held_back {
         let mut lines = vec![format!("taken: {tool}")];
-        lines.extend(reason_of(&before, tool));
-        app.terminal.line(&lines.join("\n"))?;
+        lines.extend(hold_reason(&before, tool));
+        app.terminal.print_line(&lines.join("\n"))?;
     }
     app.terminal.note(&format!("{accepted} taken as they are now."));
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-pub(super) fn login(app: &App, name: &str) -> Outcome {
-    let ready = app.ready()?;
-    let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
-    let (wanted, browser) = (name.to_owned(), Browser { terminal: app.terminal });
+pub(super) fn login(app: &AppContext, name: &str) -> CommandResult {
+    let ready = app.services()?;
+    let servers = ready.mcp_servers(&single_entry(&ready.mcp_settings(), name)?);
+    let (wanted, browser) = (name.to_owned(), BrowserLogin { terminal: app.terminal });
     with_servers(servers, |servers| async move { servers.login(&wanted, &browser).await })?;
     if app.json {
         let answer = json!({ "schema_version": 1, "server": name, "logged_in": true });
-        app.terminal.line(&answer.to_string())?;
+        app.terminal.print_line(&answer.to_string())?;
     } else {
         app.terminal.note("Logged in.");
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// A person with a browser, here or elsewhere.
-struct Browser {
-    terminal: Terminal,
+struct BrowserLogin {
+    terminal: TerminalOutput,
 }
 
-impl LoginPrompter for Browser {
+impl LoginPrompter for BrowserLogin {
     fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             self.terminal.note(&format!("Open this address in a browser:\n{url}"));
             self.terminal.note(
                 "If the browser is on another machine, paste the address that it ends up at here.",
             );
-            pasted().await
+            read_pasted_line().await
         })
     }
 
@@ -325,14 +325,14 @@ impl LoginPrompter for Browser {
         Box::pin(async move {
             self.terminal.warn(&format!("That is not the address that is meant: {why}."));
             self.terminal.note("Paste all of it, from the address bar of the browser.");
-            pasted().await
+            read_pasted_line().await
         })
     }
 }
 
 /// A line from standard input. An empty one means that the user gives up; at
 /// the end of what another program writes, the browser brings the answer.
-async fn pasted() -> Option<String> {
+async fn read_pasted_line() -> Option<String> {
     let (send, typed) = oneshot::channel();
     // A thread of its own: a login that is through must not wait for it.
     std::thread::spawn(move || {
@@ -347,32 +347,32 @@ async fn pasted() -> Option<String> {
     Some(line?.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
-pub(super) fn remove(app: &App, name: &str) -> Outcome {
-    let ready = app.ready()?;
-    let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
+pub(super) fn remove(app: &AppContext, name: &str) -> CommandResult {
+    let ready = app.services()?;
+    let servers = ready.mcp_servers(&single_entry(&ready.mcp_settings(), name)?);
     let wanted = name.to_owned();
     // An entry that cannot be used has left nothing to forget.
     let _ = with_servers(servers, |servers| async move { servers.forget_server(&wanted).await });
-    change(app, &ready.home, name, edit::unset)?;
+    edit_entry(app, &ready.home, name, edit::unset)?;
     if app.json {
         let answer = json!({ "schema_version": 1, "server": name, "removed": true });
-        app.terminal.line(&answer.to_string())?;
+        app.terminal.print_line(&answer.to_string())?;
     } else {
         app.terminal
             .note(&format!("{name} is no longer in {}", ready.home.config_file().display()));
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// Changes the entry of a server; comments and everything else stay.
-pub(super) fn change(
-    app: &App,
+pub(super) fn edit_entry(
+    app: &AppContext,
     home: &HermesHome,
     name: &str,
     edit: impl FnOnce(&str, &KeyPath) -> Result<String, edit::EditError>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let file = home.config_file();
-    let Some(path) = KeyPath::from_names([SECTION, name]) else { return Ok(()) };
+    let Some(path) = KeyPath::from_names([SERVERS_SECTION, name]) else { return Ok(()) };
     let env = app.env.clone();
     let checked = |text: &str| -> Result<String, ConfigError> {
         let new = edit(text, &path).map_err(ConfigError::from)?;

@@ -11,17 +11,17 @@ use hermes::policy::{PolicyAnswer, CallExamination, PolicyFinding, PermissionPol
 use hermes_store::FileSessionStore;
 use serde_json::{Value, json};
 
-use super::Check;
-use crate::app::{App, Ready, folder};
+use super::PermissionCheckArgs;
+use crate::app::{AppContext, AppServices, working_dir};
 use crate::commands::{call, runtime};
-use crate::failure::{Exit, Failure, Outcome};
-use crate::guarding::Discreet;
-use crate::table::Table;
-use crate::terminal::{Style, one_line};
-use crate::values;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::security::RedactingStore;
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line};
+use crate::call_arguments;
 
 /// What is to be judged.
-struct Case {
+struct JudgedCall {
     tool: String,
     toolset: String,
     arguments: Value,
@@ -30,16 +30,16 @@ struct Case {
     workplace: Arc<WorkingDir>,
 }
 
-pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
-    let ready = app.ready()?;
-    ready.recall_servers();
-    let mut caller = Caller::new(folder(args.cwd.as_deref())?);
+pub(crate) fn run(app: &AppContext, args: &PermissionCheckArgs, everything: bool) -> CommandResult {
+    let ready = app.services()?;
+    ready.offer_cached_tools();
+    let mut caller = Caller::new(working_dir(args.cwd.as_deref())?);
     caller.home = std::env::home_dir().filter(|h| h.is_absolute());
     let permissions = app.permissions(&ready, &args.options, &caller.cwd, None)?;
     if let Some(id) = &args.session {
-        caller.session = session(&ready, id)?;
+        caller.session = find_session(&ready, id)?;
     }
-    let case = case(&ready, args, &caller)?;
+    let case = build_judged_call(&ready, args, &caller)?;
     let (exam, confinement) = permissions.consider(&CallProposal {
         tool: &case.tool,
         toolset: &case.toolset,
@@ -52,47 +52,47 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
         task_id: &caller.task_id,
         depth: 0,
     });
-    let report = Report { permissions: &permissions, exam: &exam, case: &case, confinement };
+    let report = VerdictReport { permissions: &permissions, exam: &exam, case: &case, confinement };
     let redactor = ready.secrets.redactor();
     if app.json {
         let mut line = report.json(everything).to_string();
         redactor.redact_json(&mut line);
-        app.terminal.line(&line)?;
+        app.terminal.print_line(&line)?;
     } else {
-        app.terminal.line(&redactor.redact(&report.text(app, everything)))?;
+        app.terminal.print_line(&redactor.redact(&report.text(app, everything)))?;
     }
     match exam.answer() {
-        PolicyAnswer::Allow => Ok(Exit::Ok),
-        _ => Ok(Exit::Kind(ErrorKind::Denied)),
+        PolicyAnswer::Allow => Ok(CliExitCode::Ok),
+        _ => Ok(CliExitCode::Kind(ErrorKind::Denied)),
     }
 }
 
 /// A session of which something is kept. Those that end with their program
 /// leave nothing to judge by.
-fn session(ready: &Ready, id: &str) -> Result<Session, Failure> {
+fn find_session(ready: &AppServices, id: &str) -> Result<Session, CommandError> {
     let store = FileSessionStore::new(ready.home.session_state_dir());
     let kept =
-        store.list().map_err(|error| Failure::failed(ErrorKind::Internal, error.to_string()))?;
+        store.list().map_err(|error| CommandError::failed(ErrorKind::Internal, error.to_string()))?;
     if !kept.iter().any(|entry| entry.id == id) {
         let message = format!("Nothing is kept of a session '{id}'");
-        return Err(Failure::not_found(message)
+        return Err(CommandError::not_found(message)
             .hint("What was answered for a session is kept if it was started with --session ID."));
     }
-    let store = Discreet::new(Box::new(store), Arc::clone(&ready.secrets));
+    let store = RedactingStore::new(Box::new(store), Arc::clone(&ready.secrets));
     Ok(Session::new(id, Arc::new(store)))
 }
 
-fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
+fn build_judged_call(ready: &AppServices, args: &PermissionCheckArgs, caller: &Caller) -> Result<JudgedCall, CommandError> {
     // The session may have gone elsewhere since.
     let moved = match args.cwd {
         None => {
-            caller.session.cwd().map_err(|e| Failure::failed(ErrorKind::Internal, e.to_string()))?
+            caller.session.cwd().map_err(|e| CommandError::failed(ErrorKind::Internal, e.to_string()))?
         }
         Some(_) => None,
     };
     let at = WorkingDir::new(moved.unwrap_or_else(|| caller.cwd.clone()), caller.home.clone());
     if let Some(tool) = &args.tool {
-        return called(ready, tool, &args.arguments, caller);
+        return judged_tool_call(ready, tool, &args.arguments, caller);
     }
     let mut effects = Vec::new();
     if let Some(command) = &args.command {
@@ -114,11 +114,11 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
                 |near| format!("Did you mean '{near}'?"),
             );
             let message = format!("--effect {text}: there is no scope '{scope}'");
-            return Err(Failure::usage(message).hint(hint));
+            return Err(CommandError::usage(message).hint(hint));
         }
         effects.push(PermissionPolicy::parse_effect(scope, resource, &at));
     }
-    Ok(Case {
+    Ok(JudgedCall {
         tool: "terminal".to_owned(),
         toolset: "terminal".to_owned(),
         arguments: args.command.as_ref().map_or(Value::Null, |c| json!({ "command": c })),
@@ -128,20 +128,20 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
     })
 }
 
-fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Result<Case, Failure> {
+fn judged_tool_call(ready: &AppServices, tool: &str, written: &[String], caller: &Caller) -> Result<JudgedCall, CommandError> {
     let snapshot = ready.engine.snapshot();
-    let entry = call::meant(&snapshot, tool);
+    let entry = call::find_tool(&snapshot, tool);
     // Who asks about one tool is not answered about another.
-    if let Some(other) = call::alike(&snapshot, tool) {
-        return Err(Failure::not_found(format!("There is no such tool: {tool}"))
+    if let Some(other) = call::similar_tool(&snapshot, tool) {
+        return Err(CommandError::not_found(format!("There is no such tool: {tool}"))
             .hint(format!("Did you mean '{other}'?")));
     }
-    let arguments = match values::read(written, &call::parameters(entry.as_deref()))? {
+    let arguments = match call_arguments::read_arguments(written, &call::tool_parameters(entry.as_deref()))? {
         Value::String(text) => CallArguments::Text(text),
         value => CallArguments::Json(value),
     };
     let call = ToolCall { id: "check".into(), name: tool.to_owned(), arguments };
-    let preview = runtime::brief(ready.engine.preview(call, caller))?;
+    let preview = runtime::block_on_current_thread(ready.engine.preview(call, caller))?;
     let preview = preview.map_err(|result| {
         let error: Value = serde_json::from_str(&result.content).unwrap_or_default();
         let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -149,9 +149,9 @@ fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Res
             hermes::core::CallStatus::Error(kind) => kind,
             hermes::core::CallStatus::Success => ErrorKind::Internal,
         };
-        Failure::failed(kind, field("error")).hint(field("hint"))
+        CommandError::failed(kind, field("error")).hint(field("hint"))
     })?;
-    Ok(Case {
+    Ok(JudgedCall {
         tool: preview.entry.name().to_owned(),
         toolset: preview.entry.toolset().to_owned(),
         annotations: preview.entry.spec().annotations,
@@ -161,14 +161,14 @@ fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Res
     })
 }
 
-struct Report<'a> {
+struct VerdictReport<'a> {
     permissions: &'a PermissionPolicy,
     exam: &'a CallExamination,
-    case: &'a Case,
+    case: &'a JudgedCall,
     confinement: Option<Confinement>,
 }
 
-impl Report<'_> {
+impl VerdictReport<'_> {
     fn json(&self, everything: bool) -> Value {
         let (reason, rule) = match self.permissions.verdict(self.exam) {
             hermes::core::Verdict::Allow => (String::new(), String::new()),
@@ -211,14 +211,14 @@ impl Report<'_> {
         report
     }
 
-    fn text(&self, app: &App, everything: bool) -> String {
+    fn text(&self, app: &AppContext, everything: bool) -> String {
         let terminal = &app.terminal;
         let answer = self.exam.answer();
-        let paint = |answer: PolicyAnswer| terminal.paint(style(answer), answer.name());
+        let paint = |answer: PolicyAnswer| terminal.paint(answer_style(answer), answer.name());
         let mut lines =
             vec![format!("{}  (profile {})", paint(answer), self.permissions.profile().name)];
         let worth_a_line = |finding: &&PolicyFinding| everything || finding.answer != PolicyAnswer::Allow;
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         for finding in self.exam.findings.iter().filter(worth_a_line) {
             let what = match &finding.leaf {
                 Some(leaf) if finding.effect.scope == Scope::TERMINAL_EXECUTE => leaf.to_string(),
@@ -228,10 +228,10 @@ impl Report<'_> {
             let place = origin.and_then(|o| o.place.as_ref());
             let place = place.map(|p| format!(" at {}:{}", p.file.display(), p.line));
             let rule = origin.map(|o| format!("[{}{}] ", o.rule, place.unwrap_or_default()));
-            table.row([
-                (format!("  {}", finding.answer.name()), Some(style(finding.answer))),
-                (short(&what), None),
-                (format!("{}{}", rule.unwrap_or_default(), finding.reason), Some(Style::Dim)),
+            table.push_row([
+                (format!("  {}", finding.answer.name()), Some(answer_style(finding.answer))),
+                (shorten(&what), None),
+                (format!("{}{}", rule.unwrap_or_default(), finding.reason), Some(OutputStyle::Dim)),
             ]);
         }
         let table = table.render(terminal);
@@ -248,15 +248,15 @@ impl Report<'_> {
     }
 }
 
-fn short(text: &str) -> String {
+fn shorten(text: &str) -> String {
     crate::table::clip(&one_line(text), 60)
 }
 
-fn style(answer: PolicyAnswer) -> Style {
+fn answer_style(answer: PolicyAnswer) -> OutputStyle {
     match answer {
-        PolicyAnswer::Allow => Style::Green,
-        PolicyAnswer::Ask => Style::Yellow,
-        PolicyAnswer::Deny => Style::Red,
+        PolicyAnswer::Allow => OutputStyle::Green,
+        PolicyAnswer::Ask => OutputStyle::Yellow,
+        PolicyAnswer::Deny => OutputStyle::Red,
     }
 }
 

@@ -7,12 +7,12 @@ mod verify;
 
 use clap::Subcommand;
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::args::ProfileOptions;
-use crate::failure::Outcome;
+use crate::command_error::CommandResult;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Permissions {
+pub(crate) enum PermissionsCommand {
     /// List the profiles that can be chosen
     Profiles {
         #[command(flatten)]
@@ -26,9 +26,9 @@ pub(crate) enum Permissions {
         options: ProfileOptions,
     },
     /// Judge a call without making it; exit code 0 if it is allowed, 3 if not
-    Check(Check),
+    Check(PermissionCheckArgs),
     /// Like check, with what every rule says of every part
-    Explain(Check),
+    Explain(PermissionCheckArgs),
     /// Try to break out of the sandbox, and print what was really blocked
     Verify {
         #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) enum Permissions {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Check {
+pub(crate) struct PermissionCheckArgs {
     /// The tool's name
     #[arg(required_unless_present_any = ["command", "effects"])]
     pub(crate) tool: Option<String>,
@@ -82,15 +82,15 @@ pub(crate) struct Check {
     pub(crate) options: ProfileOptions,
 }
 
-pub(crate) fn run(app: &App, command: Permissions) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: PermissionsCommand) -> CommandResult {
     match command {
-        Permissions::Profiles { options } => profiles::list(app, &options),
-        Permissions::Show { name, options } => profiles::show(app, name, options),
-        Permissions::Check(args) => check::run(app, &args, false),
-        Permissions::Explain(args) => check::run(app, &args, true),
-        Permissions::Verify { options } => verify::run(app, &options),
-        Permissions::Approve { token, refuse } => questions::approve(app, token, refuse),
-        Permissions::Rules { forget } => questions::rules(app, forget),
-        Permissions::Suggest { since, options } => questions::suggest(app, &since, &options),
+        PermissionsCommand::Profiles { options } => profiles::list(app, &options),
+        PermissionsCommand::Show { name, options } => profiles::show(app, name, options),
+        PermissionsCommand::Check(args) => check::run(app, &args, false),
+        PermissionsCommand::Explain(args) => check::run(app, &args, true),
+        PermissionsCommand::Verify { options } => verify::run(app, &options),
+        PermissionsCommand::Approve { token, refuse } => questions::approve(app, token, refuse),
+        PermissionsCommand::Rules { forget } => questions::list_rules(app, forget),
+        PermissionsCommand::Suggest { since, options } => questions::suggest(app, &since, &options),
     }
 }

@@ -3,16 +3,16 @@
 use hermes::policy::{PolicyLevel, PermissionProfile, ScopeRestriction, PolicyRule, ResourceSelectors};
 use serde_json::{Value, json};
 
-use crate::app::{App, folder};
+use crate::app::{AppContext, working_dir};
 use crate::args::ProfileOptions;
-use crate::failure::{Exit, Outcome};
-use crate::table::Table;
-use crate::terminal::Style;
+use crate::command_error::{CliExitCode, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::OutputStyle;
 
-pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
+pub(crate) fn list(app: &AppContext, options: &ProfileOptions) -> CommandResult {
     let home = app.home()?;
     let config = app.config(&home)?;
-    let sources = app.sources(&home, options, &folder(None)?)?;
+    let sources = app.policy_sources(&home, options, &working_dir(None)?)?;
     let chosen = app.profile_name(&config, options);
     let profiles = sources.profiles();
     if app.json {
@@ -33,35 +33,35 @@ pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
             })
             .collect();
         let all = json!({ "schema_version": 1, "profiles": profiles });
-        app.terminal.line(&all.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&all.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for profile in profiles {
         let mark = if profile.name == chosen { "*" } else { " " };
         let problem = sources.profile(&profile.name).err();
         let told = match &problem {
-            Some(problem) => (format!("cannot be used: {problem}"), Some(Style::Red)),
+            Some(problem) => (format!("cannot be used: {problem}"), Some(OutputStyle::Red)),
             None => (profile.description.unwrap_or_default(), None),
         };
         let from = profile.file.map_or("built in".to_owned(), |file| file.display().to_string());
-        table.row([
-            (format!("{mark} {}", profile.name), Some(Style::Bold)),
-            (from, Some(Style::Dim)),
+        table.push_row([
+            (format!("{mark} {}", profile.name), Some(OutputStyle::Bold)),
+            (from, Some(OutputStyle::Dim)),
             told,
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.print_line(&table.render(&app.terminal))?;
     for idle in sources.ineffective_rules() {
         app.terminal.note(&idle);
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-pub(crate) fn show(app: &App, name: Option<String>, options: ProfileOptions) -> Outcome {
-    let ready = app.ready()?;
+pub(crate) fn show(app: &AppContext, name: Option<String>, options: ProfileOptions) -> CommandResult {
+    let ready = app.services()?;
     let options = ProfileOptions { profile: name.or(options.profile), ..options };
-    let permissions = app.permissions(&ready, &options, &folder(None)?, None)?;
+    let permissions = app.permissions(&ready, &options, &working_dir(None)?, None)?;
     if app.json {
         let layers: Vec<Value> = permissions.layers().map(profile_json).collect();
         let saved = permissions.saved().list();
@@ -72,25 +72,25 @@ pub(crate) fn show(app: &App, name: Option<String>, options: ProfileOptions) -> 
             "levels": layers,
             "saved_rules": saved.iter().map(|rule| rule.unit.to_string()).collect::<Vec<_>>(),
         });
-        app.terminal.line(&all.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&all.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     for profile in permissions.layers() {
-        app.terminal.line(&profile_text(app, profile))?;
+        app.terminal.print_line(&profile_text(app, profile))?;
     }
     let held = if permissions.sandbox().enabled { "on" } else { "off" };
-    app.terminal.line(&format!("sandbox {held}"))?;
+    app.terminal.print_line(&format!("sandbox {held}"))?;
     for socket in &permissions.profile().sockets {
-        app.terminal.line(&format!("socket  {socket}"))?;
+        app.terminal.print_line(&format!("socket  {socket}"))?;
     }
     let always = "always: private keys, credential stores, start-up files and hermes's own state \
                   are protected; hard blocks are denied (docs/permissions.md)";
-    app.terminal.line(&app.terminal.paint(Style::Dim, always))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&app.terminal.paint(OutputStyle::Dim, always))?;
+    Ok(CliExitCode::Ok)
 }
 
-fn profile_text(app: &App, profile: &PermissionProfile) -> String {
-    let title = app.terminal.paint(Style::Bold, &profile.level.name);
+fn profile_text(app: &AppContext, profile: &PermissionProfile) -> String {
+    let title = app.terminal.paint(OutputStyle::Bold, &profile.level.name);
     let mut lines = vec![match &profile.description {
         Some(description) => format!("{title}: {description}"),
         None => title,
@@ -117,7 +117,7 @@ fn profile_text(app: &App, profile: &PermissionProfile) -> String {
 }
 
 fn level_lines(level: &PolicyLevel, indent: &str) -> Vec<String> {
-    let list = |rules: &[PolicyRule]| rules.iter().map(written).collect::<Vec<_>>().join(", ");
+    let list = |rules: &[PolicyRule]| rules.iter().map(rule_text).collect::<Vec<_>>().join(", ");
     let mut lines = Vec::new();
     if let Some(allow) = &level.allow {
         lines.push(format!("{indent}allow    {}", list(allow)));
@@ -141,11 +141,11 @@ fn restriction_text(restriction: &ScopeRestriction) -> String {
     let mut parts = Vec::new();
     if let Some(allowed) = &restriction.allowed {
         let rest = restriction.default_answer.name();
-        parts.push(format!("only {}, {rest} elsewhere", selected(allowed)));
+        parts.push(format!("only {}, {rest} elsewhere", selector_text(allowed)));
     }
     for (word, list) in [("never", &restriction.denied), ("ask for", &restriction.asked)] {
         if !list.is_empty() {
-            parts.push(format!("{word} {}", selected(list)));
+            parts.push(format!("{word} {}", selector_text(list)));
         }
     }
     if let Some(answer) = restriction.private_hosts {
@@ -158,7 +158,7 @@ fn restriction_text(restriction: &ScopeRestriction) -> String {
 }
 
 /// Resources as they were written.
-fn selected(list: &ResourceSelectors) -> String {
+fn selector_text(list: &ResourceSelectors) -> String {
     let paths = list.paths.iter().map(ToString::to_string);
     let commands = list.commands.iter().map(|command| format!("`{command}`"));
     let names = list.hosts.iter().chain(&list.names).map(ToString::to_string);
@@ -166,7 +166,7 @@ fn selected(list: &ResourceSelectors) -> String {
 }
 
 /// A rule without the name of its level.
-fn written(rule: &PolicyRule) -> String {
+fn rule_text(rule: &PolicyRule) -> String {
     let text = rule.to_string();
     let text = text.split_once(": ").map_or(text.as_str(), |(_, rest)| rest);
     text.split_once(' ').map_or(text, |(_, rest)| rest).to_owned()
@@ -177,7 +177,7 @@ fn profile_json(profile: &PermissionProfile) -> Value {
         let rule = |rule: &PolicyRule| {
             let place = rule.origin.place.as_ref();
             json!({
-                "rule": written(rule),
+                "rule": rule_text(rule),
                 "file": place.map(|place| place.file.display().to_string()),
                 "line": place.map(|place| place.line),
             })

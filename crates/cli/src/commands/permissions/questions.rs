@@ -5,59 +5,59 @@ use hermes::audit::{AuditEntry, AuditQuery};
 use hermes::policy::{ObservedCall, SavedRules, ApprovalTicket, TicketStore, suggest as propose};
 use serde_json::json;
 
-use crate::app::{App, folder};
+use crate::app::{AppContext, working_dir};
 use crate::args::ProfileOptions;
 use crate::commands::audit;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::{Style, one_line};
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::{OutputStyle, one_line};
 
-pub(crate) fn approve(app: &App, token: Option<String>, refuse: bool) -> Outcome {
+pub(crate) fn approve(app: &AppContext, token: Option<String>, refuse: bool) -> CommandResult {
     let tickets = TicketStore::new(app.home()?.tickets_dir());
-    let Some(token) = token else { return pending(app, &tickets) };
+    let Some(token) = token else { return list_pending(app, &tickets) };
     if refuse {
         if !tickets.discard(&token) {
-            return Err(unknown(&token));
+            return Err(unknown_token_error(&token));
         }
         app.terminal.note("Refused: the question is gone.");
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
     let ticket = tickets.grant(&token).map_err(|error| match error {
-        hermes::policy::TicketError::Unknown(token) => unknown(&token),
-        hermes::policy::TicketError::Io(message) => Failure::usage(message),
+        hermes::policy::TicketError::Unknown(token) => unknown_token_error(&token),
+        hermes::policy::TicketError::Io(message) => CommandError::usage(message),
     })?;
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "approved": ticket }).to_string())?;
+        app.terminal.print_line(&json!({ "schema_version": 1, "approved": ticket }).to_string())?;
     } else {
-        app.terminal.line(&describe(app, &ticket))?;
+        app.terminal.print_line(&describe_ticket(app, &ticket))?;
         app.terminal.note("Approved for one call, made within the next hour.");
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn unknown(token: &str) -> Failure {
-    Failure::not_found(format!("There is no open question '{token}'"))
+fn unknown_token_error(token: &str) -> CommandError {
+    CommandError::not_found(format!("There is no open question '{token}'"))
         .hint("`hermes permissions approve` lists those that wait; they last a day.")
 }
 
-fn pending(app: &App, tickets: &TicketStore) -> Outcome {
+fn list_pending(app: &AppContext, tickets: &TicketStore) -> CommandResult {
     let waiting: Vec<ApprovalTicket> =
         tickets.list().into_iter().filter(|ticket| ticket.granted_ms.is_none()).collect();
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "waiting": waiting }).to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&json!({ "schema_version": 1, "waiting": waiting }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     if waiting.is_empty() {
         app.terminal.note("Nothing waits for an approval.");
     }
     for ticket in waiting {
-        app.terminal.line(&describe(app, &ticket))?;
+        app.terminal.print_line(&describe_ticket(app, &ticket))?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn describe(app: &App, ticket: &ApprovalTicket) -> String {
-    let title = app.terminal.paint(Style::Bold, &ticket.token);
+fn describe_ticket(app: &AppContext, ticket: &ApprovalTicket) -> String {
+    let title = app.terminal.paint(OutputStyle::Bold, &ticket.token);
     let mut lines =
         vec![format!("{title}  {} in {}", one_line(&ticket.tool), one_line(&ticket.folder))];
     lines.extend(ticket.effects.iter().map(|effect| format!("  {}", one_line(effect))));
@@ -65,57 +65,57 @@ fn describe(app: &App, ticket: &ApprovalTicket) -> String {
     lines.join("\n")
 }
 
-pub(crate) fn rules(app: &App, forget: Option<usize>) -> Outcome {
+pub(crate) fn list_rules(app: &AppContext, forget: Option<usize>) -> CommandResult {
     let saved = SavedRules::load(app.home()?.saved_rules_file())
-        .map_err(|problem| Failure::usage(problem).hint("Mend the file or move it away."))?;
+        .map_err(|problem| CommandError::usage(problem).hint("Mend the file or move it away."))?;
     if let Some(number) = forget {
-        let removed = saved.remove(number.wrapping_sub(1)).map_err(Failure::usage)?;
+        let removed = saved.remove(number.wrapping_sub(1)).map_err(CommandError::usage)?;
         if !removed {
-            return Err(Failure::not_found(format!("There is no rule {number}"))
+            return Err(CommandError::not_found(format!("There is no rule {number}"))
                 .hint("`hermes permissions rules` numbers them."));
         }
         app.terminal.note("Forgotten.");
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
     let rules = saved.list();
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "rules": rules }).to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&json!({ "schema_version": 1, "rules": rules }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     if rules.is_empty() {
         app.terminal.note("No rules were saved.");
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for (index, rule) in rules.iter().enumerate() {
-        table.row([
-            ((index + 1).to_string(), Some(Style::Bold)),
-            (rule.profile.clone(), Some(Style::Dim)),
+        table.push_row([
+            ((index + 1).to_string(), Some(OutputStyle::Bold)),
+            (rule.profile.clone(), Some(OutputStyle::Dim)),
             (format!("allow {}", rule.unit), None),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }
 
-pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outcome {
+pub(crate) fn suggest(app: &AppContext, since: &str, options: &ProfileOptions) -> CommandResult {
     let home = app.home()?;
     let config = app.config(&home)?;
     let profile = app.profile_name(&config, options);
     let since = hermes::audit::parse_time(since).map_err(|error| {
-        Failure::usage(error.to_string()).hint("For example: --since 2h, 7d or 2030-01-31")
+        CommandError::usage(error.to_string()).hint("For example: --since 2h, 7d or 2030-01-31")
     })?;
     let query = AuditQuery { since: Some(since), ..AuditQuery::default() };
-    let entries = hermes::audit::query(&audit::folder(&home), &query, 100_000)?;
+    let entries = hermes::audit::query(&audit::log_dir(&home), &query, 100_000)?;
     let of_profile = |entry: &&AuditEntry| entry.text_field("profile").is_none_or(|name| name == profile);
-    let observed: Vec<ObservedCall> = entries.iter().filter(of_profile).filter_map(observe).collect();
-    let is_own = app.sources(&home, options, &folder(None)?)?.is_user_defined(&profile);
+    let observed: Vec<ObservedCall> = entries.iter().filter(of_profile).filter_map(observed_call).collect();
+    let is_own = app.policy_sources(&home, options, &working_dir(None)?)?.is_user_defined(&profile);
     let name = if is_own { format!("{profile}_suggested") } else { profile.clone() };
     let proposal = propose(&observed, &profile, &name);
     if app.json {
         let all = json!({ "schema_version": 1, "calls": entries.len(), "yaml": proposal });
-        app.terminal.line(&all.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&all.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     match proposal {
         Some(yaml) => {
@@ -124,19 +124,19 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
                 entries.len(),
                 home.permissions_file().display()
             ));
-            app.terminal.line(yaml.trim_end())?;
+            app.terminal.print_line(yaml.trim_end())?;
         }
         None => app.terminal.note(&format!(
             "Nothing was asked about or refused often enough in {} calls.",
             entries.len()
         )),
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// What one recorded call says about rules. A rehearsal says nothing, and what
 /// a person refused is not proposed to them again.
-fn observe(entry: &AuditEntry) -> Option<ObservedCall> {
+fn observed_call(entry: &AuditEntry) -> Option<ObservedCall> {
     let approval = entry.text_field("approval");
     let is_rehearsal = entry.fields.get("dry_run").is_some_and(|flag| flag == true);
     if is_rehearsal || approval == Some("refused") {

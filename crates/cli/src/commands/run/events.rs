@@ -7,26 +7,26 @@ use hermes_agent::{AgentEvent, AgentObserver};
 use hermes_llm::{RetryAction, TokenUsage};
 use serde_json::{Value, json};
 
-use crate::terminal::Terminal;
+use crate::terminal::TerminalOutput;
 
 /// Writes one line for each thing that happens, as long as somebody reads them.
 #[derive(Debug)]
-pub(crate) struct Events {
-    terminal: Terminal,
+pub(crate) struct JsonEventWriter {
+    terminal: TerminalOutput,
     /// Stops what is going on.
     cancel: CancellationToken,
 }
 
-impl Events {
-    pub(crate) fn new(terminal: Terminal, cancel: CancellationToken) -> Self {
+impl JsonEventWriter {
+    pub(crate) fn new(terminal: TerminalOutput, cancel: CancellationToken) -> Self {
         Self { terminal, cancel }
     }
 }
 
-impl AgentObserver for Events {
+impl AgentObserver for JsonEventWriter {
     fn on_event(&self, notice: &AgentEvent<'_>) {
-        if let Some(event) = event(notice) {
-            let sent = self.terminal.send(&event.to_string());
+        if let Some(event) = event_json(notice) {
+            let sent = self.terminal.try_print_line(&event.to_string());
             // Whoever does not read on has what there is in the session.
             if sent.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
                 self.cancel.cancel();
@@ -35,14 +35,14 @@ impl AgentObserver for Events {
     }
 }
 
-fn event(notice: &AgentEvent<'_>) -> Option<Value> {
+fn event_json(notice: &AgentEvent<'_>) -> Option<Value> {
     Some(match notice {
         AgentEvent::RoundStarted { round } => json!({"type": "turn", "turn": round}),
         AgentEvent::Text(text) => json!({"type": "text", "text": text}),
         AgentEvent::Thought(text) => json!({"type": "thought", "text": text}),
         AgentEvent::AnswerDiscarded { why } => json!({"type": "again", "reason": why}),
         AgentEvent::Answered { text, usage: used } => {
-            json!({"type": "answer", "text": text, "usage": usage(used)})
+            json!({"type": "answer", "text": text, "usage": usage_json(used)})
         }
         AgentEvent::CallStarted(begun) => json!({
             "type": "call",
@@ -74,13 +74,13 @@ fn event(notice: &AgentEvent<'_>) -> Option<Value> {
             "type": "setback",
             "model": setback.model,
             "reason": setback.error.to_string(),
-            "remedy": remedy(&setback.action),
+            "remedy": retry_action_json(&setback.action),
         }),
         AgentEvent::Warning(text) => json!({"type": "warning", "message": text}),
     })
 }
 
-fn remedy(remedy: &RetryAction) -> Value {
+fn retry_action_json(remedy: &RetryAction) -> Value {
     match remedy {
         RetryAction::Wait(pause) => json!({"wait_ms": pause.as_secs_f64() * 1e3}),
         RetryAction::NextKey => json!({"key": "next"}),
@@ -89,7 +89,7 @@ fn remedy(remedy: &RetryAction) -> Value {
 }
 
 /// What the model took.
-pub(crate) fn usage(usage: &TokenUsage) -> Value {
+pub(crate) fn usage_json(usage: &TokenUsage) -> Value {
     json!({
         "input_tokens": usage.input,
         "output_tokens": usage.output,

@@ -10,36 +10,36 @@ use hermes::engine::Engine;
 use hermes_agent::{AgentEvent, TurnOutcome, AgentObserver};
 use hermes_llm::RetryAction;
 
-use crate::summary;
-use crate::terminal::{Asking, Style, Terminal, visible};
+use crate::call_summary;
+use crate::terminal::{OpenQuestion, OutputStyle, TerminalOutput, show_control_chars};
 
 /// Calls that take longer are shown while they run.
-const MOMENT: Duration = Duration::from_millis(800);
+const PROGRESS_DELAY: Duration = Duration::from_millis(800);
 
 /// Writes what happens as it happens.
-pub(crate) struct Lines {
-    terminal: Terminal,
+pub(crate) struct LineEventWriter {
+    terminal: TerminalOutput,
     engine: Engine,
-    state: Mutex<State>,
+    state: Mutex<OutputState>,
 }
 
 #[derive(Default)]
-struct State {
+struct OutputState {
     /// Whether a line of the answer is open.
     is_open: bool,
     /// Whether a line stands on standard error that will be wiped.
-    is_passing: bool,
-    running: BTreeMap<String, Running>,
+    has_transient_line: bool,
+    running: BTreeMap<String, RunningCall>,
 }
 
-struct Running {
-    what: String,
+struct RunningCall {
+    label: String,
     since: Instant,
-    doing: Option<String>,
+    progress: Option<String>,
 }
 
-impl Lines {
-    pub(crate) fn new(terminal: Terminal, engine: Engine) -> Arc<Self> {
+impl LineEventWriter {
+    pub(crate) fn new(terminal: TerminalOutput, engine: Engine) -> Arc<Self> {
         let lines = Arc::new(Self { terminal, engine, state: Mutex::default() });
         if terminal.stderr_is_person {
             let shown = Arc::downgrade(&lines);
@@ -49,68 +49,68 @@ impl Lines {
         lines
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A line on standard error, below what stands there.
-    fn tell(&self, state: &mut State, line: &str) {
-        self.make_way(state);
+    fn print_message(&self, state: &mut OutputState, line: &str) {
+        self.end_open_line(state);
         self.terminal.note(line);
     }
 
     /// What stands there is ended or wiped.
-    fn make_way(&self, state: &mut State) {
+    fn end_open_line(&self, state: &mut OutputState) {
         if state.is_open {
             state.is_open = false;
             let _ = writeln!(io::stdout());
         }
-        self.wipe(state);
+        self.wipe_transient(state);
     }
 
-    fn wipe(&self, state: &mut State) {
-        if std::mem::take(&mut state.is_passing) {
+    fn wipe_transient(&self, state: &mut OutputState) {
+        if std::mem::take(&mut state.has_transient_line) {
             let _ = write!(io::stderr(), "\r\x1b[2K");
         }
     }
 
-    fn name(&self, tool: &str) -> String {
+    fn tool_label(&self, tool: &str) -> String {
         let snapshot = self.engine.snapshot();
         let emoji = snapshot.find(tool).map(|entry| entry.spec().emoji.to_string());
         format!("{} {tool}", emoji.unwrap_or_else(|| "⚡".to_owned()))
     }
 
-    fn pass(&self) {
+    fn show_transient(&self) {
         let mut state = self.lock();
         let oldest = state.running.values().min_by_key(|running| running.since);
-        let Some(running) = oldest.filter(|running| running.since.elapsed() >= MOMENT) else {
+        let Some(running) = oldest.filter(|running| running.since.elapsed() >= PROGRESS_DELAY) else {
             return;
         };
         let more = match state.running.len() {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let doing = running.doing.as_deref().map(|doing| format!(": {doing}")).unwrap_or_default();
-        let time = summary::duration(running.since.elapsed());
-        let line = summary::short(&format!("… {time} {}{more}{doing}", running.what), 78);
-        if state.is_open || Asking::is_open() {
+        let doing = running.progress.as_deref().map(|doing| format!(": {doing}")).unwrap_or_default();
+        let time = call_summary::format_duration(running.since.elapsed());
+        let line = call_summary::shorten(&format!("… {time} {}{more}{doing}", running.label), 78);
+        if state.is_open || OpenQuestion::is_any_open() {
             return;
         }
-        state.is_passing = true;
+        state.has_transient_line = true;
         let _ = write!(io::stderr(), "\r\x1b[2K{line}");
         let _ = io::stderr().flush();
     }
 }
 
-fn refresh(lines: &Weak<Lines>) {
+fn refresh(lines: &Weak<LineEventWriter>) {
     loop {
         std::thread::sleep(Duration::from_millis(250));
         let Some(lines) = lines.upgrade() else { return };
-        lines.pass();
+        lines.show_transient();
     }
 }
 
-impl AgentObserver for Lines {
+impl AgentObserver for LineEventWriter {
     /// In a pipe the answer is written when it is whole.
     fn can_retract(&self) -> bool {
         !self.terminal.stdout_is_person
@@ -120,8 +120,8 @@ impl AgentObserver for Lines {
         let mut state = self.lock();
         match notice {
             AgentEvent::Text(text) if self.terminal.stdout_is_person => {
-                self.wipe(&mut state);
-                let shown = visible(text);
+                self.wipe_transient(&mut state);
+                let shown = show_control_chars(text);
                 let mut out = io::stdout().lock();
                 let _ = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
                 state.is_open = !shown.ends_with('\n') && (state.is_open || !shown.is_empty());
@@ -131,49 +131,49 @@ impl AgentObserver for Lines {
                 let _ = writeln!(io::stdout());
             }
             AgentEvent::CallStarted(begun) if begun.parent.is_none() => {
-                let what = format!("{} {}", self.name(begun.tool), summary::of(begun.arguments));
-                let running = Running { what, since: Instant::now(), doing: None };
+                let what = format!("{} {}", self.tool_label(begun.tool), call_summary::summarize_arguments(begun.arguments));
+                let running = RunningCall { label: what, since: Instant::now(), progress: None };
                 state.running.insert(begun.call.to_owned(), running);
             }
             AgentEvent::Progress { call, progress, .. } => {
                 if let Some(running) = state.running.get_mut(*call) {
-                    running.doing = Some(crate::terminal::one_line(&progress.message));
+                    running.progress = Some(crate::terminal::one_line(&progress.message));
                 }
             }
             AgentEvent::CallEnded { result, parent: None } => {
                 let what = state.running.remove(&result.tool_call_id);
-                let what = what.map_or_else(|| self.name(&result.name), |running| running.what);
+                let what = what.map_or_else(|| self.tool_label(&result.name), |running| running.label);
                 let (style, mark) = match result.is_success() {
-                    true => (Style::Green, "✓"),
-                    false => (Style::Red, "✗"),
+                    true => (OutputStyle::Green, "✓"),
+                    false => (OutputStyle::Red, "✗"),
                 };
-                let time = summary::duration(result.duration);
-                self.make_way(&mut state);
-                let why = summary::why(result);
+                let time = call_summary::format_duration(result.duration);
+                self.end_open_line(&mut state);
+                let why = call_summary::result_note(result);
                 let why = if why.is_empty() { why } else { format!(": {why}") };
                 self.terminal.note_marked(style, mark, &format!("{what} ({time}){why}"));
             }
-            AgentEvent::AnswerDiscarded { why } => self.tell(&mut state, &format!("asked again: {why}")),
-            AgentEvent::Compressed { before, after } => self.tell(
+            AgentEvent::AnswerDiscarded { why } => self.print_message(&mut state, &format!("asked again: {why}")),
+            AgentEvent::Compressed { before, after } => self.print_message(
                 &mut state,
                 &format!("the conversation was shortened from {before} to {after} tokens"),
             ),
             AgentEvent::Retry(setback) => {
                 let remedy = match &setback.action {
-                    RetryAction::Wait(pause) => format!("again in {}", summary::duration(*pause)),
+                    RetryAction::Wait(pause) => format!("again in {}", call_summary::format_duration(*pause)),
                     RetryAction::NextKey => "with the next key".to_owned(),
                     RetryAction::NextModel(model) => format!("{model} is asked instead"),
                 };
-                self.tell(&mut state, &format!("{}: {}; {remedy}", setback.model, setback.error));
+                self.print_message(&mut state, &format!("{}: {}; {remedy}", setback.model, setback.error));
             }
-            AgentEvent::Warning(text) => self.tell(&mut state, text),
+            AgentEvent::Warning(text) => self.print_message(&mut state, text),
             _ => {}
         }
     }
 }
 
 /// What a task took, in a line.
-pub(crate) fn told_usage(ended: &TurnOutcome, session: &str, time: Duration) -> String {
+pub(crate) fn usage_summary(ended: &TurnOutcome, session: &str, time: Duration) -> String {
     let usage = &ended.usage;
     let cost = usage.cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
     let count = |count: u32, what: &str| match count {
@@ -186,6 +186,6 @@ pub(crate) fn told_usage(ended: &TurnOutcome, session: &str, time: Duration) -> 
         count(ended.calls, "call"),
         usage.input,
         usage.output,
-        summary::duration(time),
+        call_summary::format_duration(time),
     )
 }

@@ -1,6 +1,6 @@
 //! `hermes sessions`: conversations that were kept.
 
-mod shape;
+mod rendering;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -15,22 +15,22 @@ use hermes_history::{
 };
 use serde_json::{Value, json};
 
-use self::shape::{cost, end_of, heading, markdown, message, row, who};
-use crate::app::App;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::guarding::Keeper;
-use crate::table::{Table, clip};
-use crate::terminal::{Style, one_line, visible};
+use self::rendering::{cost_text, truncation_point, heading, markdown, message_json, session_json, author};
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::security::SecretsProvider;
+use crate::table::{TextTable, clip};
+use crate::terminal::{OutputStyle, one_line, show_control_chars};
 
 /// The most characters of a message that `show` prints.
-const SHOWN: usize = 2_000;
+const MAX_MESSAGE_CHARS: usize = 2_000;
 /// Sessions that are parts of others' work.
-pub(crate) const HELPERS: [&str; 2] = ["subagent", "tool"];
+pub(crate) const HELPER_SOURCES: [&str; 2] = ["subagent", "tool"];
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Sessions {
+pub(crate) enum SessionsCommand {
     /// List sessions, the one with the latest word first
-    List(ListArgs),
+    List(SessionListArgs),
     /// Show what was said in a session
     Show {
         /// Its id, the beginning of it, or `last`
@@ -40,14 +40,14 @@ pub(crate) enum Sessions {
         full: bool,
     },
     /// Find what was said, in any script: words, "phrases", OR, NOT, begin*
-    Search(Box<SearchArgs>),
+    Search(Box<SessionSearchArgs>),
     /// Write a session as JSON lines, or as Markdown for people
     Export {
         /// Its id, the beginning of it, or `last`; `all` for all sessions
         id: String,
         /// How
-        #[arg(long, value_enum, default_value_t = Format::Jsonl)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = SessionFormat::Jsonl)]
+        format: SessionFormat,
         /// The file to write, which must not be there yet; standard output if none is named
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub(crate) enum Sessions {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct SessionListArgs {
     /// How many to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -91,11 +91,11 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    times: Times,
+    times: TimeRange,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct SearchArgs {
+pub(crate) struct SessionSearchArgs {
     /// What to look for
     #[arg(required = true)]
     query: Vec<String>,
@@ -110,14 +110,14 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Which come first
-    #[arg(long, value_enum, default_value_t = Order::Rank)]
-    sort: Order,
+    #[arg(long, value_enum, default_value_t = SearchOrder::Rank)]
+    sort: SearchOrder,
     #[command(flatten)]
-    times: Times,
+    times: TimeRange,
 }
 
 #[derive(Debug, clap::Args)]
-struct Times {
+struct TimeRange {
     /// Not older than this: 10m, 2h, 3d, a date, or a date and time
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -127,7 +127,7 @@ struct Times {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Order {
+pub(crate) enum SearchOrder {
     /// Those that fit best
     Rank,
     /// The latest
@@ -137,14 +137,14 @@ pub(crate) enum Order {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum SessionFormat {
     /// A line for the session, then one for each message
     Jsonl,
     /// For people
     Markdown,
 }
 
-impl From<HistoryError> for Failure {
+impl From<HistoryError> for CommandError {
     fn from(error: HistoryError) -> Self {
         let kind = match &error {
             HistoryError::NoSession(_) | HistoryError::NoMessage { .. } => ErrorKind::NotFound,
@@ -152,57 +152,57 @@ impl From<HistoryError> for Failure {
             HistoryError::SessionExists(_) | HistoryError::Busy { .. } => ErrorKind::Conflict,
             _ => ErrorKind::Unavailable,
         };
-        Failure::failed(kind, error.to_string()).hint(error.hint())
+        CommandError::failed(kind, error.to_string()).hint(error.hint())
     }
 }
 
 /// The command at work.
-struct Desk<'a> {
-    app: &'a App,
+struct SessionBrowser<'a> {
+    app: &'a AppContext,
     history: HomeHistory,
     /// Secrets that were set after something was said are not shown either.
     redactor: Arc<Redactor>,
 }
 
-pub(crate) fn run(app: &App, command: Sessions) -> Outcome {
+pub(crate) fn run(app: &AppContext, command: SessionsCommand) -> CommandResult {
     let home = app.home()?;
     let desk =
-        Desk { app, redactor: Keeper::new(&home).redactor(), history: HomeHistory::for_home(home.root()) };
+        SessionBrowser { app, redactor: SecretsProvider::new(&home).redactor(), history: HomeHistory::for_home(home.root()) };
     match command {
-        Sessions::List(args) => desk.list(&args)?,
-        Sessions::Show { id, full } => desk.show(&id, full)?,
-        Sessions::Search(args) => desk.search(&args)?,
-        Sessions::Export { id, format, out } => desk.export(&id, format, out)?,
-        Sessions::Resume { id } => {
+        SessionsCommand::List(args) => desk.list(&args)?,
+        SessionsCommand::Show { id, full } => desk.show(&id, full)?,
+        SessionsCommand::Search(args) => desk.search(&args)?,
+        SessionsCommand::Export { id, format, out } => desk.export(&id, format, out)?,
+        SessionsCommand::Resume { id } => {
             let (reader, session) = desk.find(&id)?;
             desk.history.store()?.reopen(&session.id)?;
             if app.json {
-                let row = row(&session, &reader.total_usage(&session)?);
-                desk.data(&json!({ "schema_version": 1, "session": row }))?;
+                let row = session_json(&session, &reader.total_usage(&session)?);
+                desk.print_json(&json!({ "schema_version": 1, "session": row }))?;
             } else {
-                desk.line(&session.id)?;
+                desk.print_line(&session.id)?;
             }
         }
-        Sessions::Rename { id, title } => {
+        SessionsCommand::Rename { id, title } => {
             let (_, session) = desk.find(&id)?;
             desk.history.store()?.rename(&session.id, &title)?;
             let (reader, session) = desk.find(&session.id)?;
             if app.json {
-                let row = row(&session, &reader.total_usage(&session)?);
-                desk.data(&json!({ "schema_version": 1, "session": row }))?;
+                let row = session_json(&session, &reader.total_usage(&session)?);
+                desk.print_json(&json!({ "schema_version": 1, "session": row }))?;
             }
         }
-        Sessions::Delete { ids, yes } => desk.delete(&ids, yes)?,
+        SessionsCommand::Delete { ids, yes } => desk.delete(&ids, yes)?,
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-impl Times {
-    fn moments(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), Failure> {
-        let parse = |text: &Option<String>| -> Result<Option<Timestamp>, Failure> {
+impl TimeRange {
+    fn bounds(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), CommandError> {
+        let parse = |text: &Option<String>| -> Result<Option<Timestamp>, CommandError> {
             let Some(text) = text else { return Ok(None) };
             let wrong = || {
-                Failure::usage(format!("`{text}` is no point in time"))
+                CommandError::usage(format!("`{text}` is no point in time"))
                     .hint("Write 10m, 2h or 3d for so long ago, or a date such as 2026-01-31.")
             };
             parse_time(text).map(Some).ok_or_else(wrong)
@@ -213,50 +213,50 @@ impl Times {
 
 /// The session of an id or the beginning of one; `last` is the latest that is
 /// no helper's.
-pub(crate) fn find(reader: &HistoryReader, id: &str) -> Result<SessionSummary, HistoryError> {
+pub(crate) fn find_session(reader: &HistoryReader, id: &str) -> Result<SessionSummary, HistoryError> {
     if id != "last" {
         return reader.session(id);
     }
-    let without = HELPERS.map(str::to_owned).to_vec();
+    let without = HELPER_SOURCES.map(str::to_owned).to_vec();
     let listing = SessionFilter { limit: 1, excluded_sources: without, ..SessionFilter::default() };
     let none = || HistoryError::NoSession(id.to_owned());
     reader.sessions(&listing)?.pop().ok_or_else(none)
 }
 
-impl Desk<'_> {
-    fn line(&self, text: &str) -> Result<(), Failure> {
+impl SessionBrowser<'_> {
+    fn print_line(&self, text: &str) -> Result<(), CommandError> {
         let text = self.redactor.redact(text);
         let person = self.app.terminal.stdout_is_person;
-        let text = if person { visible(&text) } else { text };
-        Ok(self.app.terminal.line(&text)?)
+        let text = if person { show_control_chars(&text) } else { text };
+        Ok(self.app.terminal.print_line(&text)?)
     }
 
     /// An answer for programs.
-    fn data(&self, value: &Value) -> Result<(), Failure> {
-        Ok(self.app.terminal.line(&self.json(value))?)
+    fn print_json(&self, value: &Value) -> Result<(), CommandError> {
+        Ok(self.app.terminal.print_line(&self.redacted_json(value))?)
     }
 
-    fn json(&self, value: &Value) -> String {
+    fn redacted_json(&self, value: &Value) -> String {
         let mut text = value.to_string();
         self.redactor.redact_json(&mut text);
         text
     }
 
-    fn find(&self, id: &str) -> Result<(Arc<HistoryReader>, SessionSummary), Failure> {
+    fn find(&self, id: &str) -> Result<(Arc<HistoryReader>, SessionSummary), CommandError> {
         let none = || HistoryError::NoSession(id.to_owned());
         let reader = self.history.reader()?.ok_or_else(none)?;
-        let session = find(&reader, id)?;
+        let session = find_session(&reader, id)?;
         Ok((reader, session))
     }
 
-    fn list(&self, args: &ListArgs) -> Result<(), Failure> {
-        let (since, until) = args.times.moments()?;
+    fn list(&self, args: &SessionListArgs) -> Result<(), CommandError> {
+        let (since, until) = args.times.bounds()?;
         let here = std::env::current_dir().ok().filter(|_| args.here);
         let all = args.all || args.source.is_some();
         let listing = SessionFilter {
             limit: args.limit.max(1),
             source: args.source.clone(),
-            excluded_sources: if all { Vec::new() } else { HELPERS.map(str::to_owned).to_vec() },
+            excluded_sources: if all { Vec::new() } else { HELPER_SOURCES.map(str::to_owned).to_vec() },
             cwd: here.map(|folder| folder.to_string_lossy().into_owned()),
             since,
             until,
@@ -271,62 +271,62 @@ impl Desk<'_> {
         }
         if self.app.json {
             let rows: Vec<Value> =
-                sessions.iter().map(|(session, spent)| row(session, spent)).collect();
-            return self.data(&json!({ "schema_version": 1, "sessions": rows }));
+                sessions.iter().map(|(session, spent)| session_json(session, spent)).collect();
+            return self.print_json(&json!({ "schema_version": 1, "sessions": rows }));
         }
         if sessions.is_empty() {
             self.app.terminal.note("No sessions.");
             return Ok(());
         }
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         for (session, spent) in &sessions {
             let name = session.title.as_deref().unwrap_or(&session.preview);
-            table.row([
-                (one_line(&session.id), Some(Style::Bold)),
-                (format_local(session.last_active), Some(Style::Dim)),
+            table.push_row([
+                (one_line(&session.id), Some(OutputStyle::Bold)),
+                (format_local(session.last_active), Some(OutputStyle::Dim)),
                 (clip(&one_line(&session.source), 10), None),
-                (session.messages.to_string(), Some(Style::Dim)),
-                (cost(spent), Some(Style::Dim)),
+                (session.messages.to_string(), Some(OutputStyle::Dim)),
+                (cost_text(spent), Some(OutputStyle::Dim)),
                 (one_line(&self.redactor.redact(name)), None),
             ]);
         }
-        Ok(self.app.terminal.line(&table.render(&self.app.terminal))?)
+        Ok(self.app.terminal.print_line(&table.render(&self.app.terminal))?)
     }
 
-    fn show(&self, id: &str, full: bool) -> Result<(), Failure> {
+    fn show(&self, id: &str, full: bool) -> Result<(), CommandError> {
         let (reader, session) = self.find(id)?;
         let kept = reader.messages(&session, MessageRange::All)?;
         let spent = reader.total_usage(&session)?;
         if self.app.json {
-            let messages: Vec<Value> = kept.iter().map(message).collect();
-            let session = row(&session, &spent);
+            let messages: Vec<Value> = kept.iter().map(message_json).collect();
+            let session = session_json(&session, &spent);
             let answer = json!({ "schema_version": 1, "session": session, "messages": messages });
-            return self.data(&answer);
+            return self.print_json(&answer);
         }
-        self.line(&heading(&session, &spent))?;
+        self.print_line(&heading(&session, &spent))?;
         for kept in &kept {
-            let head = format!("\n[{}] {} {}", kept.id, format_local(kept.at), who(kept));
-            self.line(&self.app.terminal.paint(Style::Bold, &head))?;
+            let head = format!("\n[{}] {} {}", kept.id, format_local(kept.at), author(kept));
+            self.print_line(&self.app.terminal.paint(OutputStyle::Bold, &head))?;
             let text = kept.message.text();
-            let cut = if full { text.len() } else { end_of(&text, SHOWN) };
+            let cut = if full { text.len() } else { truncation_point(&text, MAX_MESSAGE_CHARS) };
             let shown = text.get(..cut).unwrap_or_default();
             if !shown.is_empty() {
-                self.line(shown)?;
+                self.print_line(shown)?;
             }
             if cut < text.len() {
-                self.line(&format!("… ({} more bytes; --full shows them)", text.len() - cut))?;
+                self.print_line(&format!("… ({} more bytes; --full shows them)", text.len() - cut))?;
             }
             for (_, name, arguments) in kept.calls() {
-                let cut = if full { arguments.len() } else { end_of(arguments, SHOWN / 10) };
+                let cut = if full { arguments.len() } else { truncation_point(arguments, MAX_MESSAGE_CHARS / 10) };
                 let dots = if cut < arguments.len() { "…" } else { "" };
-                self.line(&format!("→ {name} {}{dots}", arguments.get(..cut).unwrap_or_default()))?;
+                self.print_line(&format!("→ {name} {}{dots}", arguments.get(..cut).unwrap_or_default()))?;
             }
         }
         Ok(())
     }
 
-    fn search(&self, args: &SearchArgs) -> Result<(), Failure> {
-        let (since, until) = args.times.moments()?;
+    fn search(&self, args: &SessionSearchArgs) -> Result<(), CommandError> {
+        let (since, until) = args.times.bounds()?;
         let session = match &args.session {
             Some(id) => Some(self.find(id)?.1.id),
             None => None,
@@ -338,9 +338,9 @@ impl Desk<'_> {
             since,
             until,
             sort: match args.sort {
-                Order::Rank => HitOrder::Rank,
-                Order::Newest => HitOrder::Newest,
-                Order::Oldest => HitOrder::Oldest,
+                SearchOrder::Rank => HitOrder::Rank,
+                SearchOrder::Newest => HitOrder::Newest,
+                SearchOrder::Oldest => HitOrder::Oldest,
             },
             limit: args.limit.clamp(1, 10_000),
             ..MessageQuery::default()
@@ -363,26 +363,26 @@ impl Desk<'_> {
                     })
                 })
                 .collect();
-            return self.data(&json!({ "schema_version": 1, "hits": hits }));
+            return self.print_json(&json!({ "schema_version": 1, "hits": hits }));
         }
         if results.hits.is_empty() {
             self.app.terminal.note("Nothing was found.");
             return Ok(());
         }
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         for hit in &results.hits {
-            table.row([
-                (one_line(&hit.session), Some(Style::Bold)),
-                (hit.message.to_string(), Some(Style::Dim)),
-                (format_local(hit.at), Some(Style::Dim)),
+            table.push_row([
+                (one_line(&hit.session), Some(OutputStyle::Bold)),
+                (hit.message.to_string(), Some(OutputStyle::Dim)),
+                (format_local(hit.at), Some(OutputStyle::Dim)),
                 (hit.role.clone(), None),
                 (one_line(&self.redactor.redact(&hit.snippet)), None),
             ]);
         }
-        Ok(self.app.terminal.line(&table.render(&self.app.terminal))?)
+        Ok(self.app.terminal.print_line(&table.render(&self.app.terminal))?)
     }
 
-    fn export(&self, id: &str, format: Format, out: Option<PathBuf>) -> Result<(), Failure> {
+    fn export(&self, id: &str, format: SessionFormat, out: Option<PathBuf>) -> Result<(), CommandError> {
         let (reader, sessions) = match (id, self.history.reader()?) {
             ("all", None) => return Ok(()),
             ("all", Some(reader)) => {
@@ -396,17 +396,17 @@ impl Desk<'_> {
         };
         let Some(path) = out else {
             for session in &sessions {
-                for line in self.lines(&reader, session, format)? {
-                    self.app.terminal.line(&line)?;
+                for line in self.export_lines(&reader, session, format)? {
+                    self.app.terminal.print_line(&line)?;
                 }
             }
             return Ok(());
         };
-        let cannot = |e: std::io::Error| unwritable(&path, &e);
+        let cannot = |e: std::io::Error| write_error(&path, &e);
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
         let mut file = std::io::BufWriter::new(file.map_err(cannot)?);
         for session in &sessions {
-            for line in self.lines(&reader, session, format)? {
+            for line in self.export_lines(&reader, session, format)? {
                 writeln!(file, "{line}").map_err(cannot)?;
             }
         }
@@ -416,27 +416,27 @@ impl Desk<'_> {
     }
 
     /// A session as it is exported.
-    fn lines(
+    fn export_lines(
         &self,
         reader: &HistoryReader,
         session: &SessionSummary,
-        format: Format,
-    ) -> Result<Vec<String>, Failure> {
+        format: SessionFormat,
+    ) -> Result<Vec<String>, CommandError> {
         let kept = reader.messages(session, MessageRange::All)?;
-        if format == Format::Markdown {
+        if format == SessionFormat::Markdown {
             let lines = markdown(session, &kept);
             return Ok(lines.iter().map(|line| self.redactor.redact(line).into_owned()).collect());
         }
-        let mut head = row(session, &reader.total_usage(session)?);
+        let mut head = session_json(session, &reader.total_usage(session)?);
         if let Some(fields) = head.as_object_mut() {
             fields.insert("type".into(), "session".into());
             fields.insert("system".into(), reader.system_prompt(session)?.into());
         }
-        let all = std::iter::once(head).chain(kept.iter().map(message));
-        Ok(all.map(|value| self.json(&value)).collect())
+        let all = std::iter::once(head).chain(kept.iter().map(message_json));
+        Ok(all.map(|value| self.redacted_json(&value)).collect())
     }
 
-    fn delete(&self, ids: &[String], yes: bool) -> Result<(), Failure> {
+    fn delete(&self, ids: &[String], yes: bool) -> Result<(), CommandError> {
         // All are looked up before one goes.
         let mut sessions = Vec::new();
         for id in ids {
@@ -450,7 +450,7 @@ impl Desk<'_> {
                 .iter()
                 .map(|session| format!("{} ({} messages)", session.id, session.messages))
                 .collect();
-            return Err(Failure::usage(format!("This would delete {} for good", names.join(", ")))
+            return Err(CommandError::usage(format!("This would delete {} for good", names.join(", ")))
                 .hint("Add --yes to do it."));
         }
         let (mut gone, mut messages) = (0, 0);
@@ -467,7 +467,7 @@ impl Desk<'_> {
         }
         if self.app.json {
             let answer = json!({ "schema_version": 1, "sessions": gone, "messages": messages });
-            return self.data(&answer);
+            return self.print_json(&answer);
         }
         let what = if gone == 1 { "session" } else { "sessions" };
         self.app.terminal.note(&format!("Deleted: {gone} {what} with {messages} messages."));
@@ -476,11 +476,11 @@ impl Desk<'_> {
 }
 
 /// A file that cannot be written.
-fn unwritable(path: &std::path::Path, error: &std::io::Error) -> Failure {
+fn write_error(path: &std::path::Path, error: &std::io::Error) -> CommandError {
     let kind = match error.kind() {
         std::io::ErrorKind::AlreadyExists => ErrorKind::Conflict,
         _ => ErrorKind::Unavailable,
     };
-    Failure::failed(kind, format!("{} cannot be written: {error}", path.display()))
+    CommandError::failed(kind, format!("{} cannot be written: {error}", path.display()))
         .hint("Name a file that is not there yet, in a folder of yours.")
 }

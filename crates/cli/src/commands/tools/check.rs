@@ -5,16 +5,16 @@ use hermes::schema::{SchemaDialect, translate};
 use serde_json::{Value, json};
 
 use super::find;
-use crate::app::App;
-use crate::failure::{Exit, Outcome};
-use crate::terminal::Style;
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandResult};
+use crate::terminal::OutputStyle;
 use crate::tokens;
 
 /// A definition above this is a burden on every prompt that carries it.
-const TOKENS: usize = 400;
+const MAX_DEFINITION_TOKENS: usize = 400;
 
-pub(crate) fn run(app: &App, names: &[String]) -> Outcome {
-    let ready = app.ready()?;
+pub(crate) fn run(app: &AppContext, names: &[String]) -> CommandResult {
+    let ready = app.services()?;
     let entries = if names.is_empty() {
         ready.engine.snapshot().entries()
     } else {
@@ -22,28 +22,28 @@ pub(crate) fn run(app: &App, names: &[String]) -> Outcome {
     };
     let mut rows: Vec<Value> = Vec::new();
     for entry in &entries {
-        for problem in problems(entry) {
+        for problem in rule_violations(entry) {
             if !app.json {
-                app.terminal.line(&format!(
+                app.terminal.print_line(&format!(
                     "{} {}: {problem}",
-                    app.terminal.paint(Style::Red, "✗"),
+                    app.terminal.paint(OutputStyle::Red, "✗"),
                     entry.name()
                 ))?;
             }
             rows.push(json!({ "tool": entry.name(), "problem": problem }));
         }
     }
-    let exit = if rows.is_empty() { Exit::Ok } else { Exit::Failed };
+    let exit = if rows.is_empty() { CliExitCode::Ok } else { CliExitCode::Failed };
     if app.json {
         let document = json!({ "schema_version": 1, "checked": entries.len(), "problems": rows });
-        app.terminal.line(&document.to_string())?;
+        app.terminal.print_line(&document.to_string())?;
     } else {
         app.terminal.note(&format!("{} tools checked, {} problems", entries.len(), rows.len()));
     }
     Ok(exit)
 }
 
-fn problems(entry: &ToolEntry) -> Vec<String> {
+fn rule_violations(entry: &ToolEntry) -> Vec<String> {
     let spec = entry.spec();
     let mut found = Vec::new();
     if !is_valid_tool_name(&spec.name) {
@@ -89,8 +89,8 @@ fn problems(entry: &ToolEntry) -> Vec<String> {
         }
     }
     let cost = tokens::count(&entry.definition());
-    if cost > TOKENS {
-        found.push(format!("its definition costs {cost} tokens, more than {TOKENS}"));
+    if cost > MAX_DEFINITION_TOKENS {
+        found.push(format!("its definition costs {cost} tokens, more than {MAX_DEFINITION_TOKENS}"));
     }
     found
 }

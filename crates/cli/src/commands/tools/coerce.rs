@@ -6,29 +6,29 @@ use std::path::Path;
 use hermes::schema::{Schema, coerce, parse_arguments};
 use serde_json::{Value, json};
 
-use crate::app::App;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::values::standard_input;
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::call_arguments::read_stdin;
 
-pub(crate) fn run(app: &App, schema: &Path, arguments: &str) -> Outcome {
+pub(crate) fn run(app: &AppContext, schema: &Path, arguments: &str) -> CommandResult {
     let text = std::fs::read_to_string(schema).map_err(|e| {
         let message = format!("{} cannot be read: {e}", schema.display());
         let missing = e.kind() == std::io::ErrorKind::NotFound;
-        let failure = if missing { Failure::not_found(message) } else { Failure::usage(message) };
+        let failure = if missing { CommandError::not_found(message) } else { CommandError::usage(message) };
         failure.hint("Name a file with a JSON Schema.")
     })?;
     let raw: Value = serde_json::from_str(&text).map_err(|e| {
-        Failure::usage(format!("{} is not JSON: {e}", schema.display()))
+        CommandError::usage(format!("{} is not JSON: {e}", schema.display()))
             .hint("Name a file with a JSON Schema.")
     })?;
     let compiled = Schema::new(raw);
-    compiled.compile().map_err(|e| Failure::usage(format!("{}: {e}", schema.display())))?;
+    compiled.compile().map_err(|e| CommandError::usage(format!("{}: {e}", schema.display())))?;
 
-    let given = if arguments == "-" { standard_input()? } else { arguments.to_owned() };
-    let parsed = parse_arguments(&given).map_err(|e| Failure::usage(e.to_string()))?;
+    let given = if arguments == "-" { read_stdin()? } else { arguments.to_owned() };
+    let parsed = parse_arguments(&given).map_err(|e| CommandError::usage(e.to_string()))?;
     let coerced = coerce_arguments(&compiled, parsed.value, &[]);
     let violations = compiled.check(&coerced.value).err().unwrap_or_default();
-    let exit = if violations.is_empty() { Exit::Ok } else { Exit::Failed };
+    let exit = if violations.is_empty() { CliExitCode::Ok } else { CliExitCode::Failed };
     if app.json {
         let errors: Vec<Value> = violations
             .iter()
@@ -42,10 +42,10 @@ pub(crate) fn run(app: &App, schema: &Path, arguments: &str) -> Outcome {
             "repairs": repairs,
             "guessed": parsed.is_guess,
         });
-        app.terminal.line(&document.to_string())?;
+        app.terminal.print_line(&document.to_string())?;
         return Ok(exit);
     }
-    app.terminal.line(&coerced.value.to_string())?;
+    app.terminal.print_line(&coerced.value.to_string())?;
     for repair in &parsed.repairs {
         app.terminal.note(&format!("repaired: {repair}"));
     }

@@ -5,15 +5,15 @@ use hermes::schema::{SchemaDialect, translate};
 use serde_json::{Value, json};
 
 use super::{find, list};
-use crate::app::App;
-use crate::args::{Choice, ExportFormat};
-use crate::failure::{Exit, Outcome};
+use crate::app::AppContext;
+use crate::args::{ToolsetFilter, ExportFormat};
+use crate::command_error::{CliExitCode, CommandResult};
 
-pub(crate) fn run(app: &App, format: ExportFormat, choice: &Choice, names: &[String]) -> Outcome {
-    let ready = app.ready()?;
-    ready.look_at_servers(app);
+pub(crate) fn run(app: &AppContext, format: ExportFormat, choice: &ToolsetFilter, names: &[String]) -> CommandResult {
+    let ready = app.services()?;
+    ready.offer_cached_tools_and_note(app);
     let entries = if names.is_empty() {
-        let mut all = list::chosen(&ready, &ready.selection(choice))?;
+        let mut all = list::chosen_tools(&ready, &ready.selection(choice))?;
         all.retain(|e| e.toolset() != BRIDGE_TOOLSET);
         all
     } else {
@@ -38,12 +38,12 @@ pub(crate) fn run(app: &App, format: ExportFormat, choice: &Choice, names: &[Str
         _ => Value::Array(tools),
     };
     let output = if app.json {
-        json!({ "schema_version": 1, "format": name(format), "tools": tools, "losses": losses })
+        json!({ "schema_version": 1, "format": format_name(format), "tools": tools, "losses": losses })
     } else {
         tools
     };
-    app.terminal.line(&output.to_string())?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&output.to_string())?;
+    Ok(CliExitCode::Ok)
 }
 
 fn dialect(format: ExportFormat) -> SchemaDialect {
@@ -56,7 +56,7 @@ fn dialect(format: ExportFormat) -> SchemaDialect {
     }
 }
 
-fn name(format: ExportFormat) -> String {
+fn format_name(format: ExportFormat) -> String {
     use clap::ValueEnum as _;
     format.to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned())
 }

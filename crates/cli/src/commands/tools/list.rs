@@ -7,51 +7,51 @@ use hermes::engine::ToolEntry;
 use hermes::engine::toolsets::ToolSelection;
 use serde_json::{Value, json};
 
-use crate::app::{App, Ready};
-use crate::args::Choice;
+use crate::app::{AppContext, AppServices};
+use crate::args::ToolsetFilter;
 use crate::commands::runtime;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::terminal::Style;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::OutputStyle;
 use crate::tokens;
 
-pub(crate) fn run(app: &App, choice: &Choice, cost: bool, only_available: bool) -> Outcome {
-    let ready = app.ready()?;
-    ready.look_at_servers(app);
-    let entries = chosen(&ready, &choice.selection())?;
-    let states = runtime::brief(ready.engine.availability(&entries))?;
+pub(crate) fn run(app: &AppContext, choice: &ToolsetFilter, cost: bool, only_available: bool) -> CommandResult {
+    let ready = app.services()?;
+    ready.offer_cached_tools_and_note(app);
+    let entries = chosen_tools(&ready, &choice.selection())?;
+    let states = runtime::block_on_current_thread(ready.engine.availability(&entries))?;
     let mut rows: Vec<(Arc<ToolEntry>, Availability)> = entries.into_iter().zip(states).collect();
     if only_available {
         rows.retain(|(_, state)| state.is_ready());
     }
     if app.json {
-        app.terminal.line(&document(&ready, choice, &rows, cost)?.to_string())?;
+        app.terminal.print_line(&document(&ready, choice, &rows, cost)?.to_string())?;
     } else {
-        app.terminal.line(&table(&rows, cost).render(&app.terminal))?;
+        app.terminal.print_line(&table(&rows, cost).render(&app.terminal))?;
         if app.terminal.stdout_is_person || cost {
             footer(app, &rows, cost);
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
 /// The tools that were asked for, by name.
-pub(super) fn chosen(ready: &Ready, selection: &ToolSelection) -> Result<Vec<Arc<ToolEntry>>, Failure> {
+pub(super) fn chosen_tools(ready: &AppServices, selection: &ToolSelection) -> Result<Vec<Arc<ToolEntry>>, CommandError> {
     let snapshot = ready.engine.snapshot();
     if selection.enabled.is_none() && selection.disabled.is_empty() {
         return Ok(snapshot.entries());
     }
     let names = ready.engine.toolsets().select(selection, &*snapshot);
-    let names = names.map_err(|e| ready.misnamed(e))?;
+    let names = names.map_err(|e| ready.unknown_toolset_error(e))?;
     Ok(names.iter().filter_map(|name| snapshot.get(name).cloned()).collect())
 }
 
 fn document(
-    ready: &Ready,
-    choice: &Choice,
+    ready: &AppServices,
+    choice: &ToolsetFilter,
     rows: &[(Arc<ToolEntry>, Availability)],
     cost: bool,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandError> {
     let tools: Vec<Value> = rows
         .iter()
         .map(|(entry, state)| {
@@ -71,19 +71,19 @@ fn document(
         .collect();
     let mut document = json!({ "schema_version": 1, "tools": tools });
     if cost {
-        document["cost"] = sent(ready, choice)?;
+        document["cost"] = session_definitions(ready, choice)?;
     }
     Ok(document)
 }
 
 /// What a session with this choice would send to the model.
-fn sent(ready: &Ready, choice: &Choice) -> Result<Value, Failure> {
+fn session_definitions(ready: &AppServices, choice: &ToolsetFilter) -> Result<Value, CommandError> {
     let mut selection = ready.selection(choice);
     if selection.enabled.is_none() {
         selection.enabled = Some(ready.config.settings.toolsets.clone());
     }
-    let definitions = runtime::brief(ready.engine.definitions(&selection, ready.deferral(None)))?;
-    let definitions = definitions.map_err(|e| ready.misnamed(e))?;
+    let definitions = runtime::block_on_current_thread(ready.engine.definitions(&selection, ready.deferral(None)))?;
+    let definitions = definitions.map_err(|e| ready.unknown_toolset_error(e))?;
     let snapshot = ready.engine.snapshot();
     let count: usize = definitions
         .visible
@@ -100,30 +100,30 @@ fn sent(ready: &Ready, choice: &Choice) -> Result<Value, Failure> {
     }))
 }
 
-fn table(rows: &[(Arc<ToolEntry>, Availability)], cost: bool) -> Table {
-    let mut table = Table::default();
+fn table(rows: &[(Arc<ToolEntry>, Availability)], cost: bool) -> TextTable {
+    let mut table = TextTable::default();
     for (entry, state) in rows {
         let spec = entry.spec();
         let (mark, style) =
-            if state.is_ready() { ("✓", Style::Green) } else { ("✗", Style::Red) };
+            if state.is_ready() { ("✓", OutputStyle::Green) } else { ("✗", OutputStyle::Red) };
         let last = match state.reason() {
             Some(reason) => format!("[{reason}] {}", spec.description),
             None => spec.description.to_string(),
         };
-        let name = (format!("{} {}", spec.emoji, spec.name), Some(Style::Bold));
-        let toolset = (spec.toolset.to_string(), Some(Style::Dim));
+        let name = (format!("{} {}", spec.emoji, spec.name), Some(OutputStyle::Bold));
+        let toolset = (spec.toolset.to_string(), Some(OutputStyle::Dim));
         let mark = (mark.to_owned(), Some(style));
         if cost {
             let count = tokens::count(&entry.definition());
-            table.row([mark, name, toolset, (format!("{count:>5}"), None), (last, None)]);
+            table.push_row([mark, name, toolset, (format!("{count:>5}"), None), (last, None)]);
         } else {
-            table.row([mark, name, toolset, (last, None)]);
+            table.push_row([mark, name, toolset, (last, None)]);
         }
     }
     table
 }
 
-fn footer(app: &App, rows: &[(Arc<ToolEntry>, Availability)], cost: bool) {
+fn footer(app: &AppContext, rows: &[(Arc<ToolEntry>, Availability)], cost: bool) {
     let missing = rows.iter().filter(|(_, state)| !state.is_ready()).count();
     let mut text = format!("{} tools", rows.len());
     if missing > 0 {

@@ -6,44 +6,44 @@ use hermes::core::ErrorKind;
 use hermes::engine::is_valid_tool_name;
 use serde_json::json;
 
-use crate::app::App;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
-const TEMPLATE: &str = include_str!("../../../data/new_tool.rs.txt");
+const TOOL_TEMPLATE: &str = include_str!("../../../data/new_tool.rs.txt");
 
-pub(crate) fn run(app: &App, name: &str, out: &Path, toolset: &str) -> Outcome {
+pub(crate) fn run(app: &AppContext, name: &str, out: &Path, toolset: &str) -> CommandResult {
     let module = name.replace('-', "_");
     let plain = module.starts_with(|c: char| c.is_ascii_lowercase())
         && module.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     if !is_valid_tool_name(name) || !plain {
-        return Err(Failure::usage(format!("'{name}' cannot be a tool's name"))
+        return Err(CommandError::usage(format!("'{name}' cannot be a tool's name"))
             .hint("Use lower-case letters, digits and '_', beginning with a letter."));
     }
     let path = out.join(format!("{module}.rs"));
-    let text = TEMPLATE
+    let text = TOOL_TEMPLATE
         .replace("{name}", name)
         .replace("{toolset}", toolset)
-        .replace("{Type}", &camel(&module));
+        .replace("{Type}", &to_camel_case(&module));
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = file.map_err(|e| {
-        Failure::usage(format!("{} cannot be made: {e}", path.display()))
+        CommandError::usage(format!("{} cannot be made: {e}", path.display()))
             .hint("Choose another name or folder; an existing file is never overwritten.")
     })?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|e| {
-        Failure::failed(ErrorKind::Internal, format!("{} cannot be written: {e}", path.display()))
+        CommandError::failed(ErrorKind::Internal, format!("{} cannot be written: {e}", path.display()))
     })?;
     if app.json {
         app.terminal
-            .line(&json!({ "schema_version": 1, "name": name, "path": path }).to_string())?;
-        return Ok(Exit::Ok);
+            .print_line(&json!({ "schema_version": 1, "name": name, "path": path }).to_string())?;
+        return Ok(CliExitCode::Ok);
     }
-    app.terminal.line(&path.display().to_string())?;
+    app.terminal.print_line(&path.display().to_string())?;
     app.terminal
         .note("Put it into a family's src/tools folder and build: there is no list to edit.");
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }
 
-fn camel(module: &str) -> String {
+fn to_camel_case(module: &str) -> String {
     module
         .split('_')
         .map(|part| {

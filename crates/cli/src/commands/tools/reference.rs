@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use hermes::core::ToolAnnotations;
 use hermes::engine::BRIDGE_TOOLSET;
 
-use super::show::kind;
-use crate::app::App;
-use crate::failure::{Exit, Outcome};
+use super::show::type_label;
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandResult};
 use crate::tokens;
-use crate::values::quoted;
+use crate::call_arguments::shell_quote;
 
 /// Prints docs/tools.md.
-pub(crate) fn run(app: &App) -> Outcome {
-    let ready = app.ready()?;
+pub(crate) fn run(app: &AppContext) -> CommandResult {
+    let ready = app.services()?;
     let mut entries = ready.engine.snapshot().entries();
     entries.sort_by(|a, b| a.toolset().cmp(b.toolset()).then(a.name().cmp(b.name())));
     let mut text = String::from(
@@ -34,24 +34,24 @@ pub(crate) fn run(app: &App) -> Outcome {
             let names: Vec<String> = spec.aliases.iter().map(|a| format!("`{}`", a.name)).collect();
             let _ = write!(text, "\nAlso called {}.\n", names.join(", "));
         }
-        let traits = traits(spec.annotations);
+        let traits = annotation_text(spec.annotations);
         let _ = write!(text, "\n{} tokens{traits}\n", tokens::count(&entry.definition()));
-        parameters(&mut text, entry.schema().raw());
+        append_parameters(&mut text, entry.schema().raw());
         for example in &spec.examples {
             let _ = write!(
                 text,
                 "\n{}:\n\n```sh\nhermes call {} {}\n```\n",
                 example.title,
                 spec.name,
-                quoted(&example.arguments)
+                shell_quote(&example.arguments)
             );
         }
     }
-    app.terminal.line(text.trim_end())?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(text.trim_end())?;
+    Ok(CliExitCode::Ok)
 }
 
-fn traits(annotations: ToolAnnotations) -> String {
+fn annotation_text(annotations: ToolAnnotations) -> String {
     let names = [
         (annotations.read_only, "read-only"),
         (annotations.destructive, "destructive"),
@@ -61,7 +61,7 @@ fn traits(annotations: ToolAnnotations) -> String {
     names.iter().filter(|(is, _)| *is).map(|(_, name)| format!(", {name}")).collect()
 }
 
-fn parameters(text: &mut String, schema: &serde_json::Value) {
+fn append_parameters(text: &mut String, schema: &serde_json::Value) {
     let Some(properties) =
         schema.get("properties").and_then(|p| p.as_object()).filter(|p| !p.is_empty())
     else {
@@ -81,16 +81,16 @@ fn parameters(text: &mut String, schema: &serde_json::Value) {
         let _ = writeln!(
             text,
             "| `{name}` | {} | {description}{must} |",
-            kind(property).replace('|', "\\|")
+            type_label(property).replace('|', "\\|")
         );
     }
 }
 
 /// Prints the table of token counts.
-pub(crate) fn tokens(app: &App) -> Outcome {
-    let ready = app.ready()?;
+pub(crate) fn print_token_table(app: &AppContext) -> CommandResult {
+    let ready = app.services()?;
     for entry in ready.engine.snapshot().entries() {
-        app.terminal.line(&tokens::row(entry.name(), &entry.definition()))?;
+        app.terminal.print_line(&tokens::table_row(entry.name(), &entry.definition()))?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExitCode::Ok)
 }

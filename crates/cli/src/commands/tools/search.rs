@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::app::App;
-use crate::failure::{Exit, Outcome};
-use crate::table::Table;
-use crate::terminal::Style;
+use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandResult};
+use crate::table::TextTable;
+use crate::terminal::OutputStyle;
 
-pub(crate) fn run(app: &App, query: &str, limit: usize) -> Outcome {
-    let ready = app.ready()?;
-    ready.look_at_servers(app);
+pub(crate) fn run(app: &AppContext, query: &str, limit: usize) -> CommandResult {
+    let ready = app.services()?;
+    ready.offer_cached_tools_and_note(app);
     let scope = ready.engine.full_scope();
     let found = scope.index().search(query, limit);
     if app.json {
@@ -18,22 +18,22 @@ pub(crate) fn run(app: &App, query: &str, limit: usize) -> Outcome {
             .map(|e| json!({ "name": e.name(), "toolset": e.toolset(), "description": e.spec().description }))
             .collect();
         let document = json!({ "schema_version": 1, "query": query, "total_available": scope.index().len(), "matches": matches });
-        app.terminal.line(&document.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&document.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     if found.is_empty() {
         app.terminal
             .note(&format!("No tool matches '{query}'. `hermes tools list` shows them all."));
-        return Ok(Exit::Ok);
+        return Ok(CliExitCode::Ok);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for entry in found {
-        table.row([
-            (format!("{} {}", entry.spec().emoji, entry.name()), Some(Style::Bold)),
-            (entry.toolset().to_owned(), Some(Style::Dim)),
+        table.push_row([
+            (format!("{} {}", entry.spec().emoji, entry.name()), Some(OutputStyle::Bold)),
+            (entry.toolset().to_owned(), Some(OutputStyle::Dim)),
             (entry.spec().description.to_string(), None),
         ]);
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&table.render(&app.terminal))?;
+    Ok(CliExitCode::Ok)
 }

@@ -5,18 +5,18 @@ use hermes::engine::ToolEntry;
 use serde_json::{Value, json};
 
 use super::find;
-use crate::app::{App, Ready};
+use crate::app::{AppContext, AppServices};
 use crate::commands::runtime;
-use crate::failure::{Exit, Outcome};
-use crate::terminal::Style;
+use crate::command_error::{CliExitCode, CommandResult};
+use crate::terminal::OutputStyle;
 use crate::tokens;
-use crate::values::quoted;
+use crate::call_arguments::shell_quote;
 
-pub(crate) fn run(app: &App, name: &str) -> Outcome {
-    let ready = app.ready()?;
-    ready.recall_servers();
+pub(crate) fn run(app: &AppContext, name: &str) -> CommandResult {
+    let ready = app.services()?;
+    ready.offer_cached_tools();
     let entry = find(&ready.engine, name)?;
-    let state = state_of(&ready, &entry)?;
+    let state = check_availability(&ready, &entry)?;
     let spec = entry.spec();
     if app.json {
         let aliases: Vec<&str> = spec.aliases.iter().map(|a| &*a.name).collect();
@@ -46,14 +46,14 @@ pub(crate) fn run(app: &App, name: &str) -> Outcome {
             "tokens": tokens::count(&entry.definition()),
             "owner": entry.owner().id(),
         });
-        app.terminal.line(&document.to_string())?;
-        return Ok(Exit::Ok);
+        app.terminal.print_line(&document.to_string())?;
+        return Ok(CliExitCode::Ok);
     }
     let mut lines = vec![format!(
         "{} {}  {}",
         spec.emoji,
-        app.terminal.paint(Style::Bold, &spec.name),
-        app.terminal.paint(Style::Dim, &format!("toolset {}", spec.toolset))
+        app.terminal.paint(OutputStyle::Bold, &spec.name),
+        app.terminal.paint(OutputStyle::Dim, &format!("toolset {}", spec.toolset))
     )];
     lines.push(spec.description.to_string());
     if !spec.aliases.is_empty() {
@@ -64,26 +64,26 @@ pub(crate) fn run(app: &App, name: &str) -> Outcome {
         lines.push(format!("unavailable: {reason}. {fix}"));
     }
     lines.push(format!("costs {} tokens", tokens::count(&entry.definition())));
-    lines.push(format!("\n{}", app.terminal.paint(Style::Bold, "Parameters")));
-    lines.extend(parameters(&entry));
+    lines.push(format!("\n{}", app.terminal.paint(OutputStyle::Bold, "Parameters")));
+    lines.extend(parameter_lines(&entry));
     if !spec.examples.is_empty() {
-        lines.push(format!("\n{}", app.terminal.paint(Style::Bold, "Examples")));
+        lines.push(format!("\n{}", app.terminal.paint(OutputStyle::Bold, "Examples")));
         for example in &spec.examples {
             lines.push(format!("  {}", example.title));
-            let arguments = quoted(&example.arguments);
+            let arguments = shell_quote(&example.arguments);
             lines.push(format!("    hermes call {} {arguments}", spec.name));
         }
     }
-    app.terminal.line(&lines.join("\n"))?;
-    Ok(Exit::Ok)
+    app.terminal.print_line(&lines.join("\n"))?;
+    Ok(CliExitCode::Ok)
 }
 
 /// Tells whether a tool can work here, and why not.
-pub(crate) fn why(app: &App, name: &str) -> Outcome {
-    let ready = app.ready()?;
-    ready.recall_servers();
+pub(crate) fn explain_availability(app: &AppContext, name: &str) -> CommandResult {
+    let ready = app.services()?;
+    ready.offer_cached_tools();
     let entry = find(&ready.engine, name)?;
-    let state = state_of(&ready, &entry)?;
+    let state = check_availability(&ready, &entry)?;
     let fix = match &state {
         Availability::Missing { fix, .. } => Some(fix.as_str()),
         Availability::Ready => None,
@@ -109,7 +109,7 @@ pub(crate) fn why(app: &App, name: &str) -> Outcome {
             "toolset": entry.toolset(),
             "toolsets": holders,
         });
-        app.terminal.line(&document.to_string())?;
+        app.terminal.print_line(&document.to_string())?;
     } else {
         let verdict = match &state {
             Availability::Ready => format!("{} can be used here.", entry.name()),
@@ -117,21 +117,21 @@ pub(crate) fn why(app: &App, name: &str) -> Outcome {
                 format!("{} cannot be used here: {reason}.\n{fix}", entry.name())
             }
         };
-        app.terminal.line(&format!("{verdict}\nIt is in: {}", holders.join(", ")))?;
+        app.terminal.print_line(&format!("{verdict}\nIt is in: {}", holders.join(", ")))?;
     }
-    Ok(if state.is_ready() { Exit::Ok } else { Exit::Kind(hermes::core::ErrorKind::Unavailable) })
+    Ok(if state.is_ready() { CliExitCode::Ok } else { CliExitCode::Kind(hermes::core::ErrorKind::Unavailable) })
 }
 
-fn state_of(
-    ready: &Ready,
+fn check_availability(
+    ready: &AppServices,
     entry: &std::sync::Arc<ToolEntry>,
-) -> Result<Availability, crate::failure::Failure> {
-    let mut states = runtime::brief(ready.engine.availability(std::slice::from_ref(entry)))?;
+) -> Result<Availability, crate::command_error::CommandError> {
+    let mut states = runtime::block_on_current_thread(ready.engine.availability(std::slice::from_ref(entry)))?;
     Ok(states.pop().unwrap_or(Availability::Ready))
 }
 
 /// One line a parameter: name, type, whether it must be there, what it is.
-pub(super) fn parameters(entry: &ToolEntry) -> Vec<String> {
+pub(super) fn parameter_lines(entry: &ToolEntry) -> Vec<String> {
     let schema = entry.schema().raw();
     let required: Vec<&str> = schema
         .get("required")
@@ -150,13 +150,13 @@ pub(super) fn parameters(entry: &ToolEntry) -> Vec<String> {
             let must = if required.contains(&name.as_str()) { ", required" } else { "" };
             let description =
                 property.get("description").and_then(Value::as_str).unwrap_or_default();
-            format!("  {name} ({}{must})  {}", kind(property), description.replace('\n', " "))
+            format!("  {name} ({}{must})  {}", type_label(property), description.replace('\n', " "))
         })
         .collect()
 }
 
 /// A property's type in a word or two.
-pub(super) fn kind(property: &Value) -> String {
+pub(super) fn type_label(property: &Value) -> String {
     if let Some(values) = property.get("enum").and_then(Value::as_array) {
         let names: Vec<String> = values
             .iter()
@@ -165,7 +165,7 @@ pub(super) fn kind(property: &Value) -> String {
         return names.join(" | ");
     }
     let list = |items: Option<&Value>| {
-        format!("list of {}", items.map_or_else(|| "any".into(), self::kind))
+        format!("list of {}", items.map_or_else(|| "any".into(), self::type_label))
     };
     match property.get("type") {
         Some(Value::String(kind)) if kind == "array" => list(property.get("items")),

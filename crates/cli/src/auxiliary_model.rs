@@ -12,23 +12,23 @@ use hermes_llm::{ToolChoice, ModelError, ChatMessage, LanguageModel, ModelReques
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::models::{Chosen, Models};
+use crate::models::{SelectedModel, ModelFinder};
 
 /// How long it may take; after that the person is asked.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 /// One word is wanted, but some models think before they say it.
-const ROOM: u64 = 2_048;
+const MAX_REPLY_TOKENS: u64 = 2_048;
 
 /// Asks the model of a task in `auxiliary`, or the usual one.
-pub(crate) struct Helper {
-    models: Models,
-    wanted: Option<String>,
-    found: OnceCell<(Arc<dyn LanguageModel>, String)>,
+pub(crate) struct AuxiliaryModel {
+    models: ModelFinder,
+    model_name: Option<String>,
+    cached_model: OnceCell<(Arc<dyn LanguageModel>, String)>,
 }
 
-impl Helper {
+impl AuxiliaryModel {
     /// For that task, such as `approval`.
-    pub(crate) fn new(models: Models, config: &ResolvedConfig, task: &str) -> Self {
+    pub(crate) fn new(models: ModelFinder, config: &ResolvedConfig, task: &str) -> Self {
         let said = |name: &str| {
             let path = format!("/auxiliary/{task}/{name}");
             let said = config.document.value().pointer(&path).and_then(Value::as_str);
@@ -38,18 +38,18 @@ impl Helper {
             Some(provider) => format!("{provider}:{model}"),
             None => model,
         });
-        Self { models, wanted, found: OnceCell::new() }
+        Self { models, model_name: wanted, cached_model: OnceCell::new() }
     }
 
     async fn ask(&self, prompt: String) -> Result<String, ModelError> {
         let find = || async {
-            let found = self.models.find(self.wanted.as_deref(), Arc::new(|_| {})).await;
-            found.map(|Chosen { found, manner }| (found.model, manner.model))
+            let found = self.models.find(self.model_name.as_deref(), Arc::new(|_| {})).await;
+            found.map(|SelectedModel { found, params: manner }| (found.model, manner.model))
         };
-        let (model, name) = self.found.get_or_try_init(find).await?;
+        let (model, name) = self.cached_model.get_or_try_init(find).await?;
         let request = ModelRequest {
             choice: ToolChoice::None,
-            max_tokens: Some(ROOM),
+            max_tokens: Some(MAX_REPLY_TOKENS),
             temperature: Some(0.0),
             ..ModelRequest::new(name.clone(), vec![ChatMessage::user(prompt)])
         };
@@ -57,13 +57,13 @@ impl Helper {
     }
 }
 
-impl ApprovalReviewer for Helper {
+impl ApprovalReviewer for AuxiliaryModel {
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>> {
-        Box::pin(async move { tokio::time::timeout(PATIENCE, self.ask(prompt)).await.ok()?.ok() })
+        Box::pin(async move { tokio::time::timeout(REPLY_TIMEOUT, self.ask(prompt)).await.ok()?.ok() })
     }
 }
 
-impl Summarizer for Helper {
+impl Summarizer for AuxiliaryModel {
     fn summarize(&self, prompt: String) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move { self.ask(prompt).await.map_err(|fault| fault.message) })
     }

@@ -10,14 +10,14 @@ use hermes_chat::{QuestionAnswer, UserQuestion, ChatScreen};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::guarding::Keeper;
-use crate::terminal::Asking;
+use crate::security::SecretsProvider;
+use crate::terminal::OpenQuestion;
 
 /// Asks on standard error, and reads what is typed without showing it.
-pub(crate) struct Keyboard {
+pub(crate) struct TerminalPrompter {
     env_file: PathBuf,
     /// Who must know what is not to be shown.
-    secrets: Arc<Keeper>,
+    secrets: Arc<SecretsProvider>,
     may_ask: AtomicBool,
     /// Who shows questions, in a chat.
     screen: OnceLock<ChatScreen>,
@@ -25,8 +25,8 @@ pub(crate) struct Keyboard {
     turn: Mutex<()>,
 }
 
-impl Keyboard {
-    pub(crate) fn new(env_file: PathBuf, secrets: Arc<Keeper>) -> Self {
+impl TerminalPrompter {
+    pub(crate) fn new(env_file: PathBuf, secrets: Arc<SecretsProvider>) -> Self {
         Self {
             env_file,
             secrets,
@@ -37,7 +37,7 @@ impl Keyboard {
     }
 
     /// Waits until nothing else is asked; none if nobody may be.
-    pub(crate) async fn take_turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+    pub(crate) async fn wait_turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         if !self.may_ask.load(Ordering::Relaxed) {
             return None;
         }
@@ -45,7 +45,7 @@ impl Keyboard {
     }
 
     /// From now on questions are put on this screen.
-    pub(crate) fn lend(&self, screen: ChatScreen) {
+    pub(crate) fn set_screen(&self, screen: ChatScreen) {
         let _ = self.screen.set(screen);
     }
 
@@ -55,13 +55,13 @@ impl Keyboard {
     }
 
     /// From now on a person may be asked, if there is one.
-    pub(crate) fn open(&self) {
+    pub(crate) fn allow_questions(&self) {
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
         self.may_ask.store(is_there, Ordering::Relaxed);
     }
 }
 
-impl PasswordPrompter for Keyboard {
+impl PasswordPrompter for TerminalPrompter {
     fn preset_password(&self, name: &str) -> Option<String> {
         let from_file =
             || hermes_store::dotenv::DotenvFile::load(&self.env_file).vars.get(name).cloned();
@@ -75,15 +75,15 @@ impl PasswordPrompter for Keyboard {
                 let question =
                     UserQuestion { title, secret: true, free_text: true, ..UserQuestion::default() };
                 let Some(QuestionAnswer::Text(password)) = screen.ask(question).await else { return None };
-                self.secrets.learn_one("typed password", &password);
+                self.secrets.learn_secret("typed password", &password);
                 return Some(password);
             }
             if !self.may_ask.load(Ordering::Relaxed) {
                 return None;
             }
             let _turn = self.turn.lock().await;
-            let _asking = Asking::begin();
-            let _hidden = Hidden::new()?;
+            let _asking = OpenQuestion::begin();
+            let _hidden = PasswordEchoGuard::new()?;
             let _ = write!(io::stderr(), "\n{question}: ");
             let _ = io::stderr().flush();
             let (send, typed) = oneshot::channel();
@@ -96,16 +96,16 @@ impl PasswordPrompter for Keyboard {
             });
             let line = typed.await.ok().flatten()?;
             let password = line.trim_end_matches(['\n', '\r']).to_owned();
-            self.secrets.learn_one("typed password", &password);
+            self.secrets.learn_secret("typed password", &password);
             Some(password)
         })
     }
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
-struct Hidden(Termios);
+struct PasswordEchoGuard(Termios);
 
-impl Hidden {
+impl PasswordEchoGuard {
     fn new() -> Option<Self> {
         let before = tcgetattr(io::stdin()).ok()?;
         let mut hidden = before.clone();
@@ -115,7 +115,7 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for PasswordEchoGuard {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         let _ = writeln!(io::stderr());

@@ -15,21 +15,21 @@ use hermes_config::{ResolvedConfig, HermesHome, vars};
 use hermes_exec::network::registries::UserRegistries;
 use serde_json::{Map, Value, json};
 
-use crate::app::{App, Ready, Rules};
+use crate::app::{AppContext, AppServices, PolicyInputs};
 use crate::args::{CallOptions, ProfileOptions};
-use crate::failure::Failure;
-use crate::helper::Helper;
+use crate::command_error::CommandError;
+use crate::auxiliary_model::AuxiliaryModel;
 use crate::mode::AgentMode;
-use crate::prompt::Prompt;
-use crate::reduced::ReducedSandbox;
+use crate::stderr_approver::StderrApprover;
+use crate::reduced_sandbox::ReducedSandboxApprover;
 use crate::sandbox_support;
 
 /// The profile of somebody who has chosen none.
 const DEFAULT_PROFILE: &str = "default";
 
-impl From<PolicyError> for Failure {
+impl From<PolicyError> for CommandError {
     fn from(error: PolicyError) -> Self {
-        let failure = Failure::usage(error.to_string());
+        let failure = CommandError::usage(error.to_string());
         match error.hint {
             Some(hint) => failure.hint(hint),
             None => failure.hint(
@@ -39,17 +39,17 @@ impl From<PolicyError> for Failure {
     }
 }
 
-impl App {
+impl AppContext {
     /// The failure as it may be shown: what was typed may hold a secret.
-    pub(crate) fn without_secrets(&self, failure: Failure) -> Failure {
+    pub(crate) fn without_secrets(&self, failure: CommandError) -> CommandError {
         let Ok(home) = self.home() else { return failure };
-        let redactor = Keeper::new(&home).redactor();
+        let redactor = SecretsProvider::new(&home).redactor();
         let clean = |text: String| redactor.redact(&text).into_owned();
-        Failure { message: clean(failure.message), hint: failure.hint.map(clean), ..failure }
+        CommandError { message: clean(failure.message), hint: failure.hint.map(clean), ..failure }
     }
 
     /// What the names in permission patterns stand for.
-    pub(crate) fn places(&self, home: &HermesHome, workspace: &Path) -> PathVariables {
+    pub(crate) fn policy_places(&self, home: &HermesHome, workspace: &Path) -> PathVariables {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let workspace = real(workspace);
         let mut temp = vec![real(&std::env::temp_dir())];
@@ -68,15 +68,15 @@ impl App {
     }
 
     /// The files that say what is permitted.
-    pub(crate) fn sources(
+    pub(crate) fn policy_sources(
         &self,
         home: &HermesHome,
         options: &ProfileOptions,
         workspace: &Path,
-    ) -> Result<PolicySources, Failure> {
+    ) -> Result<PolicySources, CommandError> {
         let own = match &options.permissions {
             Some(file) if !file.exists() => {
-                return Err(Failure::usage(format!(
+                return Err(CommandError::usage(format!(
                     "--permissions {}: there is no such file",
                     file.display()
                 ))
@@ -85,19 +85,19 @@ impl App {
             Some(file) => file.clone(),
             None => home.permissions_file(),
         };
-        let places = self.places(home, workspace);
-        let project = project_file(&places);
+        let places = self.policy_places(home, workspace);
+        let project = project_policy_file(&places);
         Ok(PolicySources::load(&own, project.as_deref(), places)?)
     }
 
     /// What the settings, the environment and the mode forbid besides.
-    fn narrow(
+    fn restrict_sources(
         &self,
         sources: &mut PolicySources,
         config: &ResolvedConfig,
         mode: AgentMode,
         tools: &[Arc<ToolEntry>],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let deny = &config.settings.approvals.deny;
         if !deny.is_empty() {
             let rule = json!({ "scope": "terminal:execute", "commands": deny });
@@ -130,23 +130,23 @@ impl App {
     /// means that the settings decide.
     pub(crate) fn permissions(
         &self,
-        ready: &Ready,
+        ready: &AppServices,
         options: &ProfileOptions,
         workspace: &Path,
         mode: Option<AgentMode>,
-    ) -> Result<Arc<PermissionPolicy>, Failure> {
-        self.permissions_by(&ready.rules(), options, workspace, mode)
+    ) -> Result<Arc<PermissionPolicy>, CommandError> {
+        self.permissions_from(&ready.policy_inputs(), options, workspace, mode)
     }
 
     /// The same for who has no more than this.
-    pub(crate) fn permissions_by(
+    pub(crate) fn permissions_from(
         &self,
-        ready: &Rules,
+        ready: &PolicyInputs,
         options: &ProfileOptions,
         workspace: &Path,
         chosen: Option<AgentMode>,
-    ) -> Result<Arc<PermissionPolicy>, Failure> {
-        let mut sources = self.sources(&ready.home, options, workspace)?;
+    ) -> Result<Arc<PermissionPolicy>, CommandError> {
+        let mut sources = self.policy_sources(&ready.home, options, workspace)?;
         let snapshot = ready.engine.snapshot();
         let entries = snapshot.entries();
         let tools: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
@@ -155,39 +155,39 @@ impl App {
             let properties = schema.and_then(|schema| schema.get("properties"));
             properties.and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
         })?;
-        self.narrow(&mut sources, &ready.config, chosen.unwrap_or_default(), &entries)?;
-        let approvals = self.approval_mode(&ready.config, chosen);
+        self.restrict_sources(&mut sources, &ready.config, chosen.unwrap_or_default(), &entries)?;
+        let approvals = self.effective_approvals(&ready.config, chosen);
         let mut defaults = sandbox_defaults(&ready.config);
         // Whoever is there is asked before everything is refused.
-        if approvals == ApprovalMode::Off || self.is_person_there() {
+        if approvals == ApprovalMode::Off || self.is_interactive() {
             defaults.missing = defaults.missing.or(Some(MissingSandbox::Ask));
         }
         sources.set_sandbox_defaults(defaults);
         let name = self.profile_name(&ready.config, options);
         let keeper = Arc::clone(&ready.secrets);
         let settings = EnforcementSettings {
-            mode: mode(&ready.config),
+            mode: enforcement_mode(&ready.config),
             approvals,
             sandbox: Some(Arc::new(sandbox_support::can_hold)),
             redact: Some(Arc::new(move |text| keeper.redactor().redact(text).into_owned())),
-            registries: Some(registries(&ready.home)),
+            registries: Some(registry_lookup(&ready.home)),
         };
         let saved = SavedRules::load(ready.home.saved_rules_file())
-            .map_err(|problem| Failure::usage(problem).hint("Mend the file or move it away."))?;
+            .map_err(|problem| CommandError::usage(problem).hint("Mend the file or move it away."))?;
         let tickets = TicketStore::new(ready.home.tickets_dir());
         Ok(Arc::new(sources.permissions(&name, settings, saved, tickets)?))
     }
 
     /// The mode that is in force: the one that was chosen, or what the settings
     /// come to.
-    pub(crate) fn mode(&self, config: &ResolvedConfig, chosen: Option<AgentMode>) -> AgentMode {
-        match self.approval_mode(config, chosen) {
+    pub(crate) fn effective_mode(&self, config: &ResolvedConfig, chosen: Option<AgentMode>) -> AgentMode {
+        match self.effective_approvals(config, chosen) {
             ApprovalMode::Off => AgentMode::Yolo,
             _ => chosen.filter(|mode| *mode != AgentMode::Yolo).unwrap_or_default(),
         }
     }
 
-    fn approval_mode(&self, config: &ResolvedConfig, chosen: Option<AgentMode>) -> ApprovalMode {
+    fn effective_approvals(&self, config: &ResolvedConfig, chosen: Option<AgentMode>) -> ApprovalMode {
         // A task that runs by itself has nobody who could have meant it so.
         if std::env::var_os("HERMES_CRON_RUN").is_some() {
             return ApprovalMode::Manual;
@@ -213,52 +213,52 @@ impl App {
     /// them a model, if the settings want it.
     pub(crate) fn approver(
         &self,
-        ready: &Ready,
+        ready: &AppServices,
         options: &CallOptions,
         stdin_is_taken: bool,
         has_session: bool,
     ) -> Option<Arc<dyn Approver>> {
-        let is_there = self.is_person_there() && !stdin_is_taken;
+        let is_there = self.is_interactive() && !stdin_is_taken;
         let person = is_there
-            .then(|| Arc::new(Prompt::new(self.terminal, has_session)) as Arc<dyn Approver>);
-        self.with_review(ready, options.mode.chosen(), person)
+            .then(|| Arc::new(StderrApprover::new(self.terminal, has_session)) as Arc<dyn Approver>);
+        self.with_reviewer(ready, options.mode.chosen(), person)
     }
 
     /// A model looks at questions before this person does, if the settings want
     /// it.
-    pub(crate) fn with_review(
+    pub(crate) fn with_reviewer(
         &self,
-        ready: &Ready,
+        ready: &AppServices,
         mode: Option<AgentMode>,
         person: Option<Arc<dyn Approver>>,
     ) -> Option<Arc<dyn Approver>> {
-        let approver = match self.approval_mode(&ready.config, mode) {
+        let approver = match self.effective_approvals(&ready.config, mode) {
             ApprovalMode::Smart => {
-                let helper = Helper::new(ready.models.clone(), &ready.config, "approval");
+                let helper = AuxiliaryModel::new(ready.models.clone(), &ready.config, "approval");
                 Arc::new(SmartApprover::new(Arc::new(helper), person))
             }
             _ => person?,
         };
-        Some(Arc::new(ReducedSandbox::new(self, ready, approver)))
+        Some(Arc::new(ReducedSandboxApprover::new(self, ready, approver)))
     }
 
     /// Whether somebody sits at this terminal who can be asked.
-    pub(crate) fn is_person_there(&self) -> bool {
+    pub(crate) fn is_interactive(&self) -> bool {
         use std::io::IsTerminal as _;
         std::io::stdin().is_terminal() && self.terminal.stderr_is_person
     }
 }
 
 /// Asks package managers for their registries, and keeps what they answer.
-fn registries(home: &HermesHome) -> RegistryLookup {
-    static KNOWN: OnceLock<UserRegistries> = OnceLock::new();
+fn registry_lookup(home: &HermesHome) -> RegistryLookup {
+    static REGISTRY_LOOKUP: OnceLock<UserRegistries> = OnceLock::new();
     let file = home.root().join("sandbox/registries.json");
-    Arc::new(move |manager| KNOWN.get_or_init(|| UserRegistries::new(file.clone())).hosts_for(manager))
+    Arc::new(move |manager| REGISTRY_LOOKUP.get_or_init(|| UserRegistries::new(file.clone())).hosts_for(manager))
 }
 
 /// The rules of the project that the workspace is in: the nearest file above,
 /// but not our own home's.
-fn project_file(places: &PathVariables) -> Option<PathBuf> {
+fn project_policy_file(places: &PathVariables) -> Option<PathBuf> {
     let workspace = places.workspace.as_deref()?;
     let stop = places.home.as_deref();
     for folder in workspace.ancestors() {
@@ -291,7 +291,7 @@ fn sandbox_defaults(config: &ResolvedConfig) -> SandboxDefaults {
     SandboxDefaults { missing, network, host_ports: said.host_ports.clone() }
 }
 
-fn mode(config: &ResolvedConfig) -> EnforcementMode {
+fn enforcement_mode(config: &ResolvedConfig) -> EnforcementMode {
     match config.settings.permissions.mode.as_str() {
         "audit" => EnforcementMode::Audit,
         _ => EnforcementMode::Enforce,
@@ -300,7 +300,7 @@ fn mode(config: &ResolvedConfig) -> EnforcementMode {
 
 /// The secrets of this user: variables that look secret, the home's `.env`
 /// file, and the vault.
-pub(crate) struct Keeper {
+pub(crate) struct SecretsProvider {
     env_file: PathBuf,
     vault: Vault,
     /// Values that sessions have been given since.
@@ -308,7 +308,7 @@ pub(crate) struct Keeper {
     redactor: RwLock<Option<Arc<Redactor>>>,
 }
 
-impl Keeper {
+impl SecretsProvider {
     pub(crate) fn new(home: &HermesHome) -> Self {
         Self {
             env_file: home.env_file(),
@@ -319,12 +319,12 @@ impl Keeper {
     }
 
     /// An error if the vault cannot be read: then nobody knows what to hide.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
         self.vault.values_for_redaction()?;
         Ok(())
     }
 
-    fn known(&self) -> Vec<(String, String)> {
+    fn known_secrets(&self) -> Vec<(String, String)> {
         let dotenv = hermes_store::dotenv::DotenvFile::load(&self.env_file).vars;
         let mut known: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -338,19 +338,19 @@ impl Keeper {
     }
 
     /// Takes in what among the variables of a session is secret.
-    fn learn(&self, variables: &Value) {
+    fn learn_variables(&self, variables: &Value) {
         let Some(variables) = variables.as_object() else { return };
         let secret = |(name, value): (&String, &Value)| {
             let value = value.as_str().filter(|value| is_secret(name, value))?;
             Some((name.clone(), value.to_owned()))
         };
         for (name, value) in variables.iter().filter_map(secret) {
-            self.learn_one(&name, &value);
+            self.learn_secret(&name, &value);
         }
     }
 
     /// Takes in a secret.
-    pub(crate) fn learn_one(&self, name: &str, value: &str) {
+    pub(crate) fn learn_secret(&self, name: &str, value: &str) {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         if learned.get(name).map(String::as_str) != Some(value) {
             learned.insert(name.to_owned(), value.to_owned());
@@ -359,23 +359,23 @@ impl Keeper {
     }
 }
 
-impl std::fmt::Debug for Keeper {
+impl std::fmt::Debug for SecretsProvider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keeper").field("env_file", &self.env_file).finish_non_exhaustive()
     }
 }
 
-impl hermes_exec::output::OutputMask for Keeper {
+impl hermes_exec::output::OutputMask for SecretsProvider {
     fn mask(&self, bytes: &mut [u8]) {
         self.redactor().mask(bytes);
     }
 }
 
-impl SecretSource for Keeper {
+impl SecretSource for SecretsProvider {
     fn redactor(&self) -> Arc<Redactor> {
         let built = self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone();
         built.unwrap_or_else(|| {
-            let made = Arc::new(Redactor::new(self.known()).unwrap_or_default());
+            let made = Arc::new(Redactor::new(self.known_secrets()).unwrap_or_default());
             let mut kept = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(kept.insert(made))
         })
@@ -393,22 +393,22 @@ impl SecretSource for Keeper {
 
 /// Session documents without secrets in them, but for the variables that
 /// programs must be given.
-pub(crate) struct Discreet {
+pub(crate) struct RedactingStore {
     store: Box<dyn SessionStore>,
-    secrets: Arc<Keeper>,
+    secrets: Arc<SecretsProvider>,
 }
 
-impl Discreet {
-    pub(crate) fn new(store: Box<dyn SessionStore>, secrets: Arc<Keeper>) -> Self {
+impl RedactingStore {
+    pub(crate) fn new(store: Box<dyn SessionStore>, secrets: Arc<SecretsProvider>) -> Self {
         Self { store, secrets }
     }
 }
 
-impl SessionStore for Discreet {
+impl SessionStore for RedactingStore {
     fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
         let found = self.store.read(session, key)?;
         if key == "env" {
-            self.secrets.learn(&found);
+            self.secrets.learn_variables(&found);
         }
         Ok(found)
     }
@@ -422,7 +422,7 @@ impl SessionStore for Discreet {
         self.store.update(session, key, &mut |old| {
             let new = change(old)?;
             if key == "env" {
-                self.secrets.learn(&new);
+                self.secrets.learn_variables(&new);
                 return Ok(new);
             }
             let mut text = new.to_string();

@@ -11,8 +11,8 @@ fn pairs(words: &[&str]) -> Value {
         "options": { "type": "object" },
     }});
     let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-    let parameters = Parameters { schema: &schema, aliases: vec![("max_results", "limit")] };
-    read(&words, &parameters).expect("reads")
+    let parameters = ToolParameters { schema: &schema, aliases: vec![("max_results", "limit")] };
+    read_arguments(&words, &parameters).expect("reads")
 }
 
 #[test]
@@ -46,12 +46,12 @@ fn a_list_of_one_stays_a_list() {
 #[test]
 fn what_is_no_pair_is_refused() {
     let words = ["path=x".to_owned(), "oops".to_owned()];
-    let error = read(&words, &unknown()).expect_err("refused");
+    let error = read_arguments(&words, &unknown()).expect_err("refused");
     assert!(error.message.contains("'oops'"), "{}", error.message);
 }
 
-fn unknown() -> Parameters<'static> {
-    Parameters { schema: &Value::Null, aliases: Vec::new() }
+fn unknown() -> ToolParameters<'static> {
+    ToolParameters { schema: &Value::Null, aliases: Vec::new() }
 }
 
 #[test]
@@ -62,17 +62,17 @@ fn an_alias_is_read_by_the_schema_of_its_parameter() {
 #[test]
 fn a_lone_word_is_told_where_it_may_belong() {
     let schema = json!({ "properties": { "path": {} }, "required": ["path"] });
-    let parameters = Parameters { schema: &schema, aliases: Vec::new() };
-    let error = read(&["notes.txt".to_owned()], &parameters).expect_err("refused");
+    let parameters = ToolParameters { schema: &schema, aliases: Vec::new() };
+    let error = read_arguments(&["notes.txt".to_owned()], &parameters).expect_err("refused");
     assert_eq!(error.hint.as_deref(), Some("Write path=notes.txt, or one JSON object in quotes."));
 }
 
 #[test]
 fn an_empty_word_is_no_arguments_to_be_read_by_the_pipeline() {
-    assert_eq!(read(&[" ".to_owned()], &unknown()).expect("reads"), json!(" "));
+    assert_eq!(read_arguments(&[" ".to_owned()], &unknown()).expect("reads"), json!(" "));
 }
 
 #[test]
 fn an_example_is_one_word_of_a_shell() {
-    assert_eq!(quoted(&r#"{"a":"it's"}"#), r#"'{"a":"it'\''s"}'"#);
+    assert_eq!(shell_quote(&r#"{"a":"it's"}"#), r#"'{"a":"it'\''s"}'"#);
 }

@@ -9,9 +9,9 @@ use hermes_config::HermesHome;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::app::{App, Ready};
+use crate::app::{AppContext, AppServices};
 use crate::commands::config;
-use crate::keyboard::Keyboard;
+use crate::prompter::TerminalPrompter;
 use crate::sandbox_support::{self, NamespaceObstacle, REDUCED_GAPS};
 
 /// The rule by which a call is asked about that the system cannot hold.
@@ -24,33 +24,33 @@ const RULE_SEPARATOR: &str = "; ";
 const MISSING_SETTING: &str = "sandbox.missing";
 
 /// What the person has said of the reduced sandbox since the program started.
-pub(crate) type ReducedAnswer = Arc<Mutex<Option<bool>>>;
+pub(crate) type ReducedSandboxAnswer = Arc<Mutex<Option<bool>>>;
 
 /// Asks about the reduced sandbox before anything else is asked about a call.
-pub(crate) struct ReducedSandbox {
-    app: App,
+pub(crate) struct ReducedSandboxApprover {
+    app: AppContext,
     home: HermesHome,
-    keyboard: Arc<Keyboard>,
+    keyboard: Arc<TerminalPrompter>,
     /// Who answers everything else.
-    person: Arc<dyn Approver>,
+    inner: Arc<dyn Approver>,
 }
 
-impl ReducedSandbox {
-    pub(crate) fn new(app: &App, ready: &Ready, person: Arc<dyn Approver>) -> Self {
-        let (home, keyboard) = (ready.home.clone(), Arc::clone(&ready.keyboard));
-        Self { app: app.clone(), home, keyboard, person }
+impl ReducedSandboxApprover {
+    pub(crate) fn new(app: &AppContext, ready: &AppServices, person: Arc<dyn Approver>) -> Self {
+        let (home, keyboard) = (ready.home.clone(), Arc::clone(&ready.prompter));
+        Self { app: app.clone(), home, keyboard, inner: person }
     }
 
     /// Whether commands may run so. The first answer counts until the program ends.
-    async fn is_agreed(&self) -> bool {
+    async fn is_accepted(&self) -> bool {
         let mut known = self.app.reduced.lock().await;
         if let Some(answer) = *known {
             return answer;
         }
-        let answer = self.keyboard.choose(question()).await;
+        let answer = self.keyboard.choose(reduced_sandbox_question()).await;
         if answer == Some('a') {
             let reduced = Value::from("reduced");
-            if let Err(failure) = config::keep(&self.app, &self.home, MISSING_SETTING, &reduced) {
+            if let Err(failure) = config::save_setting(&self.app, &self.home, MISSING_SETTING, &reduced) {
                 let told = format!("{MISSING_SETTING} could not be kept: {}", failure.message);
                 self.app.terminal.warn(&told);
             }
@@ -61,35 +61,35 @@ impl ReducedSandbox {
     }
 }
 
-impl Approver for ReducedSandbox {
+impl Approver for ReducedSandboxApprover {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
             let mut rules = request.rule.split(RULE_SEPARATOR);
             if !rules.any(|rule| rule == MISSING_RULE) {
-                return self.person.ask(request).await;
+                return self.inner.ask(request).await;
             }
-            if !self.app.is_person_there() {
+            if !self.app.is_interactive() {
                 return ApprovalDecision::NoApprover;
             }
-            if !self.is_agreed().await {
+            if !self.is_accepted().await {
                 return ApprovalDecision::Refused(Some(
                     "The user does not want commands to run in the reduced sandbox".to_owned(),
                 ));
             }
             // The call may have been asked about for more than that.
             if request.rule.split(RULE_SEPARATOR).any(|rule| rule != MISSING_RULE) {
-                return self.person.ask(request).await;
+                return self.inner.ask(request).await;
             }
             ApprovalDecision::Approved(ApprovalScope::Once)
         })
     }
 
     fn name(&self) -> &'static str {
-        self.person.name()
+        self.inner.name()
     }
 }
 
-fn question() -> UserQuestion {
+fn reduced_sandbox_question() -> UserQuestion {
     let obstacle = NamespaceObstacle::find();
     let why = obstacle.map_or_else(sandbox_support::summary, |obstacle| obstacle.detail);
     UserQuestion {

@@ -4,25 +4,25 @@ use std::io::Read as _;
 
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
-const FORMS: &str = "Write key=value pairs, or one JSON object in quotes.";
+const ARGUMENT_FORMS_HINT: &str = "Write key=value pairs, or one JSON object in quotes.";
 
 /// A JSON text as one word of a shell.
-pub(crate) fn quoted(json: &impl std::fmt::Display) -> String {
+pub(crate) fn shell_quote(json: &impl std::fmt::Display) -> String {
     format!("'{}'", json.to_string().replace('\'', r"'\''"))
 }
 
 /// What is known of a tool's parameters.
 #[derive(Debug, Clone)]
-pub(crate) struct Parameters<'a> {
+pub(crate) struct ToolParameters<'a> {
     /// The schema; null for a tool that nobody knows.
     pub(crate) schema: &'a Value,
     /// Other names of parameters, each with the one in the schema.
     pub(crate) aliases: Vec<(&'a str, &'a str)>,
 }
 
-impl Parameters<'_> {
+impl ToolParameters<'_> {
     /// The schema of one parameter, by any of its names.
     fn find(&self, key: &str) -> Option<&Value> {
         let properties = self.schema.get("properties")?;
@@ -42,11 +42,11 @@ impl Parameters<'_> {
 }
 
 /// Reads the arguments of `hermes call`: one JSON object, or pairs.
-pub(crate) fn read(words: &[String], parameters: &Parameters<'_>) -> Result<Value, Failure> {
+pub(crate) fn read_arguments(words: &[String], parameters: &ToolParameters<'_>) -> Result<Value, CommandError> {
     match words {
         [] => Ok(Value::Object(Map::new())),
         // The pipeline reads the text, and mends it where it can.
-        [one] if one == "-" => Ok(Value::String(standard_input()?)),
+        [one] if one == "-" => Ok(Value::String(read_stdin()?)),
         [one] if one.trim_start().starts_with(['{', '[', '"']) || one.trim().is_empty() => {
             Ok(Value::String(one.clone()))
         }
@@ -55,46 +55,46 @@ pub(crate) fn read(words: &[String], parameters: &Parameters<'_>) -> Result<Valu
 }
 
 /// All of standard input, which must be text.
-pub(crate) fn standard_input() -> Result<String, Failure> {
+pub(crate) fn read_stdin() -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     std::io::stdin()
         .read_to_end(&mut bytes)
-        .map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+        .map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        Failure::usage(format!("Standard input is not UTF-8: byte {at} begins no valid character"))
+        CommandError::usage(format!("Standard input is not UTF-8: byte {at} begins no valid character"))
             .hint("Encode it as UTF-8; write other bytes as \\u escapes or base64.")
     })
 }
 
-fn read_pairs(pairs: &[String], parameters: &Parameters<'_>) -> Result<Value, Failure> {
+fn read_pairs(pairs: &[String], parameters: &ToolParameters<'_>) -> Result<Value, CommandError> {
     let mut fields = Map::new();
     for pair in pairs {
         let Some((key, text)) = pair.split_once('=') else {
-            return Err(no_pair(pair, pairs.len() == 1, parameters));
+            return Err(not_a_pair_error(pair, pairs.len() == 1, parameters));
         };
         let (key, value) = match key.strip_suffix(':') {
-            Some(key) => (key, literal(key, text)?),
-            None => (key, by_schema(parameters, key, text)?),
+            Some(key) => (key, parse_literal(key, text)?),
+            None => (key, parse_by_schema(parameters, key, text)?),
         };
         if key.is_empty() {
-            return Err(Failure::usage(format!("'{pair}' has no key before '='")).hint(FORMS));
+            return Err(CommandError::usage(format!("'{pair}' has no key before '='")).hint(ARGUMENT_FORMS_HINT));
         }
-        put(&mut fields, key, value);
+        insert_or_append(&mut fields, key, value);
     }
     Ok(Value::Object(fields))
 }
 
-fn no_pair(word: &str, alone: bool, parameters: &Parameters<'_>) -> Failure {
+fn not_a_pair_error(word: &str, alone: bool, parameters: &ToolParameters<'_>) -> CommandError {
     let hint = match parameters.only_required().filter(|_| alone) {
         Some(name) => format!("Write {name}={word}, or one JSON object in quotes."),
-        None => FORMS.to_owned(),
+        None => ARGUMENT_FORMS_HINT.to_owned(),
     };
-    Failure::usage(format!("'{word}' is neither a key=value pair nor a JSON object")).hint(hint)
+    CommandError::usage(format!("'{word}' is neither a key=value pair nor a JSON object")).hint(hint)
 }
 
 /// A key that is given again makes a list.
-fn put(fields: &mut Map<String, Value>, key: &str, value: Value) {
+fn insert_or_append(fields: &mut Map<String, Value>, key: &str, value: Value) {
     match (fields.get_mut(key), value) {
         (None, value) => {
             fields.insert(key.to_owned(), value);
@@ -105,31 +105,31 @@ fn put(fields: &mut Map<String, Value>, key: &str, value: Value) {
     }
 }
 
-fn literal(key: &str, text: &str) -> Result<Value, Failure> {
+fn parse_literal(key: &str, text: &str) -> Result<Value, CommandError> {
     serde_json::from_str(text).map_err(|e| {
-        Failure::usage(format!("{key}:= must be followed by JSON: {e}"))
+        CommandError::usage(format!("{key}:= must be followed by JSON: {e}"))
             .hint(format!("For text, write {key}=VALUE."))
     })
 }
 
-fn by_schema(parameters: &Parameters<'_>, key: &str, text: &str) -> Result<Value, Failure> {
+fn parse_by_schema(parameters: &ToolParameters<'_>, key: &str, text: &str) -> Result<Value, CommandError> {
     let text = match text.strip_prefix('@') {
         Some(file) if !file.is_empty() => std::fs::read_to_string(file).map_err(|e| {
             let missing = e.kind() == std::io::ErrorKind::NotFound;
             let message = format!("{key}=@{file}: {e}");
             let failure =
-                if missing { Failure::not_found(message) } else { Failure::usage(message) };
+                if missing { CommandError::not_found(message) } else { CommandError::usage(message) };
             failure.hint(format!("For text that begins with '@', write {key}:='\"@…\"'."))
         })?,
         _ => text.to_owned(),
     };
     let property = parameters.find(key);
-    Ok(property.map_or_else(|| Value::String(text.clone()), |p| typed(p, &text)))
+    Ok(property.map_or_else(|| Value::String(text.clone()), |p| parse_typed(p, &text)))
 }
 
 /// The text as the type that the schema asks for, if it can be read so; the
 /// pipeline says what is wrong otherwise.
-fn typed(property: &Value, text: &str) -> Value {
+fn parse_typed(property: &Value, text: &str) -> Value {
     let kinds: Vec<&str> = match property.get("type") {
         Some(Value::String(kind)) => vec![kind],
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
@@ -144,11 +144,11 @@ fn typed(property: &Value, text: &str) -> Value {
     }
     if kinds.contains(&"array") {
         let items = property.get("items").cloned().unwrap_or_default();
-        return text.split(',').map(|part| typed(&items, part.trim())).collect();
+        return text.split(',').map(|part| parse_typed(&items, part.trim())).collect();
     }
     plain()
 }
 
 #[cfg(test)]
-#[path = "values_tests.rs"]
+#[path = "call_arguments_tests.rs"]
 mod tests;

@@ -7,12 +7,12 @@ use hermes::engine::{LoopThresholds, LoopGuardSettings, ResultSizeLimits, Search
 use hermes_config::HermesSettings;
 use hermes_exec::{RetentionPolicy, CommandTimeouts};
 
-pub(crate) fn guard(settings: &HermesSettings) -> LoopGuardSettings {
+pub(crate) fn guard_settings(settings: &HermesSettings) -> LoopGuardSettings {
     let rails = &settings.tool_loop_guardrails;
     let counts = |t: &hermes_config::LoopGuardThresholds| LoopThresholds {
-        exact_failure: clamp(t.exact_failure),
-        same_tool_failure: clamp(t.same_tool_failure),
-        no_progress: clamp(t.idempotent_no_progress),
+        exact_failure: clamp_to_u32(t.exact_failure),
+        same_tool_failure: clamp_to_u32(t.same_tool_failure),
+        no_progress: clamp_to_u32(t.idempotent_no_progress),
     };
     LoopGuardSettings {
         warn: rails.warnings_enabled.then(|| counts(&rails.warn_after)),
@@ -28,7 +28,7 @@ pub(crate) fn search_limits(settings: &HermesSettings) -> SearchLimits {
     }
 }
 
-pub(crate) fn bounds(settings: &HermesSettings) -> OutputLimits {
+pub(crate) fn output_bounds(settings: &HermesSettings) -> OutputLimits {
     OutputLimits {
         command_bytes: settings.tool_output.max_bytes,
         read_lines: settings.tool_output.max_lines,
@@ -38,7 +38,7 @@ pub(crate) fn bounds(settings: &HermesSettings) -> OutputLimits {
     }
 }
 
-pub(crate) fn times(settings: &HermesSettings) -> CommandTimeouts {
+pub(crate) fn command_times(settings: &HermesSettings) -> CommandTimeouts {
     let seconds = Duration::from_secs;
     CommandTimeouts {
         default_timeout: seconds(settings.terminal.timeout),
@@ -47,15 +47,15 @@ pub(crate) fn times(settings: &HermesSettings) -> CommandTimeouts {
     }
 }
 
-pub(crate) fn keep(settings: &HermesSettings) -> RetentionPolicy {
-    const DAY: u64 = 24 * 60 * 60;
+pub(crate) fn output_retention(settings: &HermesSettings) -> RetentionPolicy {
+    const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
     RetentionPolicy {
-        max_age: settings.terminal.output_days.map(|days| Duration::from_secs(days * DAY)),
+        max_age: settings.terminal.output_days.map(|days| Duration::from_secs(days * SECONDS_PER_DAY)),
         max_bytes: settings.terminal.output_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
     }
 }
 
-pub(crate) fn scripts(settings: &HermesSettings) -> hermes_scripts::ScriptLimits {
+pub(crate) fn script_limits(settings: &HermesSettings) -> hermes_scripts::ScriptLimits {
     let given = &settings.code_execution;
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     hermes_scripts::ScriptLimits {
@@ -71,6 +71,6 @@ pub(crate) fn scripts(settings: &HermesSettings) -> hermes_scripts::ScriptLimits
     }
 }
 
-fn clamp(number: u64) -> u32 {
+fn clamp_to_u32(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

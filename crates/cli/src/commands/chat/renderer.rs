@@ -10,71 +10,71 @@ use hermes_chat::{ChatScreen, StatusLine, TodoLine, TodoState};
 use hermes_llm::{RetryAction, TokenUsage};
 
 use crate::mode::AgentMode;
-use crate::summary;
+use crate::call_summary;
 
 /// Shows what happens.
-pub(crate) struct Shown {
+pub(crate) struct EventRenderer {
     screen: ChatScreen,
     engine: Engine,
     session: Session,
-    used: AtomicU64,
+    context_used: AtomicU64,
     /// What the session took before this sitting.
-    before: Mutex<TokenUsage>,
+    earlier_usage: Mutex<TokenUsage>,
     /// What each turn may use; sub-agents and summaries count there as well.
     budgets: Mutex<Vec<AgentBudget>>,
     /// The last row of the screen, as it was shown last.
     status: Mutex<StatusLine>,
 }
 
-impl Shown {
+impl EventRenderer {
     pub(crate) fn new(screen: ChatScreen, engine: Engine, session: Session) -> Arc<Self> {
         Arc::new(Self {
             screen,
             engine,
             session,
-            used: AtomicU64::new(0),
-            before: Mutex::default(),
+            context_used: AtomicU64::new(0),
+            earlier_usage: Mutex::default(),
             budgets: Mutex::default(),
             status: Mutex::default(),
         })
     }
 
     /// The session took this before.
-    pub(crate) fn go_on_from(&self, before: TokenUsage) {
-        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = before;
+    pub(crate) fn resume_from(&self, before: TokenUsage) {
+        *self.earlier_usage.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
     /// What the session took before this sitting.
-    pub(crate) fn before(&self) -> TokenUsage {
-        *self.before.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn earlier_usage(&self) -> TokenUsage {
+        *self.earlier_usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the session took, in this sitting and before.
-    pub(crate) fn spent(&self) -> TokenUsage {
+    pub(crate) fn total_usage(&self) -> TokenUsage {
         let budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sum = self.before();
+        let mut sum = self.earlier_usage();
         budgets.iter().for_each(|budget| sum += budget.spent().usage);
         sum
     }
 
     /// From now on what is spent of this counts, too.
-    pub(crate) fn count(&self, budget: &AgentBudget) {
+    pub(crate) fn track_budget(&self, budget: &AgentBudget) {
         let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
         budgets.push(budget.clone());
     }
 
     /// How much of the context the last answer took, as its server has counted.
-    pub(crate) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+    pub(crate) fn context_used(&self) -> u64 {
+        self.context_used.load(Ordering::Relaxed)
     }
 
     /// The last row of the screen.
-    pub(crate) fn status(&self, model: &str, used: u64, window: Option<u64>, mode: AgentMode) {
+    pub(crate) fn update_status(&self, model: &str, used: u64, window: Option<u64>, mode: AgentMode) {
         let status = StatusLine {
             model: model.to_owned(),
             context_used: used,
             context_total: window.unwrap_or_default(),
-            cost: self.spent().cost,
+            cost: self.total_usage().cost,
             extra: vec![mode.label()],
         };
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status.clone();
@@ -89,15 +89,15 @@ impl Shown {
     }
 
     /// The plan, as it is now; whether there is one.
-    pub(crate) fn plan(&self) -> bool {
+    pub(crate) fn show_plan(&self) -> bool {
         let lines = hermes_tools_agent::todo_lines(&self.session).unwrap_or_default();
-        let plan: Vec<TodoLine> = lines.iter().filter_map(|line| task(line)).collect();
+        let plan: Vec<TodoLine> = lines.iter().filter_map(|line| parse_todo(line)).collect();
         self.screen.todo(&plan);
         !plan.is_empty()
     }
 }
 
-impl AgentObserver for Shown {
+impl AgentObserver for EventRenderer {
     fn can_retract(&self) -> bool {
         false
     }
@@ -111,31 +111,31 @@ impl AgentObserver for Shown {
             AgentEvent::Answered { usage, .. } => {
                 screen.working(None);
                 screen.end_text();
-                self.used.store(usage.input + usage.output, Ordering::Relaxed);
+                self.context_used.store(usage.input + usage.output, Ordering::Relaxed);
             }
             AgentEvent::AnswerDiscarded { why } => screen.warn(&format!("Asked again: {why}")),
             AgentEvent::CallStarted(begun) if begun.parent.is_none() => {
                 let snapshot = self.engine.snapshot();
                 let emoji = snapshot.find(begun.tool).map(|entry| entry.spec().emoji.to_string());
                 let emoji = emoji.unwrap_or_else(|| "⚡".to_owned());
-                screen.call_began(begun.call, &emoji, begun.tool, &summary::of(begun.arguments));
+                screen.call_began(begun.call, &emoji, begun.tool, &call_summary::summarize_arguments(begun.arguments));
             }
             AgentEvent::Progress { call, progress, .. } => {
                 screen.call_progress(call, &progress.message, progress.fraction);
             }
             AgentEvent::CallEnded { result, parent: None } => {
-                let note = summary::why(result);
+                let note = call_summary::result_note(result);
                 let id = &result.tool_call_id;
                 screen.call_ended(id, result.is_success(), result.duration, &note);
                 if result.name == "todo" && result.is_success() {
-                    self.plan();
+                    self.show_plan();
                 }
             }
             AgentEvent::Compressed { before, after } => screen
                 .note(&format!("The conversation was shortened from {before} to {after} tokens.")),
             AgentEvent::Retry(setback) => {
                 let remedy = match &setback.action {
-                    RetryAction::Wait(pause) => format!("again in {}", summary::duration(*pause)),
+                    RetryAction::Wait(pause) => format!("again in {}", call_summary::format_duration(*pause)),
                     RetryAction::NextKey => "with the next key".to_owned(),
                     RetryAction::NextModel(model) => format!("{model} is asked instead"),
                 };
@@ -148,7 +148,7 @@ impl AgentObserver for Shown {
 }
 
 /// A line of the plan: `[x] text`.
-fn task(line: &str) -> Option<TodoLine> {
+fn parse_todo(line: &str) -> Option<TodoLine> {
     let (mark, text) = line.split_at_checked(4)?;
     let state = match mark {
         "[x] " => TodoState::Done,

@@ -14,15 +14,15 @@ use hermes_exec::JobRegistry;
 use hermes_history::{NewSession, HomeHistory, SessionRelation, ParentLink};
 use hermes_llm::discovery::SETUP_HINT;
 
-use crate::engagement::{news, todo_reminder};
-use crate::models::Models;
+use crate::agent_session::{notice_reminder, todo_reminder};
+use crate::models::ModelFinder;
 
 /// How long a process of a sub-agent that is through may take to end.
-const GRACE: Duration = Duration::from_secs(2);
+const KILL_GRACE: Duration = Duration::from_secs(2);
 
 /// What sub-agents are given.
-pub(crate) struct Stock {
-    models: Models,
+pub(crate) struct SubagentServices {
+    models: ModelFinder,
     history: HomeHistory,
     jobs: OnceLock<Arc<JobRegistry>>,
     notices: Arc<NoticeQueue>,
@@ -31,8 +31,8 @@ pub(crate) struct Stock {
     approvers: Mutex<HashMap<String, Arc<dyn Approver>>>,
 }
 
-impl Stock {
-    pub(crate) fn new(home: &HermesHome, models: Models, notices: &Arc<NoticeQueue>) -> Arc<Self> {
+impl SubagentServices {
+    pub(crate) fn new(home: &HermesHome, models: ModelFinder, notices: &Arc<NoticeQueue>) -> Arc<Self> {
         Arc::new(Self {
             models,
             history: HomeHistory::for_home(home.root()),
@@ -44,12 +44,12 @@ impl Stock {
     }
 
     /// Whose processes sub-agents leave behind.
-    pub(crate) fn look_after(&self, jobs: Arc<JobRegistry>) {
+    pub(crate) fn set_jobs(&self, jobs: Arc<JobRegistry>) {
         let _ = self.jobs.set(jobs);
     }
 
     /// An agent has begun: there is a model, and its session has this person.
-    pub(crate) fn begin(&self, session: &str, approver: Option<Arc<dyn Approver>>) {
+    pub(crate) fn begin_session(&self, session: &str, approver: Option<Arc<dyn Approver>>) {
         self.has_model.store(true, Ordering::Relaxed);
         let mut approvers = self.approvers.lock().unwrap_or_else(PoisonError::into_inner);
         match approver {
@@ -59,7 +59,7 @@ impl Stock {
     }
 }
 
-impl SubagentHost for Stock {
+impl SubagentHost for SubagentServices {
     fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, ModelLookup> {
         Box::pin(async move {
             let chosen = self.models.find(name, Arc::new(|_| {})).await;
@@ -67,12 +67,12 @@ impl SubagentHost for Stock {
                 Some(hint) => format!("{}. {hint}", fault.message),
                 None => fault.message,
             })?;
-            Ok((chosen.found.model, chosen.manner))
+            Ok((chosen.found.model, chosen.params))
         })
     }
 
     fn availability(&self) -> Availability {
-        if self.has_model.load(Ordering::Relaxed) || self.models.are_configured() {
+        if self.has_model.load(Ordering::Relaxed) || self.models.is_configured() {
             return Availability::Ready;
         }
         Availability::missing("no model is set up", SETUP_HINT)
@@ -104,7 +104,7 @@ impl SubagentHost for Stock {
     }
 
     fn event_reminder(&self) -> Option<SessionReminder> {
-        Some(news(&self.notices))
+        Some(notice_reminder(&self.notices))
     }
 
     fn guidance(&self, cwd: &Path, gate: ReadGate) -> ProjectGuidance {
@@ -118,7 +118,7 @@ impl SubagentHost for Stock {
             }
             for listed in self.jobs.get().map(|jobs| jobs.session_jobs(child)).unwrap_or_default() {
                 if !listed.detached {
-                    listed.job.terminate(GRACE).await;
+                    listed.job.terminate(KILL_GRACE).await;
                 }
             }
             // Nobody is left whom it could be told to.

@@ -15,24 +15,24 @@ use hermes_exec::{ExecBackend, LocalBackend, LazyBackend, HostFacts};
 use hermes_reach::{RemoteToolHost, remote_tool};
 
 use crate::commands::runtime;
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 
 /// The place that the settings name. Nothing is opened yet.
-pub(crate) fn backend(
+pub(crate) fn configured_backend(
     settings: &HermesSettings,
     home: &HermesHome,
     started_in: &Path,
-) -> Result<Arc<dyn ExecBackend>, Failure> {
+) -> Result<Arc<dyn ExecBackend>, CommandError> {
     let terminal = &settings.terminal;
     Ok(match terminal.backend.as_str() {
-        "docker" => Arc::new(DockerTransport::backend(docker(terminal, home, started_in))),
-        "ssh" => Arc::new(SshBackend::new(ssh(terminal, home)?)),
-        "singularity" => Arc::new(SingularityTransport::backend(singularity(terminal, home)?)),
+        "docker" => Arc::new(DockerTransport::backend(docker_settings(terminal, home, started_in))),
+        "ssh" => Arc::new(SshBackend::new(ssh_settings(terminal, home)?)),
+        "singularity" => Arc::new(SingularityTransport::backend(singularity_settings(terminal, home)?)),
         _ => Arc::new(LocalBackend::default()),
     })
 }
 
-fn docker(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> docker::DockerSettings {
+fn docker_settings(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> docker::DockerSettings {
     let given = &terminal.docker;
     let pair = |text: &String| {
         let (name, value) = text.split_once('=')?;
@@ -66,10 +66,10 @@ fn docker(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> do
     }
 }
 
-fn ssh(terminal: &TerminalConfig, home: &HermesHome) -> Result<ssh::SshSettings, Failure> {
+fn ssh_settings(terminal: &TerminalConfig, home: &HermesHome) -> Result<ssh::SshSettings, CommandError> {
     let given = &terminal.ssh;
     let host = given.host.clone().ok_or_else(|| {
-        Failure::usage("Commands are to run on another host, but terminal.ssh_host is not set")
+        CommandError::usage("Commands are to run on another host, but terminal.ssh_host is not set")
             .hint("`hermes config set terminal.ssh_host HOST`, or set TERMINAL_SSH_HOST.")
     })?;
     Ok(ssh::SshSettings {
@@ -79,22 +79,22 @@ fn ssh(terminal: &TerminalConfig, home: &HermesHome) -> Result<ssh::SshSettings,
         key: given.key.clone().map(Into::into),
         host_key: HostKeyPolicy::from_name(&given.host_key).unwrap_or_default(),
         directory: terminal.cwd.clone(),
-        sync: synced(&given.sync, "terminal.sync", |here, there| (here, there))?,
-        sync_back: synced(&given.sync_back, "terminal.sync_back", |there, here| (here, there))?,
+        sync: parse_synced(&given.sync, "terminal.sync", |here, there| (here, there))?,
+        sync_back: parse_synced(&given.sync_back, "terminal.sync_back", |there, here| (here, there))?,
         storage: Some(home.root().join("sandboxes").join("ssh")),
         config: given.config.clone().map(Into::into),
         ..ssh::SshSettings::default()
     })
 }
 
-fn synced(
+fn parse_synced(
     pairs: &[String],
     key: &str,
     order: impl Fn(String, String) -> (String, String),
-) -> Result<Vec<SyncMapping>, Failure> {
+) -> Result<Vec<SyncMapping>, CommandError> {
     let read = |pair: &String| {
         let (first, second) = pair.split_once(':').ok_or_else(|| {
-            Failure::usage(format!("{key}: `{pair}` names one place, not two"))
+            CommandError::usage(format!("{key}: `{pair}` names one place, not two"))
                 .hint("Write it as LOCAL:REMOTE for terminal.sync, REMOTE:LOCAL for sync_back.")
         })?;
         let (local, remote) = order(first.to_owned(), second.to_owned());
@@ -103,10 +103,10 @@ fn synced(
     pairs.iter().map(read).collect()
 }
 
-fn singularity(terminal: &TerminalConfig, home: &HermesHome) -> Result<singularity::SingularitySettings, Failure> {
+fn singularity_settings(terminal: &TerminalConfig, home: &HermesHome) -> Result<singularity::SingularitySettings, CommandError> {
     let given = &terminal.singularity;
     let image = given.image.clone().ok_or_else(|| {
-        Failure::usage("Commands are to run in Singularity, but there is no image")
+        CommandError::usage("Commands are to run in Singularity, but there is no image")
             .hint("`hermes config set terminal.singularity_image IMAGE`: a .sif file, a folder, or docker://NAME.")
     })?;
     Ok(singularity::SingularitySettings {
@@ -126,20 +126,20 @@ fn singularity(terminal: &TerminalConfig, home: &HermesHome) -> Result<singulari
 
 /// Where commands run and files are, for one run of the program.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground(Arc<Shared>);
+pub(crate) struct ExecTarget(Arc<ExecTargetState>);
 
 #[derive(Debug)]
-struct Shared {
+struct ExecTargetState {
     backend: Arc<dyn ExecBackend>,
     /// The same, if it is not this machine.
-    patient: Option<Arc<LazyBackend>>,
+    lazy: Option<Arc<LazyBackend>>,
     /// What the file tools work with elsewhere.
-    hands: Option<Arc<RemoteToolHost>>,
+    remote_tools: Option<Arc<RemoteToolHost>>,
     /// Whether something may be kept going there.
     is_open: AtomicBool,
 }
 
-impl Ground {
+impl ExecTarget {
     pub(crate) fn new(backend: Arc<dyn ExecBackend>, home: &HermesHome) -> Self {
         let settings = hermes_reach::RemoteHostSettings {
             cache: Some(home.cache_dir().join("hands")),
@@ -149,7 +149,7 @@ impl Ground {
         let patient = (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));
         let backend = patient.clone().map_or(backend, |patient| patient as Arc<dyn ExecBackend>);
         let hands = patient.is_some().then(|| RemoteToolHost::new(Arc::clone(&backend), settings));
-        Self(Arc::new(Shared { backend, patient, hands, is_open: AtomicBool::new(false) }))
+        Self(Arc::new(ExecTargetState { backend, lazy: patient, remote_tools: hands, is_open: AtomicBool::new(false) }))
     }
 
     pub(crate) fn backend(&self) -> Arc<dyn ExecBackend> {
@@ -159,7 +159,7 @@ impl Ground {
     /// The file tools, working there.
     pub(crate) fn file_tools(&self) -> Vec<Arc<dyn DynTool>> {
         let tools = hermes_tools_file::tools();
-        match &self.0.hands {
+        match &self.0.remote_tools {
             None => tools,
             Some(hands) => {
                 tools.into_iter().map(|tool| remote_tool(tool, Arc::clone(hands))).collect()
@@ -168,51 +168,51 @@ impl Ground {
     }
 
     /// Whether that is this machine.
-    pub(crate) fn is_here(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.0.backend.is_local()
     }
 
     /// What is found there; none if that is here. Whoever waits no longer than
     /// that finds it still being opened.
-    pub(crate) fn open(&self, limit: Option<Duration>) -> Result<Option<Arc<HostFacts>>, Failure> {
-        if self.is_here() {
+    pub(crate) fn open(&self, limit: Option<Duration>) -> Result<Option<Arc<HostFacts>>, CommandError> {
+        if self.is_local() {
             return Ok(None);
         }
         let reached = async {
             match limit {
-                Some(limit) => tokio::time::timeout(limit, self.reach()).await.ok(),
-                None => Some(self.reach().await),
+                Some(limit) => tokio::time::timeout(limit, self.connect()).await.ok(),
+                None => Some(self.connect().await),
             }
         };
         let late = || {
             let name = self.0.backend.name();
-            Err(Failure::failed(ErrorKind::Unavailable, format!("{name} does not answer so far"))
+            Err(CommandError::failed(ErrorKind::Unavailable, format!("{name} does not answer so far"))
                 .hint("`hermes doctor --backend` tells more."))
         };
-        runtime::early(reached)?.unwrap_or_else(late).map(Some)
+        runtime::block_on_workers(reached)?.unwrap_or_else(late).map(Some)
     }
 
     /// Has something done when the place is reached that could not be reached.
-    pub(crate) fn on_arrival(&self, arrival: impl FnOnce(&HostFacts) + Send + 'static) {
-        if let Some(patient) = &self.0.patient {
+    pub(crate) fn on_open(&self, arrival: impl FnOnce(&HostFacts) + Send + 'static) {
+        if let Some(patient) = &self.0.lazy {
             patient.on_ready(arrival);
         }
     }
 
     /// Whether somebody waits for the place who does not know it yet.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.0.patient.as_ref().is_some_and(|patient| patient.has_ready_callback())
+        self.0.lazy.as_ref().is_some_and(|patient| patient.has_ready_callback())
     }
 
     /// What is found there.
-    pub(crate) async fn reach(&self) -> Result<Arc<HostFacts>, Failure> {
+    pub(crate) async fn connect(&self) -> Result<Arc<HostFacts>, CommandError> {
         self.0.is_open.store(true, Ordering::Relaxed);
-        let opened = match &self.0.patient {
+        let opened = match &self.0.lazy {
             Some(patient) => patient.open_and_notify().await,
             None => self.0.backend.open().await,
         };
         opened.map_err(|error| {
-            let failure = Failure::failed(ErrorKind::Unavailable, error.message().to_owned());
+            let failure = CommandError::failed(ErrorKind::Unavailable, error.message().to_owned());
             match error.hint() {
                 "" => failure.hint("`hermes doctor --backend` tells more."),
                 hint => failure.hint(hint.to_owned()),
@@ -221,15 +221,15 @@ impl Ground {
     }
 
     /// Ends what was kept going there.
-    pub(crate) async fn leave(&self) {
-        self.0.leave().await;
+    pub(crate) async fn close(&self) {
+        self.0.close().await;
     }
 }
 
-impl Shared {
-    async fn leave(&self) {
+impl ExecTargetState {
+    async fn close(&self) {
         self.is_open.store(false, Ordering::Relaxed);
-        if let Some(hands) = &self.hands {
+        if let Some(hands) = &self.remote_tools {
             hands.close().await;
         }
         self.backend.cleanup().await;
@@ -240,13 +240,13 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for ExecTargetState {
     /// A command that fails before it has made a call leaves nothing open: no
     /// connection to a host that lacks the folder, no container without a shell.
     fn drop(&mut self) {
         let is_outside = tokio::runtime::Handle::try_current().is_err();
         if self.is_open.load(Ordering::Relaxed) && is_outside {
-            let _ = runtime::early(self.leave());
+            let _ = runtime::block_on_workers(self.close());
         }
     }
 }

@@ -12,122 +12,122 @@ use hermes_history::{SessionFilter, format_local};
 use hermes_llm::ChatMessage;
 use hermes_memory::MemoryTarget as List;
 
-use super::sitting::{Next, Sitting, Then};
+use super::session::{NextSession, ChatSession, LineOutcome};
 use super::skills;
 use crate::commands::{checkpoints, memory};
-use crate::engagement::{told, told_stopped};
-use crate::failure::{Exit, Failure};
+use crate::agent_session::{retry_callback, stopped_text};
+use crate::command_error::{CliExitCode, CommandError};
 use crate::mode::AgentMode;
-use crate::summary;
+use crate::call_summary;
 
 /// An order that can be given.
-pub(crate) struct Order {
+pub(crate) struct SlashCommand {
     pub(crate) name: &'static str,
     /// What it takes, as people write it.
-    pub(crate) takes: &'static str,
+    pub(crate) arguments: &'static str,
     pub(crate) about: &'static str,
 }
 
-const fn order(name: &'static str, takes: &'static str, about: &'static str) -> Order {
-    Order { name, takes, about }
+const fn slash_command(name: &'static str, takes: &'static str, about: &'static str) -> SlashCommand {
+    SlashCommand { name, arguments: takes, about }
 }
 
 /// All of them.
-pub(crate) const ORDERS: &[Order] = &[
-    order("help", "", "show the commands and keys"),
-    order("model", "[NAME]", "show or change the model (MODEL or PROVIDER:MODEL)"),
-    order("tools", "", "list the tools of this session"),
-    order("toolsets", "[NAMES]", "list groups of tools, or use only these"),
-    order("skills", "[NAME]", "list skills; show NAME shows one, NAME or /NAME calls for it"),
-    order("cost", "", "what was used so far"),
-    order("compact", "", "sum up the conversation to make room"),
-    order("undo", "[N]", "take back the last turn, or N: the messages, and what changed in files"),
-    order("memory", "", "show what is remembered"),
-    order("todo", "", "show the plan"),
-    order("sessions", "", "list the last sessions"),
-    order("resume", "[ID]", "go on with another session"),
-    order("new", "", "begin a new session"),
-    order("title", "TEXT", "give this session a name"),
-    order("save", "[FILE]", "write the conversation to a file"),
-    order("mode", "[NAME]", "show the mode, or switch it: auto, ask or plan (as Shift-Tab)"),
-    order("yolo", "", "approve every question automatically, or ask again"),
-    order("stop", "", "stop the turn (as Ctrl-C twice), and what is in the background"),
-    order("quit", "", "leave (as Ctrl-D)"),
+pub(crate) const SLASH_COMMANDS: &[SlashCommand] = &[
+    slash_command("help", "", "show the commands and keys"),
+    slash_command("model", "[NAME]", "show or change the model (MODEL or PROVIDER:MODEL)"),
+    slash_command("tools", "", "list the tools of this session"),
+    slash_command("toolsets", "[NAMES]", "list groups of tools, or use only these"),
+    slash_command("skills", "[NAME]", "list skills; show NAME shows one, NAME or /NAME calls for it"),
+    slash_command("cost", "", "what was used so far"),
+    slash_command("compact", "", "sum up the conversation to make room"),
+    slash_command("undo", "[N]", "take back the last turn, or N: the messages, and what changed in files"),
+    slash_command("memory", "", "show what is remembered"),
+    slash_command("todo", "", "show the plan"),
+    slash_command("sessions", "", "list the last sessions"),
+    slash_command("resume", "[ID]", "go on with another session"),
+    slash_command("new", "", "begin a new session"),
+    slash_command("title", "TEXT", "give this session a name"),
+    slash_command("save", "[FILE]", "write the conversation to a file"),
+    slash_command("mode", "[NAME]", "show the mode, or switch it: auto, ask or plan (as Shift-Tab)"),
+    slash_command("yolo", "", "approve every question automatically, or ask again"),
+    slash_command("stop", "", "stop the turn (as Ctrl-C twice), and what is in the background"),
+    slash_command("quit", "", "leave (as Ctrl-D)"),
 ];
 
 /// How long it is waited for that what was stopped has ended.
-const SETTLING: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many of the last messages are shown when a session goes on.
-const SHOWN_AGAIN: usize = 6;
+const REPLAYED_MESSAGES: usize = 6;
 
 /// Carries an order out.
-pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
+pub(crate) async fn run_slash_command(sitting: &mut ChatSession<'_>, order: &str) -> LineOutcome {
     let (name, rest) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
     let rest = rest.trim();
     let done = match name {
-        "help" | "?" => help(sitting),
-        "quit" | "exit" | "q" => return Then::End(Next::Leave),
-        "new" | "clear" => return Then::End(Next::Anew),
-        "resume" => match session(sitting, rest) {
-            Ok(id) => return Then::End(Next::Session(id)),
+        "help" | "?" => show_help(sitting),
+        "quit" | "exit" | "q" => return LineOutcome::End(NextSession::Quit),
+        "new" | "clear" => return LineOutcome::End(NextSession::New),
+        "resume" => match find_session(sitting, rest) {
+            Ok(id) => return LineOutcome::End(NextSession::Session(id)),
             Err(failure) => Err(failure),
         },
-        "model" => model(sitting, rest).await,
-        "tools" => tools(sitting),
-        "toolsets" => toolsets(sitting, rest).await,
-        "skills" => match skills::order(sitting, rest) {
-            Ok(Some(message)) => return Then::Say(message),
+        "model" => change_model(sitting, rest).await,
+        "tools" => list_tools(sitting),
+        "toolsets" => change_toolsets(sitting, rest).await,
+        "skills" => match skills::run_skills_command(sitting, rest) {
+            Ok(Some(message)) => return LineOutcome::Say(message),
             other => other.map(drop),
         },
-        "cost" | "usage" => cost(sitting),
+        "cost" | "usage" => show_cost(sitting),
         "compact" | "compress" => compact(sitting).await,
         "undo" => undo(sitting, rest),
-        "memory" => remembered(sitting),
+        "memory" => show_memory(sitting),
         "todo" => {
-            if !sitting.shown.plan() {
+            if !sitting.renderer.show_plan() {
                 sitting.screen.note("There is no plan.");
             }
             Ok(())
         }
-        "sessions" | "history" => sessions(sitting),
-        "title" => title(sitting, rest),
-        "save" => save(sitting, rest),
-        "mode" => mode(sitting, rest),
-        "yolo" => yolo(sitting),
+        "sessions" | "history" => list_sessions(sitting),
+        "title" => set_title(sitting, rest),
+        "save" => save_conversation(sitting, rest),
+        "mode" => change_mode(sitting, rest),
+        "yolo" => toggle_yolo(sitting),
         "stop" => {
-            let stopped = sitting.ready.crew.stop_session(&sitting.engaged.session);
-            let told = told_stopped(&stopped);
+            let stopped = sitting.ready.subagents.stop_session(&sitting.agent_session.session);
+            let told = stopped_text(&stopped);
             sitting.is_halted |= told.is_some();
-            let settled = sitting.ready.crew.wait_until_idle(&sitting.engaged.session);
+            let settled = sitting.ready.subagents.wait_until_idle(&sitting.agent_session.session);
             // One that does not end is not waited for.
-            let _ = tokio::time::timeout(SETTLING, settled).await;
+            let _ = tokio::time::timeout(STOP_TIMEOUT, settled).await;
             sitting.screen.note(told.as_deref().unwrap_or("Nothing is under way."));
             Ok(())
         }
-        _ => match skills::called(sitting, order) {
-            Ok(Some(message)) => return Then::Say(message),
+        _ => match skills::invocation_message(sitting, order) {
+            Ok(Some(message)) => return LineOutcome::Say(message),
             Ok(None) => {
-                tell_unknown(sitting, name);
+                report_unknown(sitting, name);
                 Ok(())
             }
             Err(failure) => Err(failure),
         },
     };
     if let Err(failure) = done {
-        if sitting.exit == Exit::Ok {
+        if sitting.exit == CliExitCode::Ok {
             sitting.exit = failure.exit;
         }
         let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
         sitting.screen.error(&format!("{}{hint}", failure.message));
     }
-    Then::Wait
+    LineOutcome::Wait
 }
 
-fn tell_unknown(sitting: &mut Sitting<'_>, name: &str) {
-    if sitting.exit == Exit::Ok {
-        sitting.exit = Exit::Usage;
+fn report_unknown(sitting: &mut ChatSession<'_>, name: &str) {
+    if sitting.exit == CliExitCode::Ok {
+        sitting.exit = CliExitCode::Usage;
     }
-    let near = ORDERS.iter().find(|known| known.name.starts_with(name));
+    let near = SLASH_COMMANDS.iter().find(|known| known.name.starts_with(name));
     let near = near.map(|near| format!("; did you mean /{}?", near.name));
     sitting.screen.warn(&format!(
         "There is no command or skill /{name}{}",
@@ -135,10 +135,10 @@ fn tell_unknown(sitting: &mut Sitting<'_>, name: &str) {
     ));
 }
 
-fn help(sitting: &Sitting<'_>) -> Result<(), Failure> {
+fn show_help(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
     let mut text = String::new();
-    for order in ORDERS {
-        let written = format!("/{} {}", order.name, order.takes);
+    for order in SLASH_COMMANDS {
+        let written = format!("/{} {}", order.name, order.arguments);
         text.push_str(&format!("{written:<20} {}\n", order.about));
     }
     text.push_str(
@@ -150,29 +150,29 @@ fn help(sitting: &Sitting<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn model(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
+async fn change_model(sitting: &mut ChatSession<'_>, wanted: &str) -> Result<(), CommandError> {
     if !wanted.is_empty() {
-        let watcher = Arc::clone(&sitting.engaged.agent.parts().observer);
-        let chosen = sitting.ready.models.find(Some(wanted), told(&watcher)).await?;
-        let makeup = sitting.engaged.agent.parts_mut();
+        let watcher = Arc::clone(&sitting.agent_session.agent.parts().observer);
+        let chosen = sitting.ready.models.find(Some(wanted), retry_callback(&watcher)).await?;
+        let makeup = sitting.agent_session.agent.parts_mut();
         makeup.model = chosen.found.model;
-        makeup.params = chosen.manner;
-        sitting.engaged.how = chosen.found.source;
+        makeup.params = chosen.params;
+        sitting.agent_session.model_origin = chosen.found.source;
     }
-    let makeup = sitting.engaged.agent.parts();
+    let makeup = sitting.agent_session.agent.parts();
     let window = makeup.model.window().map(|tokens| format!(", {tokens} tokens of context"));
     sitting.screen.note(&format!(
         "{} ({}{})",
         makeup.params.model,
-        sitting.engaged.how,
+        sitting.agent_session.model_origin,
         window.unwrap_or_default()
     ));
     sitting.show_status();
     Ok(())
 }
 
-fn tools(sitting: &Sitting<'_>) -> Result<(), Failure> {
-    let definitions = &sitting.engaged.definitions;
+fn list_tools(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
+    let definitions = &sitting.agent_session.definitions;
     let snapshot = sitting.ready.engine.snapshot();
     let mut text = String::new();
     for name in &definitions.visible {
@@ -181,7 +181,7 @@ fn tools(sitting: &Sitting<'_>) -> Result<(), Failure> {
             (spec.emoji.to_string(), spec.description.lines().next().unwrap_or("").to_owned())
         });
         let (emoji, about) = about.unwrap_or_default();
-        text.push_str(&format!("{emoji} {name:<22} {}\n", summary::short(&about, 70)));
+        text.push_str(&format!("{emoji} {name:<22} {}\n", call_summary::shorten(&about, 70)));
     }
     if !definitions.deferred.is_empty() {
         let names: Vec<&str> = definitions.deferred.iter().map(AsRef::as_ref).collect();
@@ -196,9 +196,9 @@ fn tools(sitting: &Sitting<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
+async fn change_toolsets(sitting: &mut ChatSession<'_>, wanted: &str) -> Result<(), CommandError> {
     if wanted.is_empty() {
-        let infos = crate::commands::toolsets::infos(sitting.ready)?;
+        let infos = crate::commands::toolsets::toolset_infos(sitting.ready)?;
         let snapshot = sitting.ready.engine.snapshot();
         // Groups of which nothing is there, and those of other places, are of no use here.
         let is_of_use = |info: &&ToolsetSummary| {
@@ -211,27 +211,27 @@ async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure
     }
     let split = |c: char| c == ',' || c.is_whitespace();
     let names = wanted.split(split).filter(|name| !name.is_empty()).map(str::to_owned);
-    let choice = crate::args::Choice { toolsets: names.collect(), without: Vec::new() };
-    let window = sitting.engaged.agent.parts().model.window();
-    let (definitions, tools) = sitting.ready.told_tools(&choice, window).await?;
+    let choice = crate::args::ToolsetFilter { toolsets: names.collect(), without: Vec::new() };
+    let window = sitting.agent_session.agent.parts().model.window();
+    let (definitions, tools) = sitting.ready.tool_definitions(&choice, window).await?;
     // Who says which tools are used wants no others to join.
-    sitting.ready.forget_late();
-    let makeup = sitting.engaged.agent.parts_mut();
+    sitting.ready.forget_late_servers();
+    let makeup = sitting.agent_session.agent.parts_mut();
     makeup.caller.scope = Some(Arc::clone(&definitions.scope));
     makeup.tools = tools;
     sitting.screen.note(&format!("{} tools from now on.", definitions.visible.len()));
-    sitting.engaged.definitions = definitions;
+    sitting.agent_session.definitions = definitions;
     Ok(())
 }
 
-fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
-    let spent = sitting.shown.spent();
+fn show_cost(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
+    let spent = sitting.renderer.total_usage();
     let cost = match spent.cost {
         Some(cost) => format!("${cost:.4}"),
         None if spent.input + spent.output == 0 => "nothing yet".to_owned(),
         None => "not known; model.prices in config.yaml tells it".to_owned(),
     };
-    let before = match sitting.shown.before() {
+    let before = match sitting.renderer.earlier_usage() {
         before if before.input + before.output == 0 => String::new(),
         before => format!(
             " ({} tokens{} of it in earlier sittings)",
@@ -239,48 +239,48 @@ fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
             before.cost.map(|cost| format!(" and ${cost:.4}")).unwrap_or_default()
         ),
     };
-    let definitions = &sitting.engaged.definitions.json;
+    let definitions = &sitting.agent_session.definitions.json;
     sitting.screen.note(&format!(
         "sent      {} tokens, {} of them from a cache\nanswered  {} tokens\ncost      {cost}{before}\n\
          context   {} tokens now, about {} of them for {} tools",
         spent.input,
         spent.cache_read,
         spent.output,
-        sitting.context(),
-        crate::tokens::about(definitions),
-        sitting.engaged.definitions.visible.len(),
+        sitting.context_tokens(),
+        crate::tokens::estimate(definitions),
+        sitting.agent_session.definitions.visible.len(),
     ));
     Ok(())
 }
 
-async fn compact(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
+async fn compact(sitting: &mut ChatSession<'_>) -> Result<(), CommandError> {
     sitting.screen.working(Some("summing up"));
     let budget = AgentBudget::new(Default::default());
-    sitting.shown.count(&budget);
-    let done = sitting.engaged.agent.compact(&budget).await;
+    sitting.renderer.track_budget(&budget);
+    let done = sitting.agent_session.agent.compact(&budget).await;
     sitting.screen.working(None);
     sitting.show_status();
     match done {
         Ok(true) => {}
         Ok(false) => sitting.screen.note("The conversation is short already."),
         Err(TurnEnd::Interrupted) => sitting.screen.note("Stopped; nothing is changed."),
-        Err(end) => super::sitting::tell_end(sitting.screen, &end),
+        Err(end) => super::session::show_end(sitting.screen, &end),
     }
     Ok(())
 }
 
 /// Takes turns back, one after the other.
-fn undo(sitting: &mut Sitting<'_>, turns: &str) -> Result<(), Failure> {
+fn undo(sitting: &mut ChatSession<'_>, turns: &str) -> Result<(), CommandError> {
     let turns: u32 = match turns {
         "" => 1,
         turns => turns
             .parse()
             .ok()
             .filter(|turns| *turns > 0)
-            .ok_or_else(|| Failure::usage("/undo takes a number of turns, such as /undo 2"))?,
+            .ok_or_else(|| CommandError::usage("/undo takes a number of turns, such as /undo 2"))?,
     };
     for _ in 0..turns {
-        if !undo_one(sitting)? {
+        if !undo_last_turn(sitting)? {
             break;
         }
     }
@@ -288,21 +288,21 @@ fn undo(sitting: &mut Sitting<'_>, turns: &str) -> Result<(), Failure> {
 }
 
 /// Takes the last turn back; whether there was one.
-fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
-    let session = sitting.engaged.session.clone();
+fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
+    let session = sitting.agent_session.session.clone();
     // What was said while the turn ran belongs to it.
-    let said = sitting.began.last().map_or(1, |turn| turn.said);
-    let taken = sitting.engaged.store.undo(&session, said)?;
+    let said = sitting.turns.last().map_or(1, |turn| turn.message_count);
+    let taken = sitting.agent_session.store.undo(&session, said)?;
     if taken.messages == 0 {
         sitting.screen.note("There is nothing to take back.");
         return Ok(false);
     }
-    let reader = sitting.engaged.store.reader();
+    let reader = sitting.agent_session.store.reader();
     let info = reader.session(&session)?;
-    sitting.engaged.agent.set_conversation(reader.conversation(&info)?);
+    sitting.agent_session.agent.set_conversation(reader.conversation(&info)?);
     let mut told = format!("{} messages are taken back.", taken.messages);
-    let store = checkpoints::store(sitting.app)?;
-    match plan(sitting, &store)? {
+    let store = checkpoints::open_store(sitting.app)?;
+    match plan_file_undo(sitting, &store)? {
         Some(plan) => {
             let restored = store.apply_plan(&plan, false)?;
             for path in &restored.restored {
@@ -324,24 +324,24 @@ fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
 
 /// How the files come back that the last turn has changed. Another program may
 /// have worked here since, so only this session's own turn counts.
-fn plan(sitting: &mut Sitting<'_>, store: &CheckpointStore) -> Result<Option<RestorePlan>, Failure> {
-    let Some(began) = sitting.began.pop() else { return Ok(None) };
-    let cwd = sitting.engaged.agent.parts().caller.cwd.clone();
-    let workspace = checkpoints::workspace(sitting.app, store, Some(&cwd))?;
+fn plan_file_undo(sitting: &mut ChatSession<'_>, store: &CheckpointStore) -> Result<Option<RestorePlan>, CommandError> {
+    let Some(began) = sitting.turns.pop() else { return Ok(None) };
+    let cwd = sitting.agent_session.agent.parts().caller.cwd.clone();
+    let workspace = checkpoints::find_workspace(sitting.app, store, Some(&cwd))?;
     let Ok(plan) = store.plan(RestoreTarget::Undo { workspace: &workspace, turns: 1 }) else {
         return Ok(None);
     };
     let Some(id) = plan.checkpoints.last() else { return Ok(None) };
     let kept = store.find(id)?;
-    let is_own = kept.session() == sitting.engaged.session && kept.at_nanos() >= began.at;
+    let is_own = kept.session() == sitting.agent_session.session && kept.at_nanos() >= began.at;
     Ok(is_own.then_some(plan))
 }
 
-fn remembered(sitting: &Sitting<'_>) -> Result<(), Failure> {
-    let lists = memory::lists(&sitting.ready.home, &sitting.ready.config)?;
+fn show_memory(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
+    let lists = memory::open_lists(&sitting.ready.home, &sitting.ready.config)?;
     let mut text = String::new();
     for (title, target) in [("What is known of you", List::User), ("Notes", List::Memory)] {
-        let read = lists.read(target).map_err(Failure::from)?;
+        let read = lists.read(target).map_err(CommandError::from)?;
         text.push_str(&format!("{title}:\n"));
         for entry in &read.entries {
             text.push_str(&format!("  - {}\n", entry.replace('\n', "\n    ")));
@@ -356,18 +356,18 @@ fn remembered(sitting: &Sitting<'_>) -> Result<(), Failure> {
 }
 
 /// Where sessions come from that nobody has talked in.
-fn helpers() -> Vec<String> {
-    crate::commands::sessions::HELPERS.map(str::to_owned).to_vec()
+fn helper_sources() -> Vec<String> {
+    crate::commands::sessions::HELPER_SOURCES.map(str::to_owned).to_vec()
 }
 
-fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
-    let listing = SessionFilter { limit: 15, excluded_sources: helpers(), ..SessionFilter::default() };
-    let found = sitting.engaged.store.reader().sessions(&listing)?;
+fn list_sessions(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
+    let listing = SessionFilter { limit: 15, excluded_sources: helper_sources(), ..SessionFilter::default() };
+    let found = sitting.agent_session.store.reader().sessions(&listing)?;
     let mut text = String::new();
-    for session in found.iter().filter(|session| session.id != sitting.engaged.session) {
+    for session in found.iter().filter(|session| session.id != sitting.agent_session.session) {
         let title = session.title.as_deref().unwrap_or(&session.preview);
         let when = format_local(session.last_active);
-        text.push_str(&format!("{}  {when}  {}\n", session.id, summary::short(title, 60)));
+        text.push_str(&format!("{}  {when}  {}\n", session.id, call_summary::shorten(title, 60)));
     }
     text.push_str(match text.is_empty() {
         true => "There is no other session yet.",
@@ -378,29 +378,29 @@ fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
 }
 
 /// The session that is meant; the one before this if none is named.
-fn session(sitting: &Sitting<'_>, named: &str) -> Result<String, Failure> {
-    let reader = sitting.engaged.store.reader();
+fn find_session(sitting: &ChatSession<'_>, named: &str) -> Result<String, CommandError> {
+    let reader = sitting.agent_session.store.reader();
     if !named.is_empty() && named != "last" {
         return Ok(reader.session(named)?.id);
     }
-    let listing = SessionFilter { limit: 2, excluded_sources: helpers(), ..SessionFilter::default() };
+    let listing = SessionFilter { limit: 2, excluded_sources: helper_sources(), ..SessionFilter::default() };
     let found = reader.sessions(&listing)?;
-    let other = found.into_iter().find(|session| session.id != sitting.engaged.session);
-    let other = other.ok_or_else(|| Failure::not_found("There is no other session"))?;
+    let other = found.into_iter().find(|session| session.id != sitting.agent_session.session);
+    let other = other.ok_or_else(|| CommandError::not_found("There is no other session"))?;
     Ok(other.id)
 }
 
-fn title(sitting: &Sitting<'_>, title: &str) -> Result<(), Failure> {
+fn set_title(sitting: &ChatSession<'_>, title: &str) -> Result<(), CommandError> {
     if title.is_empty() {
-        return Err(Failure::usage("/title needs a text"));
+        return Err(CommandError::usage("/title needs a text"));
     }
-    sitting.engaged.store.rename(&sitting.engaged.session, title)?;
+    sitting.agent_session.store.rename(&sitting.agent_session.session, title)?;
     sitting.screen.note(&format!("This session is called “{title}” from now on."));
     Ok(())
 }
 
 /// A file for a session that is not there yet.
-fn unused(folder: &Path, session: &str) -> PathBuf {
+fn unused_path(folder: &Path, session: &str) -> PathBuf {
     let named = |at: u32| match at {
         1 => folder.join(format!("hermes-{session}.md")),
         at => folder.join(format!("hermes-{session}-{at}.md")),
@@ -408,17 +408,17 @@ fn unused(folder: &Path, session: &str) -> PathBuf {
     (1..1_000).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(1))
 }
 
-fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
-    if sitting.engaged.agent.conversation().messages().is_empty() {
-        return Err(Failure::usage("Nothing was said yet"));
+fn save_conversation(sitting: &ChatSession<'_>, file: &str) -> Result<(), CommandError> {
+    if sitting.agent_session.agent.conversation().messages().is_empty() {
+        return Err(CommandError::usage("Nothing was said yet"));
     }
-    let cwd = sitting.engaged.agent.parts().caller.cwd.clone();
+    let cwd = sitting.agent_session.agent.parts().caller.cwd.clone();
     let path = match file {
-        "" => unused(&cwd, &sitting.engaged.session),
+        "" => unused_path(&cwd, &sitting.agent_session.session),
         file => cwd.join(file),
     };
     let mut text = String::new();
-    for message in sitting.engaged.agent.conversation().messages() {
+    for message in sitting.agent_session.agent.conversation().messages() {
         let (who, said) = match message {
             ChatMessage::User { .. } => ("You", message.text()),
             ChatMessage::Assistant(reply) => {
@@ -435,10 +435,10 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
     }
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Failure::usage(format!("{} is there already", path.display()))
+            CommandError::usage(format!("{} is there already", path.display()))
                 .hint("Name another file.")
         }
-        _ => Failure::usage(format!("{}: {error}", path.display())),
+        _ => CommandError::usage(format!("{}: {error}", path.display())),
     };
     let mut options = std::fs::OpenOptions::new();
     // What was said is for nobody else.
@@ -450,12 +450,12 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
 }
 
 /// Shows the mode, or switches it.
-fn mode(sitting: &mut Sitting<'_>, name: &str) -> Result<(), Failure> {
+fn change_mode(sitting: &mut ChatSession<'_>, name: &str) -> Result<(), CommandError> {
     if !name.is_empty() {
         sitting.set_mode(AgentMode::parse(name)?)?;
     }
     let mut text = String::new();
-    for mode in AgentMode::CYCLE.into_iter().chain([AgentMode::Yolo]) {
+    for mode in AgentMode::CYCLED_MODES.into_iter().chain([AgentMode::Yolo]) {
         let mark = if mode == sitting.mode { "▸" } else { " " };
         text.push_str(&format!("{mark} {:<5} {}\n", mode.name(), mode.about()));
     }
@@ -464,9 +464,9 @@ fn mode(sitting: &mut Sitting<'_>, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn yolo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
+fn toggle_yolo(sitting: &mut ChatSession<'_>) -> Result<(), CommandError> {
     if sitting.mode == AgentMode::Yolo {
-        sitting.set_mode(sitting.calm_mode)?;
+        sitting.set_mode(sitting.mode_before_yolo)?;
         sitting.screen.warn(&format!("Automatic approval is off: {}.", sitting.mode.label()));
         return Ok(());
     }
@@ -477,19 +477,19 @@ fn yolo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
 }
 
 /// The last messages of a session that goes on.
-pub(crate) fn show_again(sitting: &Sitting<'_>) {
+pub(crate) fn replay_messages(sitting: &ChatSession<'_>) {
     // Whoever reads a pipe takes every answer for a new one.
     if sitting.screen.mode() == ScreenMode::Piped {
         return;
     }
-    let messages = sitting.engaged.agent.conversation().messages();
+    let messages = sitting.agent_session.agent.conversation().messages();
     let said = messages.iter().filter(|message| match message {
         ChatMessage::User { .. } => true,
         ChatMessage::Assistant(reply) => !reply.text.is_empty(),
         _ => false,
     });
     let said: Vec<&ChatMessage> = said.collect();
-    let from = said.len().saturating_sub(SHOWN_AGAIN);
+    let from = said.len().saturating_sub(REPLAYED_MESSAGES);
     if from > 0 {
         sitting.screen.note(&format!("… {from} earlier messages"));
     }

@@ -5,23 +5,23 @@ use hermes_chat::{QuestionAnswer, QuestionChoice, UserQuestion, ChatScreen};
 use serde_json::Value;
 
 /// How many effects, and how many lines of what would be written, are shown.
-const EFFECTS: usize = 8;
-const LINES: usize = 12;
+const MAX_SHOWN_EFFECTS: usize = 8;
+const MAX_SHOWN_LINES: usize = 12;
 
 /// Asks on the screen.
-pub(crate) struct Person {
+pub(crate) struct TerminalApprover {
     screen: ChatScreen,
 }
 
-impl Person {
+impl TerminalApprover {
     pub(crate) fn new(screen: ChatScreen) -> Self {
         Self { screen }
     }
 }
 
-impl Person {
+impl TerminalApprover {
     /// What the model is told instead of the result.
-    async fn why(&self) -> Option<String> {
+    async fn ask_reason(&self) -> Option<String> {
         let title = "What should be done instead?".to_owned();
         let question = UserQuestion { title, free_text: true, ..UserQuestion::default() };
         match self.screen.ask(question).await? {
@@ -33,29 +33,29 @@ impl Person {
     }
 }
 
-impl Approver for Person {
+impl Approver for TerminalApprover {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
-            match self.screen.ask(question(&request)).await {
+            match self.screen.ask(approval_question(&request)).await {
                 Some(QuestionAnswer::Key('o')) => ApprovalDecision::Approved(ApprovalScope::Once),
                 Some(QuestionAnswer::Key('s')) => ApprovalDecision::Approved(ApprovalScope::Session),
                 Some(QuestionAnswer::Key('a')) => ApprovalDecision::Approved(ApprovalScope::Always),
-                Some(QuestionAnswer::Key('w')) => ApprovalDecision::Refused(self.why().await),
+                Some(QuestionAnswer::Key('w')) => ApprovalDecision::Refused(self.ask_reason().await),
                 _ => ApprovalDecision::Refused(None),
             }
         })
     }
 }
 
-fn question(request: &ApprovalRequest) -> UserQuestion {
-    let mut body = content(&request.arguments);
+fn approval_question(request: &ApprovalRequest) -> UserQuestion {
+    let mut body = content_lines(&request.arguments);
     body.push(format!("why     {}", request.reason));
     body.push(format!("rule    {}", request.rule));
-    for (at, effect) in request.effects.iter().take(EFFECTS).enumerate() {
+    for (at, effect) in request.effects.iter().take(MAX_SHOWN_EFFECTS).enumerate() {
         body.push(format!("{:<8}{effect}", if at == 0 { "does" } else { "" }));
     }
-    if request.effects.len() > EFFECTS {
-        body.push(format!("{:<8}and {} more", "", request.effects.len() - EFFECTS));
+    if request.effects.len() > MAX_SHOWN_EFFECTS {
+        body.push(format!("{:<8}and {} more", "", request.effects.len() - MAX_SHOWN_EFFECTS));
     }
     for (at, offer) in request.offered_rules.iter().enumerate() {
         body.push(format!("{:<8}would allow {offer}", if at == 0 { "always" } else { "" }));
@@ -78,12 +78,12 @@ fn question(request: &ApprovalRequest) -> UserQuestion {
 }
 
 /// What would be run or written, line by line.
-fn content(arguments: &Value) -> Vec<String> {
+fn content_lines(arguments: &Value) -> Vec<String> {
     let named = ["command", "code", "patch", "new_string", "content"];
     let text = named.iter().find_map(|name| arguments.get(name)?.as_str());
     let Some(text) = text else { return Vec::new() };
-    let mut lines: Vec<String> = text.lines().take(LINES).map(|line| format!("  {line}")).collect();
-    let rest = text.lines().count().saturating_sub(LINES);
+    let mut lines: Vec<String> = text.lines().take(MAX_SHOWN_LINES).map(|line| format!("  {line}")).collect();
+    let rest = text.lines().count().saturating_sub(MAX_SHOWN_LINES);
     if rest > 0 {
         lines.push(format!("  … {rest} more lines"));
     }

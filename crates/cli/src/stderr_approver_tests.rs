@@ -1,6 +1,6 @@
 use hermes::core::{ApprovalDecision, ApprovalScope};
 
-use super::meant;
+use super::parse_decision;
 
 #[test]
 fn only_a_whole_line_agrees() {
@@ -20,8 +20,8 @@ fn only_a_whole_line_agrees() {
         ("stop", None),
         ("nothing", None),
     ] {
-        assert_eq!(meant(line, true, true), want, "{line:?}");
+        assert_eq!(parse_decision(line, true, true), want, "{line:?}");
     }
-    assert_eq!(meant("s", false, true), None);
-    assert_eq!(meant("a", true, false), None);
+    assert_eq!(parse_decision("s", false, true), None);
+    assert_eq!(parse_decision("a", true, false), None);
 }

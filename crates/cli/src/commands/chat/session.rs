@@ -13,138 +13,138 @@ use hermes_skills::SkillLibrary;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::Chat;
-use super::orders;
-use super::person::Person;
-use super::shown::Shown;
-use crate::app::{App, Ready};
-use crate::commands::run::exit_of;
+use super::ChatArgs;
+use super::slash_commands;
+use super::approver::TerminalApprover;
+use super::renderer::EventRenderer;
+use crate::app::{AppContext, AppServices};
+use crate::commands::run::exit_for_end;
 use crate::commands::skills;
-use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
-use crate::failure::{Exit, Failure};
+use crate::agent_session::{AgentSession, MAX_NOTICES, AgentOptions, notices_text, stopped_text};
+use crate::command_error::{CliExitCode, CommandError};
 use crate::mode::AgentMode;
-use crate::summary;
+use crate::call_summary;
 
 /// What comes after a session.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextSession {
     /// Nothing.
-    Leave,
+    Quit,
     /// This session.
     Session(String),
     /// A new session.
-    Anew,
+    New,
 }
 
 /// How a session at the terminal ended.
-pub(crate) struct SittingEnd {
-    pub(crate) next: Next,
+pub(crate) struct SessionEnd {
+    pub(crate) next: NextSession,
     /// What scripts are told of it.
-    pub(crate) exit: Exit,
+    pub(crate) exit: CliExitCode,
     /// The mode that it was in.
     pub(crate) mode: AgentMode,
 }
 
 /// What becomes of a line that was typed.
-pub(crate) enum Then {
+pub(crate) enum LineOutcome {
     /// The next line is waited for.
     Wait,
     /// The session is over.
-    End(Next),
+    End(NextSession),
     /// This is said to the model.
     Say(String),
 }
 
 /// A turn of this session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Began {
+pub(crate) struct TurnStart {
     /// When it began, in nanoseconds since 1970.
     pub(crate) at: i64,
     /// How often the person has said something in it.
-    pub(crate) said: usize,
+    pub(crate) message_count: usize,
 }
 
 /// A turn under way.
-struct Turn {
+struct RunningTurn {
     work: JoinHandle<(Agent, TurnOutcome)>,
     interrupt: InterruptHandle,
 }
 
 /// A session at the terminal.
-pub(crate) struct Sitting<'a> {
-    pub(crate) app: &'a App,
-    pub(crate) ready: &'a Arc<Ready>,
-    pub(crate) args: &'a Chat,
+pub(crate) struct ChatSession<'a> {
+    pub(crate) app: &'a AppContext,
+    pub(crate) ready: &'a Arc<AppServices>,
+    pub(crate) args: &'a ChatArgs,
     pub(crate) screen: &'a ChatScreen,
-    pub(crate) shown: Arc<Shown>,
-    pub(crate) engaged: Engagement,
+    pub(crate) renderer: Arc<EventRenderer>,
+    pub(crate) agent_session: AgentSession,
     /// The skills of this place.
-    pub(crate) shelf: SkillLibrary,
+    pub(crate) skills: SkillLibrary,
     /// How much the agent does without asking.
     pub(crate) mode: AgentMode,
     /// The mode that comes back when automatic approval is switched off.
-    pub(crate) calm_mode: AgentMode,
+    pub(crate) mode_before_yolo: AgentMode,
     /// The turns so far.
-    pub(crate) began: Vec<Began>,
+    pub(crate) turns: Vec<TurnStart>,
     /// Whether the person has stopped the last turn: nothing begins by itself
     /// until they say something.
     pub(crate) is_halted: bool,
     /// What went wrong first, for scripts.
-    pub(crate) exit: Exit,
+    pub(crate) exit: CliExitCode,
 }
 
-impl<'a> Sitting<'a> {
+impl<'a> ChatSession<'a> {
     pub(crate) async fn begin(
-        app: &'a App,
-        ready: &'a Arc<Ready>,
-        args: &'a Chat,
+        app: &'a AppContext,
+        ready: &'a Arc<AppServices>,
+        args: &'a ChatArgs,
         screen: &'a ChatScreen,
         caller: Caller,
         resume: Option<String>,
         is_alone: bool,
-    ) -> Result<Self, Failure> {
-        let shown = Shown::new(screen.clone(), ready.engine.clone(), caller.session.clone());
-        let mode = app.mode(&ready.config, args.options.mode.chosen());
-        let terms = Terms {
+    ) -> Result<Self, CommandError> {
+        let shown = EventRenderer::new(screen.clone(), ready.engine.clone(), caller.session.clone());
+        let mode = app.effective_mode(&ready.config, args.options.mode.chosen());
+        let terms = AgentOptions {
             source: "chat",
             model: args.model.as_deref(),
             choice: &args.choice,
-            is_alone,
+            is_unattended: is_alone,
             mode,
             title: None,
             resume: resume.as_deref(),
-            is_at_home: true,
-            watcher: Arc::clone(&shown) as Arc<dyn AgentObserver>,
+            has_local_context: true,
+            observer: Arc::clone(&shown) as Arc<dyn AgentObserver>,
         };
-        let shelf = skills::shelf(&ready.home, &ready.config, &caller.cwd);
-        let engaged = ready.engage(caller, terms).await?;
+        let shelf = skills::skill_library(&ready.home, &ready.config, &caller.cwd);
+        let engaged = ready.start_agent(caller, terms).await?;
         if resume.is_some() {
             let reader = engaged.store.reader();
-            shown.go_on_from(reader.total_usage(&reader.session(&engaged.session)?)?);
+            shown.resume_from(reader.total_usage(&reader.session(&engaged.session)?)?);
         }
         let sitting = Self {
             app,
             ready,
             args,
             screen,
-            shown,
-            engaged,
-            shelf,
+            renderer: shown,
+            agent_session: engaged,
+            skills: shelf,
             mode,
-            calm_mode: if mode == AgentMode::Yolo { AgentMode::Auto } else { mode },
-            began: Vec::new(),
+            mode_before_yolo: if mode == AgentMode::Yolo { AgentMode::Auto } else { mode },
+            turns: Vec::new(),
             is_halted: false,
-            exit: Exit::Ok,
+            exit: CliExitCode::Ok,
         };
-        sitting.greet(resume.is_some());
+        sitting.show_greeting(resume.is_some());
         Ok(sitting)
     }
 
-    fn greet(&self, goes_on: bool) {
-        let agent = &self.engaged.agent;
-        let tools = self.engaged.definitions.visible.len();
-        let tokens = crate::tokens::about(&self.engaged.definitions.json);
-        let more = match self.engaged.definitions.deferred.len() {
+    fn show_greeting(&self, goes_on: bool) {
+        let agent = &self.agent_session.agent;
+        let tools = self.agent_session.definitions.visible.len();
+        let tokens = crate::tokens::estimate(&self.agent_session.definitions.json);
+        let more = match self.agent_session.definitions.deferred.len() {
             0 => String::new(),
             count => format!(", {count} more by search"),
         };
@@ -152,68 +152,68 @@ impl<'a> Sitting<'a> {
             "hermes {} · {} ({}) · {tools} tools, about {tokens} tokens{more} · {}",
             env!("CARGO_PKG_VERSION"),
             agent.parts().params.model,
-            self.engaged.how,
+            self.agent_session.model_origin,
             agent.parts().caller.cwd.display(),
         ));
         if goes_on {
-            orders::show_again(self);
+            slash_commands::replay_messages(self);
         }
-        for warning in &self.engaged.warnings {
+        for warning in &self.agent_session.warnings {
             self.screen.warn(warning);
         }
         self.show_status();
     }
 
     pub(crate) fn show_status(&self) {
-        let makeup = self.engaged.agent.parts();
+        let makeup = self.agent_session.agent.parts();
         let (model, window) = (&makeup.params.model, makeup.model.window());
-        self.shown.status(model, self.context(), window, self.mode);
+        self.renderer.update_status(model, self.context_tokens(), window, self.mode);
     }
 
     /// Switches to another mode, between turns.
-    pub(crate) fn set_mode(&mut self, mode: AgentMode) -> Result<(), Failure> {
-        let cwd = self.engaged.agent.parts().caller.cwd.clone();
-        enforce(self.app, self.ready, self.args, &cwd, mode)?;
-        self.take_mode(mode);
-        self.adopt_mode();
+    pub(crate) fn set_mode(&mut self, mode: AgentMode) -> Result<(), CommandError> {
+        let cwd = self.agent_session.agent.parts().caller.cwd.clone();
+        enforce_mode(self.app, self.ready, self.args, &cwd, mode)?;
+        self.note_mode(mode);
+        self.apply_mode_to_agent();
         self.show_status();
         Ok(())
     }
 
     /// Notes the mode that is in force now.
-    fn take_mode(&mut self, mode: AgentMode) {
+    fn note_mode(&mut self, mode: AgentMode) {
         self.mode = mode;
         if mode != AgentMode::Yolo {
-            self.calm_mode = mode;
+            self.mode_before_yolo = mode;
         }
     }
 
     /// Tells the model of the mode, and has the right one answer its questions.
-    fn adopt_mode(&mut self) {
-        let makeup = self.engaged.agent.parts_mut();
+    fn apply_mode_to_agent(&mut self) {
+        let makeup = self.agent_session.agent.parts_mut();
         self.mode.instruct(&mut makeup.system);
         if self.screen.mode() == ScreenMode::Piped {
             return;
         }
-        let person = Arc::new(Person::new(self.screen.clone()));
-        makeup.caller.approver = self.app.with_review(self.ready, Some(self.mode), Some(person));
-        self.ready.stock.begin(&self.engaged.session, makeup.caller.approver.clone());
+        let person = Arc::new(TerminalApprover::new(self.screen.clone()));
+        makeup.caller.approver = self.app.with_reviewer(self.ready, Some(self.mode), Some(person));
+        self.ready.subagent_services.begin_session(&self.agent_session.session, makeup.caller.approver.clone());
     }
 
     /// About how many tokens of the model's context are in use.
-    pub(crate) fn context(&self) -> u64 {
-        let agent = &self.engaged.agent;
+    pub(crate) fn context_tokens(&self) -> u64 {
+        let agent = &self.agent_session.agent;
         let said = agent.conversation().tokens();
-        if self.shown.used() > 0 {
+        if self.renderer.context_used() > 0 {
             return said;
         }
         // No server has counted yet what is sent before the conversation.
-        let tools = u64::try_from(crate::tokens::about(&self.engaged.definitions.json));
+        let tools = u64::try_from(crate::tokens::estimate(&self.agent_session.definitions.json));
         said + agent.parts().system.len() as u64 / 4 + tools.unwrap_or_default()
     }
 
     /// Until the person wants something else.
-    pub(crate) async fn go(mut self, events: &mut EventStream) -> SittingEnd {
+    pub(crate) async fn run(mut self, events: &mut EventStream) -> SessionEnd {
         let news = Arc::new(Notify::new());
         let wake = Arc::clone(&news);
         self.ready.notices.on_notice(Arc::new(move || wake.notify_one()));
@@ -222,8 +222,8 @@ impl<'a> Sitting<'a> {
         let next = loop {
             let said = tokio::select! {
                 biased;
-                event = next(&mut held, events) => match event {
-                    None | Some(UserEvent::Quit | UserEvent::Terminated) => break Next::Leave,
+                event = next_event(&mut held, events) => match event {
+                    None | Some(UserEvent::Quit | UserEvent::Terminated) => break NextSession::Quit,
                     Some(UserEvent::Resized) => continue,
                     Some(UserEvent::ShiftTab) => {
                         if let Err(failure) = self.set_mode(self.mode.next()) {
@@ -236,13 +236,13 @@ impl<'a> Sitting<'a> {
                         continue;
                     }
                     Some(UserEvent::Line { text, attachments }) => {
-                        let interrupt = self.engaged.agent.interrupt();
-                        let typed = self.typed(text, &attachments);
-                        match attended(typed, &interrupt, &mut held, events).await {
+                        let interrupt = self.agent_session.agent.interrupt();
+                        let typed = self.handle_line(text, &attachments);
+                        match run_interruptible(typed, &interrupt, &mut held, events).await {
                             Ok(Some(mut said)) => {
                                 // What came since it was stopped is told now.
                                 if std::mem::take(&mut self.is_halted)
-                                    && let Some(news) = self.tell_news()
+                                    && let Some(news) = self.take_notices()
                                 {
                                     said.splice(0..0, news);
                                 }
@@ -254,65 +254,65 @@ impl<'a> Sitting<'a> {
                     }
                 },
                 // A process has ended, for instance; the model goes on with that.
-                () = news.notified(), if !self.is_halted => match self.tell_news() {
+                () = news.notified(), if !self.is_halted => match self.take_notices() {
                     Some(said) => said,
                     None => continue,
                 },
             };
-            match self.turn(said, &mut held, events).await {
+            match self.run_turn(said, &mut held, events).await {
                 Ok(this) => self = this,
                 Err(exit) => {
-                    return SittingEnd { next: Next::Leave, exit, mode: AgentMode::Auto };
+                    return SessionEnd { next: NextSession::Quit, exit, mode: AgentMode::Auto };
                 }
             }
         };
-        self.end();
+        self.close();
         // Whoever sits there has seen how it went.
-        let exit = if self.screen.mode() == ScreenMode::Piped { self.exit } else { Exit::Ok };
-        SittingEnd { next, exit, mode: self.mode }
+        let exit = if self.screen.mode() == ScreenMode::Piped { self.exit } else { CliExitCode::Ok };
+        SessionEnd { next, exit, mode: self.mode }
     }
 
     /// What a line says to the model; none if it was an order to the program.
-    async fn typed(
+    async fn handle_line(
         &mut self,
         text: String,
         attachments: &[PathBuf],
-    ) -> Result<Option<Vec<ContentPart>>, Next> {
+    ) -> Result<Option<Vec<ContentPart>>, NextSession> {
         if text.trim().is_empty() {
             return Ok(None);
         }
         self.screen.user(&text);
         let order = text.strip_prefix('/').filter(|_| !is_path(&text));
         let then = match order {
-            Some(order) => Some(orders::carry_out(self, order).await),
+            Some(order) => Some(slash_commands::run_slash_command(self, order).await),
             None => None,
         };
         let text = match then {
             None => text,
-            Some(Then::Say(message)) => message,
-            Some(Then::Wait) => return Ok(None),
-            Some(Then::End(next)) => return Err(next),
+            Some(LineOutcome::Say(message)) => message,
+            Some(LineOutcome::Wait) => return Ok(None),
+            Some(LineOutcome::End(next)) => return Err(next),
         };
-        self.welcome().await;
-        Ok(Some(with_pictures(self.screen, text, attachments)))
+        self.add_late_servers().await;
+        Ok(Some(parts_with_pictures(self.screen, text, attachments)))
     }
 
     /// Takes in the tools of servers that were not there at the beginning.
-    async fn welcome(&mut self) {
-        let newcomers = self.ready.newcomers();
+    async fn add_late_servers(&mut self) {
+        let newcomers = self.ready.take_arrived_servers();
         if newcomers.is_empty() {
             return;
         }
         match self
             .ready
-            .told_tools(&self.args.choice, self.engaged.agent.parts().model.window())
+            .tool_definitions(&self.args.choice, self.agent_session.agent.parts().model.window())
             .await
         {
             Ok((definitions, tools)) => {
-                let makeup = self.engaged.agent.parts_mut();
+                let makeup = self.agent_session.agent.parts_mut();
                 makeup.caller.scope = Some(Arc::clone(&definitions.scope));
                 makeup.tools = tools;
-                self.engaged.definitions = definitions;
+                self.agent_session.definitions = definitions;
                 let names = newcomers.join(", ");
                 self.screen.note(&format!("The tools of {names} are there now."));
             }
@@ -320,35 +320,35 @@ impl<'a> Sitting<'a> {
         }
     }
 
-    fn tell_news(&self) -> Option<Vec<ContentPart>> {
-        let news = self.ready.notices.drain(&self.engaged.session, MOST_NOTICES);
-        let told = told_news(&news)?;
+    fn take_notices(&self) -> Option<Vec<ContentPart>> {
+        let news = self.ready.notices.drain(&self.agent_session.session, MAX_NOTICES);
+        let told = notices_text(&news)?;
         for notice in &news {
-            self.screen.note(&summary::notice(notice));
+            self.screen.note(&call_summary::notice_line(notice));
         }
         Some(vec![ContentPart::Text { text: told }])
     }
 
     /// One turn. What is typed meanwhile steers it, and orders are for later. An
     /// error means that this was the last one, and is what scripts are told.
-    async fn turn(
+    async fn run_turn(
         mut self,
         said: Vec<ContentPart>,
         held: &mut VecDeque<UserEvent>,
         events: &mut EventStream,
-    ) -> Result<Self, Exit> {
+    ) -> Result<Self, CliExitCode> {
         let budget = self.ready.budget(self.args.max_turns, None);
-        self.shown.count(&budget);
+        self.renderer.track_budget(&budget);
         let (app, ready, args, screen) = (self.app, self.ready, self.args, self.screen);
         let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
         // It is lent to the turn, and comes back with what came of it.
-        let mut agent = self.engaged.agent;
+        let mut agent = self.agent_session.agent;
         // Each turn is a request of its own.
         agent.parts_mut().caller.deadline = self.args.options.deadline();
-        let before = said_by_person(&agent);
+        let before = user_message_count(&agent);
         let cwd = agent.parts().caller.cwd.clone();
         let mut mode = self.mode;
-        let mut turn = start(agent, said, budget);
+        let mut turn = start_turn(agent, said, budget);
         let mut leaves = false;
         // A script says one thing after the other, and steers nothing.
         let listens = screen.mode() != ScreenMode::Piped;
@@ -359,7 +359,7 @@ impl<'a> Sitting<'a> {
                     Ok(done) => break done,
                     Err(error) => {
                         screen.error(&format!("The turn crashed: {error}"));
-                        return Err(Exit::Failed);
+                        return Err(CliExitCode::Failed);
                     }
                 },
                 event = events.next(), if listens && !leaves => match event {
@@ -368,20 +368,20 @@ impl<'a> Sitting<'a> {
                         turn.interrupt.stop_turn();
                     }
                     // What is called from now on is judged by it; the model is told later.
-                    Some(UserEvent::ShiftTab) => match enforce(app, ready, args, &cwd, mode.next()) {
+                    Some(UserEvent::ShiftTab) => match enforce_mode(app, ready, args, &cwd, mode.next()) {
                         Ok(()) => {
                             mode = mode.next();
-                            self.shown.show_mode(mode);
+                            self.renderer.show_mode(mode);
                         }
                         Err(failure) => screen.error(&failure.message),
                     },
                     Some(UserEvent::Interrupt) => match turn.interrupt.stop() {
                         InterruptScope::Calls => screen.note("Stopping the calls; once more stops the turn."),
-                        InterruptScope::Turn => halt(ready, screen, &self.engaged.session),
+                        InterruptScope::Turn => stop_turn(ready, screen, &self.agent_session.session),
                     },
                     Some(UserEvent::Line { text, .. }) if text.trim() == "/stop" => {
                         turn.interrupt.stop_turn();
-                        halt(ready, screen, &self.engaged.session);
+                        stop_turn(ready, screen, &self.agent_session.session);
                     }
                     Some(UserEvent::Line { text, .. })
                         if matches!(text.trim(), "/quit" | "/exit" | "/q") =>
@@ -401,7 +401,7 @@ impl<'a> Sitting<'a> {
                     Some(UserEvent::Line { text, attachments }) if !text.trim().is_empty() => {
                         screen.user(&text);
                         screen.note("The model hears this with the next result.");
-                        turn.interrupt.queue_input(with_pictures(screen, text, &attachments));
+                        turn.interrupt.queue_input(parts_with_pictures(screen, text, &attachments));
                     }
                     Some(UserEvent::Line { .. } | UserEvent::Resized) => {}
                 },
@@ -409,31 +409,31 @@ impl<'a> Sitting<'a> {
         };
         screen.working(None);
         screen.end_text();
-        tell_end(screen, &outcome.end);
-        let said = said_by_person(&agent).saturating_sub(before).max(1);
-        self.engaged.agent = agent;
+        show_end(screen, &outcome.end);
+        let said = user_message_count(&agent).saturating_sub(before).max(1);
+        self.agent_session.agent = agent;
         if mode != self.mode {
-            self.take_mode(mode);
-            self.adopt_mode();
+            self.note_mode(mode);
+            self.apply_mode_to_agent();
         }
-        self.began.push(Began { at, said });
+        self.turns.push(TurnStart { at, message_count: said });
         self.is_halted = outcome.end == TurnEnd::Interrupted;
         // What went wrong once is not made good by what comes after.
-        if self.exit == Exit::Ok {
-            self.exit = exit_of(&outcome.end);
+        if self.exit == CliExitCode::Ok {
+            self.exit = exit_for_end(&outcome.end);
         }
         self.show_status();
         if leaves {
-            self.end();
-            return Err(Exit::Ok);
+            self.close();
+            return Err(CliExitCode::Ok);
         }
         Ok(self)
     }
 
     /// The session is closed; one in which nothing was said is not kept.
-    fn end(&self) {
-        let Engagement { agent, session, store, .. } = &self.engaged;
-        if let Some(told) = told_stopped(&self.ready.crew.stop_session(session)) {
+    fn close(&self) {
+        let AgentSession { agent, session, store, .. } = &self.agent_session;
+        if let Some(told) = stopped_text(&self.ready.subagents.stop_session(session)) {
             self.screen.note(&told);
         }
         if agent.conversation().messages().is_empty() {
@@ -446,20 +446,20 @@ impl<'a> Sitting<'a> {
 }
 
 /// Has the calls from now on judged as this mode wants it.
-fn enforce(
-    app: &App,
-    ready: &Ready,
-    args: &Chat,
+fn enforce_mode(
+    app: &AppContext,
+    ready: &AppServices,
+    args: &ChatArgs,
     cwd: &Path,
     mode: AgentMode,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let permissions = app.permissions(ready, &args.options.profile, cwd, Some(mode))?;
     ready.engine.set_policy(permissions);
     Ok(())
 }
 
 /// What comes next: first what was held back.
-async fn next(held: &mut VecDeque<UserEvent>, events: &mut EventStream) -> Option<UserEvent> {
+async fn next_event(held: &mut VecDeque<UserEvent>, events: &mut EventStream) -> Option<UserEvent> {
     match held.pop_front() {
         Some(event) => Some(event),
         None => events.next().await,
@@ -468,7 +468,7 @@ async fn next(held: &mut VecDeque<UserEvent>, events: &mut EventStream) -> Optio
 
 /// Carries something out that an interrupt stops; what else comes meanwhile is
 /// for later.
-async fn attended<T>(
+async fn run_interruptible<T>(
     work: impl Future<Output = T>,
     interrupt: &InterruptHandle,
     held: &mut VecDeque<UserEvent>,
@@ -494,29 +494,29 @@ async fn attended<T>(
 }
 
 /// How many messages of the person the conversation has.
-fn said_by_person(agent: &Agent) -> usize {
+fn user_message_count(agent: &Agent) -> usize {
     let is_said = |message: &&ChatMessage| matches!(message, ChatMessage::User { .. });
     agent.conversation().messages().iter().filter(is_said).count()
 }
 
-fn start(mut agent: Agent, said: Vec<ContentPart>, budget: AgentBudget) -> Turn {
+fn start_turn(mut agent: Agent, said: Vec<ContentPart>, budget: AgentBudget) -> RunningTurn {
     let interrupt = agent.interrupt();
     let work = tokio::spawn(async move {
         let outcome = agent.run_turn(said, &budget).await;
         (agent, outcome)
     });
-    Turn { work, interrupt }
+    RunningTurn { work, interrupt }
 }
 
 /// The turn is stopped, with what it has in the background.
-fn halt(ready: &Ready, screen: &ChatScreen, session: &str) {
+fn stop_turn(ready: &AppServices, screen: &ChatScreen, session: &str) {
     screen.note("Stopping the turn.");
-    if let Some(told) = told_stopped(&ready.crew.stop_session(session)) {
+    if let Some(told) = stopped_text(&ready.subagents.stop_session(session)) {
         screen.note(&told);
     }
 }
 
-pub(crate) fn tell_end(screen: &ChatScreen, end: &TurnEnd) {
+pub(crate) fn show_end(screen: &ChatScreen, end: &TurnEnd) {
     match end {
         TurnEnd::Done => {}
         TurnEnd::Budget(what) => screen.warn(&format!("Stopped: {what} are used up. Say “go on”.")),
@@ -537,7 +537,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// What a line says to the model, with the pictures that were pasted into it.
-fn with_pictures(screen: &ChatScreen, text: String, attachments: &[PathBuf]) -> Vec<ContentPart> {
+fn parts_with_pictures(screen: &ChatScreen, text: String, attachments: &[PathBuf]) -> Vec<ContentPart> {
     let mut said = vec![ContentPart::Text { text }];
     for path in attachments.iter().filter(|path| is_picture(path)) {
         match hermes_agent::load_image(path) {

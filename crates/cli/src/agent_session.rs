@@ -16,27 +16,27 @@ use hermes_memory::MemoryStore;
 use hermes_store::regular_file;
 use serde_json::Value;
 
-use crate::app::Ready;
-use crate::args::Choice;
+use crate::app::AppServices;
+use crate::args::ToolsetFilter;
 use crate::commands::sessions;
-use crate::failure::Failure;
+use crate::command_error::CommandError;
 use crate::mode::AgentMode;
-use crate::models::Chosen;
-use crate::summary;
+use crate::models::SelectedModel;
+use crate::call_summary;
 
 /// Notices that the model is told of at once.
-pub(crate) const MOST_NOTICES: usize = 20;
+pub(crate) const MAX_NOTICES: usize = 20;
 
 /// What an agent is wanted for.
-pub(crate) struct Terms<'a> {
+pub(crate) struct AgentOptions<'a> {
     /// Where its session comes from: `chat`, `run`, …
     pub(crate) source: &'a str,
     /// The model; none for the usual one.
     pub(crate) model: Option<&'a str>,
     /// The tools.
-    pub(crate) choice: &'a Choice,
+    pub(crate) choice: &'a ToolsetFilter,
     /// Whether nobody can be asked meanwhile.
-    pub(crate) is_alone: bool,
+    pub(crate) is_unattended: bool,
     /// How much it does without asking.
     pub(crate) mode: AgentMode,
     /// What the session is called.
@@ -44,49 +44,49 @@ pub(crate) struct Terms<'a> {
     /// The session to go on with.
     pub(crate) resume: Option<&'a str>,
     /// Whether it knows what is remembered and what the project says.
-    pub(crate) is_at_home: bool,
+    pub(crate) has_local_context: bool,
     /// Who sees what it does.
-    pub(crate) watcher: Arc<dyn AgentObserver>,
+    pub(crate) observer: Arc<dyn AgentObserver>,
 }
 
 /// An agent with its session.
-pub(crate) struct Engagement {
+pub(crate) struct AgentSession {
     pub(crate) agent: Agent,
     pub(crate) session: String,
     pub(crate) store: Arc<HistoryStore>,
     pub(crate) definitions: Arc<ToolDefinitions>,
     /// How its model was found.
-    pub(crate) how: String,
+    pub(crate) model_origin: String,
     /// What the user should know before it begins.
     pub(crate) warnings: Vec<String>,
 }
 
 /// What was before a session goes on.
 #[derive(Default)]
-struct Past {
+struct PriorConversation {
     history: Vec<ChatMessage>,
     /// The last message that was there when it was read.
-    last: i64,
+    last_message_id: i64,
     system: Option<String>,
     warning: Option<String>,
 }
 
-impl Ready {
+impl AppServices {
     /// Puts an agent together. Its session begins, or goes on.
-    pub(crate) async fn engage(
+    pub(crate) async fn start_agent(
         &self,
         caller: Caller,
-        terms: Terms<'_>,
-    ) -> Result<Engagement, Failure> {
-        let Chosen { found, manner } = self.models.find(terms.model, told(&terms.watcher)).await?;
-        self.stock.begin(caller.session.id(), caller.approver.clone());
+        terms: AgentOptions<'_>,
+    ) -> Result<AgentSession, CommandError> {
+        let SelectedModel { found, params: manner } = self.models.find(terms.model, retry_callback(&terms.observer)).await?;
+        self.subagent_services.begin_session(caller.session.id(), caller.approver.clone());
         let window = found.model.window();
-        let (definitions, tools) = self.told_tools(terms.choice, window).await?;
+        let (definitions, tools) = self.tool_definitions(terms.choice, window).await?;
         let mut caller = caller;
         caller.scope = Some(Arc::clone(&definitions.scope));
         caller.limits = window.map(|window| ResultSizeLimits::for_window(Some(window)));
-        let store = self.history()?;
-        let mut guidance = match terms.is_at_home {
+        let store = self.open_history()?;
+        let mut guidance = match terms.has_local_context {
             true => {
                 let gate = policy_read_gate(&self.engine, &caller.session, &caller.cwd);
                 ProjectGuidance::for_project(&caller.cwd, gate)
@@ -96,16 +96,16 @@ impl Ready {
         let project = guidance.initial_text();
         let mut warnings = guidance.take_refused();
         let session = caller.session.id().to_owned();
-        let Past { history, last, system, warning } = match terms.resume {
-            Some(_) => go_on(&store, &session, &caller.cwd)?,
-            None => Past::default(),
+        let PriorConversation { history, last_message_id: last, system, warning } = match terms.resume {
+            Some(_) => load_prior(&store, &session, &caller.cwd)?,
+            None => PriorConversation::default(),
         };
         warnings.extend(warning);
         let mut system = match system {
             Some(system) => system,
-            None => self.prompt(&caller, &definitions, project, &terms, &mut warnings).render(),
+            None => self.build_prompt(&caller, &definitions, project, &terms, &mut warnings).render(),
         };
-        warnings.extend(told_fullness(window, system.len() + definitions.json.len()));
+        warnings.extend(full_context_warning(window, system.len() + definitions.json.len()));
         if terms.resume.is_none() {
             let beginning = NewSession {
                 id: Some(session.clone()),
@@ -128,47 +128,47 @@ impl Ready {
             tools,
             system,
             journal: Arc::new(journal),
-            observer: terms.watcher,
+            observer: terms.observer,
             params: manner,
             reminder: Some(todo_reminder()),
-            news: Some(news(&self.notices)),
+            news: Some(notice_reminder(&self.notices)),
             guidance,
             depth: 0,
         };
         let agent = Agent::new(makeup, history);
-        Ok(Engagement { agent, session, store, definitions, how: found.source, warnings })
+        Ok(AgentSession { agent, session, store, definitions, model_origin: found.source, warnings })
     }
 
     /// The session that is meant by an id, the beginning of one, or `last`.
-    pub(crate) fn session_named(&self, id: &str) -> Result<String, Failure> {
-        let store = self.history()?;
-        Ok(sessions::find(store.reader(), id)?.id)
+    pub(crate) fn find_session(&self, id: &str) -> Result<String, CommandError> {
+        let store = self.open_history()?;
+        Ok(sessions::find_session(store.reader(), id)?.id)
     }
 
     /// Where conversations are kept.
-    pub(crate) fn history(&self) -> Result<Arc<HistoryStore>, Failure> {
+    pub(crate) fn open_history(&self) -> Result<Arc<HistoryStore>, CommandError> {
         Ok(HomeHistory::for_home(self.home.root()).store()?)
     }
 
     /// What the model is told of the tools that were chosen.
-    pub(crate) async fn told_tools(
+    pub(crate) async fn tool_definitions(
         &self,
-        choice: &Choice,
+        choice: &ToolsetFilter,
         window: Option<u64>,
-    ) -> Result<(Arc<ToolDefinitions>, Arc<[Value]>), Failure> {
+    ) -> Result<(Arc<ToolDefinitions>, Arc<[Value]>), CommandError> {
         let selection = self.selection(choice);
         let definitions = self.engine.definitions(&selection, self.deferral(window)).await;
-        let definitions = definitions.map_err(|error| self.misnamed(error))?;
+        let definitions = definitions.map_err(|error| self.unknown_toolset_error(error))?;
         let tools: Vec<Value> = serde_json::from_str(&definitions.json).unwrap_or_default();
         Ok((definitions, tools.into()))
     }
 
-    fn prompt(
+    fn build_prompt(
         &self,
         caller: &Caller,
         definitions: &ToolDefinitions,
         project: Option<String>,
-        terms: &Terms<'_>,
+        terms: &AgentOptions<'_>,
         warnings: &mut Vec<String>,
     ) -> SystemPrompt {
         let place = &self.config.settings.terminal.backend;
@@ -184,7 +184,7 @@ impl Ready {
             )),
         }
         surroundings.push(format!("Today: {}", &format_local(Timestamp::now())[..10]));
-        let remembers = definitions.scope.contains("memory") && terms.is_at_home;
+        let remembers = definitions.scope.contains("memory") && terms.has_local_context;
         let memory = self.engine.ports().get::<MemoryStore>().filter(|_| remembers);
         let memory = memory.map(|memory| memory.snapshot());
         warnings.extend(memory.iter().flat_map(|memory| memory.warnings.iter().cloned()));
@@ -193,7 +193,7 @@ impl Ready {
             environment: surroundings,
             has_tools: !definitions.visible.is_empty(),
             has_hidden_tools: !definitions.deferred.is_empty(),
-            is_unattended: terms.is_alone,
+            is_unattended: terms.is_unattended,
             project,
             memory: memory.map(|memory| memory.text()),
             extra: None,
@@ -222,7 +222,7 @@ impl Ready {
 }
 
 /// What is said of a model whose window is all but full before anybody has spoken.
-fn told_fullness(window: Option<u64>, length: usize) -> Option<String> {
+fn full_context_warning(window: Option<u64>, length: usize) -> Option<String> {
     let (window, taken) = (window?, length as u64 / 4);
     (taken > window / 2).then(|| {
         format!(
@@ -233,25 +233,25 @@ fn told_fullness(window: Option<u64>, length: usize) -> Option<String> {
 }
 
 /// What a session is told besides: processes that have ended, and so on.
-pub(crate) fn news(notices: &Arc<NoticeQueue>) -> SessionReminder {
+pub(crate) fn notice_reminder(notices: &Arc<NoticeQueue>) -> SessionReminder {
     let notices = Arc::clone(notices);
-    Arc::new(move |session: &Session| told_news(&notices.drain(session.id(), MOST_NOTICES)))
+    Arc::new(move |session: &Session| notices_text(&notices.drain(session.id(), MAX_NOTICES)))
 }
 
 /// Notices as the model is told of them; none if there are none.
-pub(crate) fn told_news(news: &[hermes::core::ProcessNotice]) -> Option<String> {
+pub(crate) fn notices_text(news: &[hermes::core::ProcessNotice]) -> Option<String> {
     let told = serde_json::to_string(news).ok()?;
     (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
 }
 
 /// What was stopped in the background, in a line; none if there was nothing.
-pub(crate) fn told_stopped(stopped: &[(String, String)]) -> Option<String> {
+pub(crate) fn stopped_text(stopped: &[(String, String)]) -> Option<String> {
     let what = match stopped.len() {
         0 => return None,
         1 => "A sub-agent that was at work in the background is stopped".to_owned(),
         count => format!("{count} sub-agents that were at work in the background are stopped"),
     };
-    let one = |(handle, goal): &(String, String)| format!("{handle}: {}", summary::short(goal, 60));
+    let one = |(handle, goal): &(String, String)| format!("{handle}: {}", call_summary::shorten(goal, 60));
     Some(format!("{what} ({}).", stopped.iter().map(one).collect::<Vec<_>>().join("; ")))
 }
 
@@ -261,13 +261,13 @@ pub(crate) fn todo_reminder() -> SessionReminder {
 }
 
 /// Troubles with the model are shown to whoever watches.
-pub(crate) fn told(watcher: &Arc<dyn AgentObserver>) -> OnRetry {
+pub(crate) fn retry_callback(watcher: &Arc<dyn AgentObserver>) -> OnRetry {
     let watcher = Arc::clone(watcher);
     Arc::new(move |setback: &RetryEvent<'_>| watcher.on_event(&AgentEvent::Retry(setback)))
 }
 
 /// The conversation of a session, and what its model was told first.
-fn go_on(store: &HistoryStore, session: &str, cwd: &Path) -> Result<Past, Failure> {
+fn load_prior(store: &HistoryStore, session: &str, cwd: &Path) -> Result<PriorConversation, CommandError> {
     let reader = store.reader();
     let info = reader.session(session)?;
     let last = reader.last_message()?;
@@ -281,5 +281,5 @@ fn go_on(store: &HistoryStore, session: &str, cwd: &Path) -> Result<Past, Failur
         warning = Some(format!("This session has worked in {before}; it goes on in {now}."));
         system.push_str(&format!("\n\nThe folder is another one now: {now}"));
     }
-    Ok(Past { history, last, system, warning })
+    Ok(PriorConversation { history, last_message_id: last, system, warning })
 }

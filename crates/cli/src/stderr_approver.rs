@@ -5,41 +5,41 @@ use std::io::{self, BufRead as _, Write as _};
 use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, excerpt};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::terminal::{Asking, Terminal, one_line};
+use crate::terminal::{OpenQuestion, TerminalOutput, one_line};
 
 /// How many effects a question shows.
-const SHOWN: usize = 8;
+const MAX_SHOWN_EFFECTS: usize = 8;
 
 /// Asks on standard error, and reads the answer from the keyboard.
-pub(crate) struct Prompt {
-    terminal: Terminal,
+pub(crate) struct StderrApprover {
+    terminal: TerminalOutput,
     /// Whether there will be more calls in this session.
     has_session: bool,
     /// One question at a time.
     turn: Mutex<()>,
 }
 
-impl Prompt {
-    pub(crate) fn new(terminal: Terminal, has_session: bool) -> Self {
+impl StderrApprover {
+    pub(crate) fn new(terminal: TerminalOutput, has_session: bool) -> Self {
         Self { terminal, has_session, turn: Mutex::new(()) }
     }
 }
 
-impl Approver for Prompt {
+impl Approver for StderrApprover {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
-            let _asking = Asking::begin();
-            let question = question(&self.terminal, &request);
+            let _asking = OpenQuestion::begin();
+            let question = question_text(&self.terminal, &request);
             let can_keep = !request.offered_rules.is_empty();
             let has_session = self.has_session && can_keep;
             let (send, answer) = oneshot::channel();
             // A thread of its own: a question that is given up must not keep
             // the program from ending.
             std::thread::spawn(move || {
-                let _ = send.send(converse(&question, has_session, can_keep));
+                let _ = send.send(ask_until_decided(&question, has_session, can_keep));
             });
-            let mut line = OpenLine(true);
+            let mut line = OpenLineGuard(true);
             let decision = answer.await.unwrap_or(ApprovalDecision::NoApprover);
             line.0 = false;
             decision
@@ -49,9 +49,9 @@ impl Approver for Prompt {
 
 /// A question that is given up leaves its line open; what follows must not be
 /// glued to it.
-struct OpenLine(bool);
+struct OpenLineGuard(bool);
 
-impl Drop for OpenLine {
+impl Drop for OpenLineGuard {
     fn drop(&mut self) {
         if self.0 {
             let _ = writeln!(io::stderr());
@@ -60,19 +60,19 @@ impl Drop for OpenLine {
 }
 
 /// What the person sees.
-fn question(terminal: &Terminal, request: &ApprovalRequest) -> String {
-    let mark = terminal.mark("asks");
+fn question_text(terminal: &TerminalOutput, request: &ApprovalRequest) -> String {
+    let mark = terminal.message_prefix("asks");
     let mut text = format!("\n{mark} may {} run?\n", request.tool);
     let mut add = |label: &str, line: &str| {
         text.push_str(&format!("  {label:<8}{}\n", one_line(line)));
     };
     add("why", &request.reason);
     add("rule", &request.rule);
-    for (index, effect) in request.effects.iter().take(SHOWN).enumerate() {
+    for (index, effect) in request.effects.iter().take(MAX_SHOWN_EFFECTS).enumerate() {
         add(if index == 0 { "does" } else { "" }, &effect.to_string());
     }
-    if request.effects.len() > SHOWN {
-        add("", &format!("and {} more", request.effects.len() - SHOWN));
+    if request.effects.len() > MAX_SHOWN_EFFECTS {
+        add("", &format!("and {} more", request.effects.len() - MAX_SHOWN_EFFECTS));
     }
     if let Some(code) = request.arguments.get("code").and_then(|code| code.as_str()) {
         add("code", &excerpt(code));
@@ -83,7 +83,7 @@ fn question(terminal: &Terminal, request: &ApprovalRequest) -> String {
     text
 }
 
-fn converse(question: &str, has_session: bool, can_keep: bool) -> ApprovalDecision {
+fn ask_until_decided(question: &str, has_session: bool, can_keep: bool) -> ApprovalDecision {
     let choices = match (has_session, can_keep) {
         (true, true) => "[o]nce, for this [s]ession, [a]lways, or [d]eny? ",
         (false, true) => "[o]nce, [a]lways, or [d]eny? ",
@@ -102,7 +102,7 @@ fn converse(question: &str, has_session: bool, can_keep: bool) -> ApprovalDecisi
             }
             Ok(_) => {}
         }
-        if let Some(decision) = meant(&line, has_session, can_keep) {
+        if let Some(decision) = parse_decision(&line, has_session, can_keep) {
             return decision;
         }
         let _ = writeln!(io::stderr(), "Please answer with one of the letters.");
@@ -111,7 +111,7 @@ fn converse(question: &str, has_session: bool, can_keep: bool) -> ApprovalDecisi
 }
 
 /// What a line decides. Only a whole line agrees: “yes, but not there” is no yes.
-fn meant(line: &str, has_session: bool, can_keep: bool) -> Option<ApprovalDecision> {
+fn parse_decision(line: &str, has_session: bool, can_keep: bool) -> Option<ApprovalDecision> {
     let line = line.trim();
     match line.to_lowercase().as_str() {
         "o" | "once" | "y" | "yes" => return Some(ApprovalDecision::Approved(ApprovalScope::Once)),
@@ -129,5 +129,5 @@ fn meant(line: &str, has_session: bool, can_keep: bool) -> Option<ApprovalDecisi
 }
 
 #[cfg(test)]
-#[path = "prompt_tests.rs"]
+#[path = "stderr_approver_tests.rs"]
 mod tests;

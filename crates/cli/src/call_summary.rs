@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::terminal::one_line;
 
 /// What says most about a call, the best first.
-const TELLING: [&str; 14] = [
+const SUMMARY_ARGUMENTS: [&str; 14] = [
     "command",
     "path",
     "file_path",
@@ -22,24 +22,24 @@ const TELLING: [&str; 14] = [
     "target",
     "prompt",
 ];
-const LENGTH: usize = 72;
+const MAX_SUMMARY_CHARS: usize = 72;
 /// Of a failure, so many characters are shown.
-const NOTE: usize = 100;
+const MAX_NOTE_CHARS: usize = 100;
 /// Longer answers of calls that went well are not looked into.
-const SHORT: usize = 100_000;
+const MAX_INSPECTED_BYTES: usize = 100_000;
 
 /// The arguments of a call in one line.
-pub(crate) fn of(arguments: &Value) -> String {
+pub(crate) fn summarize_arguments(arguments: &Value) -> String {
     let Some(fields) = arguments.as_object() else { return String::new() };
-    let telling = TELLING.iter().filter_map(|name| fields.get(*name)).filter_map(text);
+    let telling = SUMMARY_ARGUMENTS.iter().filter_map(|name| fields.get(*name)).filter_map(value_text);
     let mut parts: Vec<String> = telling.take(2).collect();
     if parts.is_empty() {
-        parts.extend(fields.values().filter_map(text).take(1));
+        parts.extend(fields.values().filter_map(value_text).take(1));
     }
-    short(&one_line(&parts.join("  ")), LENGTH)
+    shorten(&one_line(&parts.join("  ")), MAX_SUMMARY_CHARS)
 }
 
-fn text(value: &Value) -> Option<String> {
+fn value_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
         Value::Number(number) => Some(number.to_string()),
@@ -49,8 +49,8 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// Why a call failed, or what is odd about it, in a few words.
-pub(crate) fn why(result: &ToolResult) -> String {
-    if result.is_success() && result.content.len() > SHORT {
+pub(crate) fn result_note(result: &ToolResult) -> String {
+    if result.is_success() && result.content.len() > MAX_INSPECTED_BYTES {
         return String::new();
     }
     let content: Value = serde_json::from_str(&result.content).unwrap_or_default();
@@ -69,11 +69,11 @@ pub(crate) fn why(result: &ToolResult) -> String {
         _ if result.status == CallStatus::Error(ErrorKind::Cancelled) => "It was stopped".to_owned(),
         _ => String::new(),
     };
-    short(&one_line(&told), NOTE)
+    shorten(&one_line(&told), MAX_NOTE_CHARS)
 }
 
 /// At most so many characters, with a mark where some are missing.
-pub(crate) fn short(text: &str, most: usize) -> String {
+pub(crate) fn shorten(text: &str, most: usize) -> String {
     let mut shown: String = text.chars().take(most).collect();
     if shown.len() < text.len() {
         shown.pop();
@@ -83,7 +83,7 @@ pub(crate) fn short(text: &str, most: usize) -> String {
 }
 
 /// How long something took.
-pub(crate) fn duration(time: std::time::Duration) -> String {
+pub(crate) fn format_duration(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
         s if s < 0.001 => format!("{:.0} µs", s * 1e6),
@@ -94,9 +94,9 @@ pub(crate) fn duration(time: std::time::Duration) -> String {
 }
 
 /// Something that has happened meanwhile, in a line.
-pub(crate) fn notice(notice: &ProcessNotice) -> String {
+pub(crate) fn notice_line(notice: &ProcessNotice) -> String {
     let ProcessNotice { session_id, command, event } = notice;
-    let command = short(&one_line(command), LENGTH);
+    let command = shorten(&one_line(command), MAX_SUMMARY_CHARS);
     match event {
         ProcessEvent::Completed { reason, exit_code, .. } => {
             let how = match exit_code {
@@ -107,7 +107,7 @@ pub(crate) fn notice(notice: &ProcessNotice) -> String {
         }
         ProcessEvent::Matched { lines, .. } => {
             let line = lines.first().map(String::as_str).unwrap_or_default();
-            format!("{session_id} has written “{}”: {command}", short(&one_line(line), LENGTH))
+            format!("{session_id} has written “{}”: {command}", shorten(&one_line(line), MAX_SUMMARY_CHARS))
         }
         ProcessEvent::Overflow { message, .. } => format!("{session_id}: {}", one_line(message)),
     }

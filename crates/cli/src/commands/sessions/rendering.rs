@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::terminal::one_line;
 
 /// A session; `spent` is what it took with those that did parts of its work.
-pub(super) fn row(session: &SessionSummary, spent: &TokenUsage) -> Value {
+pub(super) fn session_json(session: &SessionSummary, spent: &TokenUsage) -> Value {
     json!({
         "id": session.id,
         "source": session.source,
@@ -28,13 +28,13 @@ pub(super) fn row(session: &SessionSummary, spent: &TokenUsage) -> Value {
     })
 }
 
-pub(super) fn message(kept: &StoredMessage) -> Value {
+pub(super) fn message_json(kept: &StoredMessage) -> Value {
     let mut value = serde_json::to_value(&kept.message).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         fields.insert("type".into(), "message".into());
         fields.insert("id".into(), kept.id.into());
         fields.insert("timestamp".into(), kept.at.to_string().into());
-        if let Some(status) = status(kept) {
+        if let Some(status) = call_status(kept) {
             fields.insert("status".into(), status.into());
         }
         let standing = match kept.state {
@@ -53,7 +53,7 @@ pub(super) fn heading(session: &SessionSummary, spent: &TokenUsage) -> String {
     let mut facts = vec![format_local(session.started), format!("{} messages", session.messages)];
     facts.extend(session.model.clone());
     facts.extend(session.cwd.clone());
-    facts.extend(Some(cost(spent)).filter(|cost| !cost.is_empty()));
+    facts.extend(Some(cost_text(spent)).filter(|cost| !cost.is_empty()));
     facts.extend(session.parent.as_ref().map(|p| format!("{} of {}", p.relation.name(), p.id)));
     format!("{}: {}\n{}", session.id, one_line(name), facts.join(", "))
 }
@@ -62,7 +62,7 @@ pub(super) fn markdown(session: &SessionSummary, kept: &[StoredMessage]) -> Vec<
     let name = session.title.as_deref().unwrap_or(&session.id);
     let mut lines = vec![format!("# {}", one_line(name)), String::new()];
     for kept in kept {
-        lines.push(format!("## {} ({})", who(kept), format_local(kept.at)));
+        lines.push(format!("## {} ({})", author(kept), format_local(kept.at)));
         lines.push(String::new());
         let text = kept.message.text();
         match kept.role() {
@@ -87,13 +87,13 @@ fn fenced(text: &str) -> String {
     format!("{fence}\n{}\n{fence}", text.trim_end())
 }
 
-pub(super) fn who(kept: &StoredMessage) -> String {
+pub(super) fn author(kept: &StoredMessage) -> String {
     let note = match kept.state {
         MessageState::Summary => " (summary)",
         _ => "",
     };
     match kept.answered_call() {
-        Some((tool, _)) => match status(kept) {
+        Some((tool, _)) => match call_status(kept) {
             None | Some("success") => format!("tool {}", one_line(tool)),
             Some(status) => format!("tool {} ({status})", one_line(tool)),
         },
@@ -102,16 +102,16 @@ pub(super) fn who(kept: &StoredMessage) -> String {
 }
 
 /// Where the first so many bytes of a text end.
-pub(super) fn end_of(text: &str, most: usize) -> usize {
+pub(super) fn truncation_point(text: &str, most: usize) -> usize {
     text.floor_char_boundary(most)
 }
 
-pub(super) fn cost(spent: &TokenUsage) -> String {
+pub(super) fn cost_text(spent: &TokenUsage) -> String {
     spent.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()
 }
 
 /// How a call ended, if this is its result.
-fn status(kept: &StoredMessage) -> Option<&'static str> {
+fn call_status(kept: &StoredMessage) -> Option<&'static str> {
     let ChatMessage::Tool(answer) = &kept.message else { return None };
     Some(match answer {
         answer if answer.is_cancelled => "cancelled",
