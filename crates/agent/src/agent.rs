@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use hermes_core::{Ports, Session, ToolCall};
 use hermes_engine::{Caller, Engine};
-use hermes_llm::{ChatMessage, LanguageModel, ContentPart, TokenUsage};
+use hermes_llm::{ChatMessage, ContentPart, LanguageModel, TokenUsage};
 use serde_json::Value;
 
 use crate::budget::AgentBudget;
 use crate::conversation::Conversation;
 use crate::guidance::ProjectGuidance;
+use crate::history_repair::repair_history;
 use crate::interrupt::InterruptHandle;
 use crate::journal::{ConversationJournal, JournalError};
-use crate::history_repair::repair_history;
-use crate::parent_agent::ParentAgent;
 use crate::observer::AgentObserver;
+use crate::parent_agent::ParentAgent;
 
 /// What a model must be told of its session.
 pub type SessionReminder = Arc<dyn Fn(&Session) -> Option<String> + Send + Sync>;
@@ -164,7 +164,8 @@ impl Agent {
         let mut caller = self.parts.caller.clone();
         caller.deadline = caller.deadline.into_iter().chain(budget.deadline()).min();
         caller.turn = Some(format!("{}-{}", caller.session.id(), self.turns).into());
-        let AgentParts { engine, model, params: manner, observer: watcher, journal, depth, .. } = &self.parts;
+        let AgentParts { engine, model, params: manner, observer: watcher, journal, depth, .. } =
+            &self.parts;
         let standing = ParentAgent {
             budget: budget.clone(),
             depth: *depth,

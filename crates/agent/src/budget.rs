@@ -72,7 +72,12 @@ impl AgentBudget {
     }
 
     fn with_parent(allowance: BudgetLimits, parent: Option<AgentBudget>) -> Self {
-        let inner = BudgetInner { limits: allowance, started_at: Instant::now(), spent: Mutex::default(), parent };
+        let inner = BudgetInner {
+            limits: allowance,
+            started_at: Instant::now(),
+            spent: Mutex::default(),
+            parent,
+        };
         Self { inner: Arc::new(inner) }
     }
 
@@ -137,7 +142,11 @@ impl AgentBudget {
             }
             (_, Some(left)) if left < cost => {
                 let most = may.cost.unwrap_or_default();
-                Some(format!("all but {} of {} dollars", format_dollars(left), format_dollars(most)))
+                Some(format!(
+                    "all but {} of {} dollars",
+                    format_dollars(left),
+                    format_dollars(most)
+                ))
             }
             _ => None,
         };

@@ -1,7 +1,7 @@
 //! Making room: a conversation that fills the model's window is shortened, so
 //! that it can go on. No call loses its result, and what was decided stays.
 
-use hermes_llm::{ToolChoice, ModelErrorKind, ChatMessage, ContentPart, ModelReply, ModelRequest};
+use hermes_llm::{ChatMessage, ContentPart, ModelErrorKind, ModelReply, ModelRequest, ToolChoice};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,9 +9,9 @@ use crate::agent::Agent;
 use crate::budget::AgentBudget;
 use crate::conversation::estimate_tokens;
 use crate::journal::JournalEntry;
+use crate::observer::AgentEvent;
 use crate::outcome::TurnEnd;
 use crate::turn::TurnStop;
-use crate::observer::AgentEvent;
 
 /// The window of a model that does not say.
 const DEFAULT_WINDOW_TOKENS: u64 = 128_000;
@@ -70,7 +70,9 @@ impl Agent {
         // What the turn is about is not summed up, so that there is no use in trying
         // before there is something else.
         let messages = self.conversation.messages();
-        let asked = estimate_tokens(&ChatMessage::User { content: turn_user_parts(messages, messages.len()) });
+        let asked = estimate_tokens(&ChatMessage::User {
+            content: turn_user_parts(messages, messages.len()),
+        });
         let fixed = self.fixed_tokens() + asked + window / 8;
         if used > fixed.min(window / 10 * 9) {
             self.compact_with(self.compaction_plan(), budget).await?;
@@ -83,22 +85,44 @@ impl Agent {
         let window = self.parts.model.window().unwrap_or(DEFAULT_WINDOW_TOKENS);
         let kept = (window as f64 * KEPT_WINDOW_SHARE) as u64;
         let most = self.available_tokens().unwrap_or(u64::MAX);
-        CompactionPlan { kept_tokens: kept, summary_input_tokens: window / 2, max_tokens: most, is_needed: true }
+        CompactionPlan {
+            kept_tokens: kept,
+            summary_input_tokens: window / 2,
+            max_tokens: most,
+            is_needed: true,
+        }
     }
 
     /// Shortens a conversation that the server finds too long, whatever the
     /// window is said to be; whether that was possible.
-    pub(crate) async fn compact_below_server_limit(&mut self, budget: &AgentBudget) -> Result<bool, TurnStop> {
+    pub(crate) async fn compact_below_server_limit(
+        &mut self,
+        budget: &AgentBudget,
+    ) -> Result<bool, TurnStop> {
         let window = self.parts.model.window().unwrap_or(DEFAULT_WINDOW_TOKENS);
         let all = total_tokens(self.conversation.messages());
-        let kept = ((all as f64 * KEPT_WINDOW_SHARE) as u64).min((window as f64 * KEPT_WINDOW_SHARE) as u64);
+        let kept = ((all as f64 * KEPT_WINDOW_SHARE) as u64)
+            .min((window as f64 * KEPT_WINDOW_SHARE) as u64);
         let read = (all / 2).min(window / 2);
-        self.compact_with(CompactionPlan { kept_tokens: kept, summary_input_tokens: read, max_tokens: kept * 3, is_needed: true }, budget).await
+        self.compact_with(
+            CompactionPlan {
+                kept_tokens: kept,
+                summary_input_tokens: read,
+                max_tokens: kept * 3,
+                is_needed: true,
+            },
+            budget,
+        )
+        .await
     }
 
     /// Keeps the end of the conversation and what the turn is about; the rest is
     /// summed up. Whether that was possible.
-    async fn compact_with(&mut self, cut: CompactionPlan, budget: &AgentBudget) -> Result<bool, TurnStop> {
+    async fn compact_with(
+        &mut self,
+        cut: CompactionPlan,
+        budget: &AgentBudget,
+    ) -> Result<bool, TurnStop> {
         let kept = cut.kept_tokens;
         let messages = self.conversation.messages();
         let estimate = total_tokens(messages);
@@ -112,7 +136,10 @@ impl Agent {
             opening.push(only.clone());
         } else if !old.is_empty() {
             let summary = self.summarize(old, &cut, budget).await?;
-            let mut told = format!("{SUMMARY_HEADER}\n\n{}", shorten_text(&summary, MAX_SUMMARY_BYTES.min(tokens_to_bytes(kept))));
+            let mut told = format!(
+                "{SUMMARY_HEADER}\n\n{}",
+                shorten_text(&summary, MAX_SUMMARY_BYTES.min(tokens_to_bytes(kept)))
+            );
             let session = &self.parts.caller.session;
             if let Some(open) = self.parts.reminder.as_ref().and_then(|remind| remind(session)) {
                 told.push_str("\n\n");
@@ -157,10 +184,18 @@ impl Agent {
         let _ = session.update("context", |mark: &mut ContextGeneration| mark.generation += 1);
     }
 
-    async fn summarize(&self, old: &[ChatMessage], cut: &CompactionPlan, budget: &AgentBudget) -> Result<String, TurnStop> {
+    async fn summarize(
+        &self,
+        old: &[ChatMessage],
+        cut: &CompactionPlan,
+        budget: &AgentBudget,
+    ) -> Result<String, TurnStop> {
         let mut messages =
             vec![ChatMessage::system("You sum up conversations so that work can go on.")];
-        messages.push(ChatMessage::user(shorten_text(&transcript(old), tokens_to_bytes(cut.summary_input_tokens))));
+        messages.push(ChatMessage::user(shorten_text(
+            &transcript(old),
+            tokens_to_bytes(cut.summary_input_tokens),
+        )));
         messages.push(ChatMessage::user(SUMMARY_PROMPT));
         let (messages, _) = crate::repair_history(messages);
         let request = ModelRequest {
@@ -199,8 +234,7 @@ impl Agent {
 /// What the user has said in the turn under way, as far as it stands before
 /// this place; an earlier summary is not said by anybody.
 fn turn_user_parts(messages: &[ChatMessage], cut: usize) -> Vec<ContentPart> {
-    let is_answer =
-        |message: &ChatMessage| matches!(message, ChatMessage::Assistant(reply) if reply.calls.is_empty());
+    let is_answer = |message: &ChatMessage| matches!(message, ChatMessage::Assistant(reply) if reply.calls.is_empty());
     let until_last = &messages[..messages.len().saturating_sub(1)];
     let began = until_last.iter().rposition(is_answer).map_or(0, |at| at + 1);
     let turn = messages.get(began..cut).unwrap_or_default();
@@ -208,8 +242,7 @@ fn turn_user_parts(messages: &[ChatMessage], cut: usize) -> Vec<ContentPart> {
         ChatMessage::User { content } => Some(content.iter().cloned()),
         _ => None,
     });
-    let is_summary =
-        |part: &ContentPart| matches!(part, ContentPart::Text { text } if text.starts_with(SUMMARY_HEADER));
+    let is_summary = |part: &ContentPart| matches!(part, ContentPart::Text { text } if text.starts_with(SUMMARY_HEADER));
     said.flatten().filter(|part| !is_summary(part)).collect()
 }
 
@@ -284,7 +317,8 @@ fn split_point(messages: &[ChatMessage], kept: u64) -> usize {
 /// first, and what happened last.
 fn excerpt_summary(old: &[ChatMessage]) -> String {
     let wanted = old.iter().find(|message| matches!(message, ChatMessage::User { .. }));
-    let wanted = wanted.map(|message| shorten_text(&message.text(), MAX_RESULT_BYTES)).unwrap_or_default();
+    let wanted =
+        wanted.map(|message| shorten_text(&message.text(), MAX_RESULT_BYTES)).unwrap_or_default();
     let all = transcript(old);
     let from = all.ceil_char_boundary(all.len().saturating_sub(MAX_RESULT_BYTES * 2));
     format!("What the user wanted first: {wanted}\n\nWhat happened last:\n\n{}", &all[from..])
@@ -300,11 +334,17 @@ fn transcript(messages: &[ChatMessage]) -> String {
             ChatMessage::Assistant(reply) => {
                 let mut said = reply.text.clone();
                 for call in &reply.calls {
-                    said.push_str(&format!("\n→ {} {}", call.name, shorten_text(&call.arguments, MAX_RESULT_BYTES)));
+                    said.push_str(&format!(
+                        "\n→ {} {}",
+                        call.name,
+                        shorten_text(&call.arguments, MAX_RESULT_BYTES)
+                    ));
                 }
                 ("Assistant", said)
             }
-            ChatMessage::Tool(answer) => ("Result", shorten_text(&answer.content, MAX_RESULT_BYTES)),
+            ChatMessage::Tool(answer) => {
+                ("Result", shorten_text(&answer.content, MAX_RESULT_BYTES))
+            }
         };
         text.push_str(&format!("{who}: {what}\n\n"));
     }

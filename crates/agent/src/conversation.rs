@@ -71,5 +71,7 @@ pub(crate) fn estimate_tokens(message: &ChatMessage) -> u64 {
         }
         _ => 0,
     };
-    MESSAGE_OVERHEAD_TOKENS + images as u64 * IMAGE_TOKENS + (message.text().len() + calls) as u64 / 4
+    MESSAGE_OVERHEAD_TOKENS
+        + images as u64 * IMAGE_TOKENS
+        + (message.text().len() + calls) as u64 / 4
 }

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{ToolAnnotations, Effect, CallProposal, Scope, Session, Verdict, WorkingDir};
+use hermes_core::{CallProposal, Effect, Scope, Session, ToolAnnotations, Verdict, WorkingDir};
 use hermes_engine::Engine;
 use hermes_files::{WalkMode, open_file, real_path};
 use hermes_threats::{ScanLevel, scan};
@@ -109,7 +109,8 @@ impl ProjectGuidance {
             let mut above: Vec<PathBuf> =
                 place.ancestors().take(MAX_ANCESTORS).filter(is_below).map(Into::into).collect();
             above.reverse();
-            folders.extend(above.into_iter().filter(|f| !self.shown_dirs.contains(f) && f.is_dir()));
+            folders
+                .extend(above.into_iter().filter(|f| !self.shown_dirs.contains(f) && f.is_dir()));
             if folders.len() > MAX_DIRS_PER_CALL {
                 break;
             }
@@ -157,7 +158,12 @@ impl ProjectGuidance {
     /// What a file says; none if it is not there or says nothing. A link may
     /// lead to another file of the project, not out of it, and what is read is
     /// the place that was judged.
-    fn read_guidance(&self, path: &Path, root: &Path, most: usize) -> Result<Option<String>, String> {
+    fn read_guidance(
+        &self,
+        path: &Path,
+        root: &Path,
+        most: usize,
+    ) -> Result<Option<String>, String> {
         match fs::metadata(path) {
             // A pipe of that name would be waited for.
             Ok(found) if found.is_file() => {}
@@ -204,7 +210,9 @@ fn mentioned_paths(arguments: &Value) -> Vec<&str> {
         ["path", "file_path", "workdir", "cwd", "folder"].into_iter().filter_map(text).collect();
     if let Some(command) = text("command") {
         let is_edge = |c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c);
-        places.extend(command.split(is_edge).filter(|word| word.contains('/')).take(MAX_DIRS_PER_CALL));
+        places.extend(
+            command.split(is_edge).filter(|word| word.contains('/')).take(MAX_DIRS_PER_CALL),
+        );
     }
     places.retain(|place| !place.is_empty() && place.len() < 4096 && !place.contains('\0'));
     places

@@ -132,6 +132,7 @@ fn a_file_is_judged_where_it_really_is() {
     fs::remove_file(folder.path().join("AGENTS.md")).expect("removed");
     std::os::unix::fs::symlink("app/id_rsa", folder.path().join("AGENTS.md")).expect("linked");
     let gate = |real: &Path| real.ends_with("app/id_rsa").then(|| "It is a key.".to_owned());
-    let told = ProjectGuidance::for_project(folder.path(), Arc::new(gate)).initial_text().expect("told");
+    let told =
+        ProjectGuidance::for_project(folder.path(), Arc::new(gate)).initial_text().expect("told");
     assert_eq!(told, "## AGENTS.md\n\n[Not shown: it may not be read (It is a key).]");
 }

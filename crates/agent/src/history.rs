@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_history::HistoryStore;
 
-use crate::journal::{JournalEntry, ConversationJournal, JournalError};
+use crate::journal::{ConversationJournal, JournalEntry, JournalError};
 
 /// Writes a conversation down as a session of the history. Clones are the same
 /// journal.
@@ -27,7 +27,11 @@ impl SessionJournal {
     }
 
     /// For a session that goes on from this message, by its number.
-    pub fn resume_after(store: Arc<HistoryStore>, session: impl Into<Arc<str>>, before: i64) -> Self {
+    pub fn resume_after(
+        store: Arc<HistoryStore>,
+        session: impl Into<Arc<str>>,
+        before: i64,
+    ) -> Self {
         Self { store, session: session.into(), last_known_id: before, own_ids: Arc::default() }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hermes_llm::{ToolCallAnswer, ChatMessage, ModelReply};
+use hermes_llm::{ChatMessage, ModelReply, ToolCallAnswer};
 
 /// What stands for a result that is not there.
 const LOST_RESULT: &str = r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;

@@ -35,7 +35,9 @@ fn shape(messages: &[ChatMessage]) -> String {
             let ids: Vec<&str> = reply.calls.iter().map(|call| call.id.as_str()).collect();
             format!("a({})", ids.join(","))
         }
-        ChatMessage::Tool(answer) if answer.content == LOST_RESULT => format!("?{}", answer.call_id),
+        ChatMessage::Tool(answer) if answer.content == LOST_RESULT => {
+            format!("?{}", answer.call_id)
+        }
         ChatMessage::Tool(answer) => format!("t{}", answer.call_id),
     };
     messages.iter().map(short).collect::<Vec<_>>().join(" ")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::{ProgressUpdate, ToolResult};
-use hermes_engine::{CallStarted, CallObserver};
+use hermes_engine::{CallObserver, CallStarted};
 use hermes_llm::{RetryEvent, TokenUsage};
 
 /// Something that happens in a turn.

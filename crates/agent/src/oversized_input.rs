@@ -2,7 +2,7 @@
 //! ends stay, with a note that says where the whole is. It is never cut in
 //! silence: the model would answer for the rest as if it had read it.
 
-use hermes_llm::{ModelError, ModelErrorKind, ChatMessage, ContentPart};
+use hermes_llm::{ChatMessage, ContentPart, ModelError, ModelErrorKind};
 
 use crate::agent::Agent;
 use crate::conversation::estimate_tokens;
@@ -35,7 +35,8 @@ impl Agent {
     /// Makes what is said fit the model's window. An error if it cannot.
     pub(crate) fn fit_to_window(&self, said: &mut Vec<ContentPart>) -> Result<(), ModelError> {
         let Some(room) = self.available_tokens() else { return Ok(()) };
-        let ends = (crate::compaction::tokens_to_bytes(room) / 8).clamp(MIN_EXCERPT_BYTES, MAX_EXCERPT_BYTES);
+        let ends = (crate::compaction::tokens_to_bytes(room) / 8)
+            .clamp(MIN_EXCERPT_BYTES, MAX_EXCERPT_BYTES);
         let mut message = ChatMessage::User { content: std::mem::take(said) };
         let taken = estimate_tokens(&message);
         while estimate_tokens(&message) > room {

@@ -7,7 +7,7 @@ use hermes_llm::{LanguageModel, TokenUsage};
 
 use crate::agent::ModelParams;
 use crate::budget::AgentBudget;
-use crate::journal::{JournalEntry, ConversationJournal};
+use crate::journal::{ConversationJournal, JournalEntry};
 use crate::observer::AgentObserver;
 
 /// The agent that a call is made by: a port of its calls, for tools that make

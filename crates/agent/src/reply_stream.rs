@@ -1,12 +1,15 @@
 //! Listening to one answer, as it comes.
 
 use futures_util::StreamExt as _;
-use hermes_llm::{ReplyEvent, ModelError, ModelErrorKind, FinishReason, ReplyBuilder, ModelReply, ModelRequest, TokenUsage};
+use hermes_llm::{
+    FinishReason, ModelError, ModelErrorKind, ModelReply, ModelRequest, ReplyBuilder, ReplyEvent,
+    TokenUsage,
+};
 
 use crate::agent::Agent;
+use crate::observer::AgentEvent;
 use crate::text_calls::CallFilter;
 use crate::turn::TurnStop;
-use crate::observer::AgentEvent;
 
 /// An answer that was listened to.
 pub(crate) struct StreamedReply {
@@ -19,7 +22,10 @@ pub(crate) struct StreamedReply {
 
 impl Agent {
     /// Listens to one answer.
-    pub(crate) async fn stream_reply(&self, request: &ModelRequest) -> Result<StreamedReply, TurnStop> {
+    pub(crate) async fn stream_reply(
+        &self,
+        request: &ModelRequest,
+    ) -> Result<StreamedReply, TurnStop> {
         let stopped = self.interrupt.turn_token();
         let late = self.deadline_fault();
         tokio::pin!(late);
@@ -48,7 +54,11 @@ impl Agent {
                     if !rest.is_empty() {
                         self.emit(&AgentEvent::Text(&rest));
                     }
-                    return Ok(StreamedReply { reply: gathering.finish(), break_cause: None, discarded_usage: void });
+                    return Ok(StreamedReply {
+                        reply: gathering.finish(),
+                        break_cause: None,
+                        discarded_usage: void,
+                    });
                 }
                 Some(Ok(event)) => {
                     match &event {
@@ -75,9 +85,14 @@ impl Agent {
                 Some(Err(fault)) => {
                     let reply = gathering.finish();
                     // What was said stays said; half a call is asked for again.
-                    if fault.kind.is_transient() && !(reply.text.is_empty() && reply.calls.is_empty())
+                    if fault.kind.is_transient()
+                        && !(reply.text.is_empty() && reply.calls.is_empty())
                     {
-                        return Ok(StreamedReply { reply, break_cause: Some(fault), discarded_usage: void });
+                        return Ok(StreamedReply {
+                            reply,
+                            break_cause: Some(fault),
+                            discarded_usage: void,
+                        });
                     }
                     return Err(TurnStop::ModelError(fault));
                 }

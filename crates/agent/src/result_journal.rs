@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{CancellationToken, ErrorKind, ProgressUpdate, CallStatus, ToolResult};
-use hermes_engine::{CallStarted, CallObserver};
-use hermes_llm::{ToolCallAnswer, ChatMessage};
+use hermes_core::{CallStatus, CancellationToken, ErrorKind, ProgressUpdate, ToolResult};
+use hermes_engine::{CallObserver, CallStarted};
+use hermes_llm::{ChatMessage, ToolCallAnswer};
 
-use crate::journal::{JournalEntry, ConversationJournal, JournalError};
+use crate::journal::{ConversationJournal, JournalEntry, JournalError};
 use crate::observer::CallForwarder;
 
 /// Writes down what comes of the calls of one answer.
@@ -35,7 +35,11 @@ pub(crate) struct JournaledResults {
 }
 
 impl ResultJournal {
-    pub(crate) fn new(calls: CallForwarder, journal: Arc<dyn ConversationJournal>, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        calls: CallForwarder,
+        journal: Arc<dyn ConversationJournal>,
+        stop: CancellationToken,
+    ) -> Self {
         Self { calls, journal, stop, lines: Mutex::default() }
     }
 

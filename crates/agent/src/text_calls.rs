@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::CallArguments;
-use hermes_llm::{RequestedCall, FinishReason, ModelReply};
+use hermes_llm::{FinishReason, ModelReply, RequestedCall};
 use hermes_protocol::{CallDialect, parse};
 use hermes_schema::parse_arguments;
 use serde_json::Value;
@@ -144,7 +144,8 @@ pub(crate) fn ends_with_call(text: &str) -> bool {
 /// Takes the calls out of the text of an answer.
 pub(crate) fn take_calls(reply: &mut ModelReply) {
     let Some(start) = find_call(&reply.text) else { return };
-    let Ok(request) = parse(&repair_blocks(&reply.text[start..]), Some(CallDialect::HermesText)) else {
+    let Ok(request) = parse(&repair_blocks(&reply.text[start..]), Some(CallDialect::HermesText))
+    else {
         return;
     };
     reply.calls = request.calls.iter().map(to_requested_call).collect();

@@ -4,18 +4,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_core::{ErrorKind, CallStatus, ToolCall, ToolResult};
+use hermes_core::{CallStatus, ErrorKind, ToolCall, ToolResult};
 use hermes_engine::CallObserver;
-use hermes_llm::{RequestedCall, ToolChoice, ModelError, ModelErrorKind, FinishReason, ChatMessage, ContentPart, ModelReply, ModelRequest, TokenUsage};
+use hermes_llm::{
+    ChatMessage, ContentPart, FinishReason, ModelError, ModelErrorKind, ModelReply, ModelRequest,
+    RequestedCall, TokenUsage, ToolChoice,
+};
 
 use crate::agent::{Agent, AgentParts, to_tool_call};
 use crate::budget::AgentBudget;
-use crate::journal::JournalError;
-use crate::result_journal::ResultJournal;
-use crate::reply_stream::StreamedReply;
 use crate::history_repair::repair_history;
+use crate::journal::JournalError;
+use crate::observer::{AgentEvent, CallForwarder};
 use crate::outcome::{TurnEnd, TurnOutcome};
-use crate::observer::{CallForwarder, AgentEvent};
+use crate::reply_stream::StreamedReply;
+use crate::result_journal::ResultJournal;
 
 /// How often an answer that was cut off in the middle of a call is asked for
 /// again, each time with more room.
@@ -104,7 +107,11 @@ impl TurnTally {
 
 impl Agent {
     /// Says something to the model, and sees it through to the end.
-    pub async fn run_turn(&mut self, mut said: Vec<ContentPart>, budget: &AgentBudget) -> TurnOutcome {
+    pub async fn run_turn(
+        &mut self,
+        mut said: Vec<ContentPart>,
+        budget: &AgentBudget,
+    ) -> TurnOutcome {
         self.turns += 1;
         self.parts.engine.new_turn(&self.parts.caller);
         if let Err(fault) = self.fit_to_window(&mut said) {
@@ -127,7 +134,9 @@ impl Agent {
             // What was shown was said, and the model must know that.
             Err(TurnStop::Interrupted(Some(said))) => {
                 tally.text.clone_from(&said.text);
-                self.append_message(ChatMessage::Assistant(*said)).map(|()| TurnEnd::Interrupted).map_err(TurnStop::from)
+                self.append_message(ChatMessage::Assistant(*said))
+                    .map(|()| TurnEnd::Interrupted)
+                    .map_err(TurnStop::from)
             }
             end => end,
         };
@@ -138,12 +147,24 @@ impl Agent {
         TurnOutcome { text, end, requests: asked, calls, usage }
     }
 
-    async fn run_rounds(&mut self, budget: &AgentBudget, tally: &mut TurnTally) -> Result<TurnEnd, TurnStop> {
+    async fn run_rounds(
+        &mut self,
+        budget: &AgentBudget,
+        tally: &mut TurnTally,
+    ) -> Result<TurnEnd, TurnStop> {
         loop {
             // What is left must do for this request and for the closing one.
             let next = self.estimate_next_usage(tally.last_usage);
             if let Some(what) = budget.exhausted_reason().or_else(|| budget.shortfall(next, 2)) {
-                return self.finish_with_summary(TurnEnd::Budget(what), BUDGET_SUMMARY_PROMPT, next, budget, tally).await;
+                return self
+                    .finish_with_summary(
+                        TurnEnd::Budget(what),
+                        BUDGET_SUMMARY_PROMPT,
+                        next,
+                        budget,
+                        tally,
+                    )
+                    .await;
             }
             self.compact_if_full(budget).await?;
             let reply = self.ask_model(budget, tally, RequestGoal::Work).await?;
@@ -204,13 +225,26 @@ impl Agent {
             }
             if let Some(why) = self.parts.engine.halt_reason(&self.parts.caller) {
                 let next = self.estimate_next_usage(tally.last_usage);
-                return self.finish_with_summary(TurnEnd::Halted(why), LOOP_SUMMARY_PROMPT, next, budget, tally).await;
+                return self
+                    .finish_with_summary(
+                        TurnEnd::Halted(why),
+                        LOOP_SUMMARY_PROMPT,
+                        next,
+                        budget,
+                        tally,
+                    )
+                    .await;
             }
         }
     }
 
     /// Asks the model until its answer can be used.
-    async fn ask_model(&mut self, budget: &AgentBudget, tally: &mut TurnTally, wish: RequestGoal) -> Result<ModelReply, TurnStop> {
+    async fn ask_model(
+        &mut self,
+        budget: &AgentBudget,
+        tally: &mut TurnTally,
+        wish: RequestGoal,
+    ) -> Result<ModelReply, TurnStop> {
         let mut room = self.parts.params.max_tokens;
         let mut is_shortest = false;
         let mut broken_off = 0;
@@ -218,9 +252,12 @@ impl Agent {
             budget.spend_round();
             tally.requests += 1;
             self.emit(&AgentEvent::RoundStarted { round: tally.requests });
-            let request = ModelRequest { cannot_shorten: is_shortest, ..self.build_request(wish, room) };
+            let request =
+                ModelRequest { cannot_shorten: is_shortest, ..self.build_request(wish, room) };
             let heard = match self.stream_reply(&request).await {
-                Err(TurnStop::ModelError(fault)) if fault.kind == ModelErrorKind::ContextTooLong && !is_shortest => {
+                Err(TurnStop::ModelError(fault))
+                    if fault.kind == ModelErrorKind::ContextTooLong && !is_shortest =>
+                {
                     // The server knows better how long the conversation is.
                     if attempt < MAX_COMPACTIONS && self.compact_below_server_limit(budget).await? {
                         continue;
@@ -233,7 +270,8 @@ impl Agent {
                     continue;
                 }
                 Err(TurnStop::ModelError(fault))
-                    if fault.kind == ModelErrorKind::NoTools && !self.parts.params.text_tool_calls =>
+                    if fault.kind == ModelErrorKind::NoTools
+                        && !self.parts.params.text_tool_calls =>
                 {
                     // It has no other way, so it asks in its text from now on.
                     self.parts.params.text_tool_calls = true;
@@ -254,12 +292,18 @@ impl Agent {
             tally.last_usage = reply.usage;
             self.warn_about_unknown_price(budget, &reply.usage);
             self.conversation.set_counted(&reply.usage);
-            let reply = normalize_reply(reply, self.parts.params.text_tool_calls, self.conversation.messages());
+            let reply = normalize_reply(
+                reply,
+                self.parts.params.text_tool_calls,
+                self.conversation.messages(),
+            );
             if reply.finish == FinishReason::Malformed {
                 if tally.malformed < MAX_MALFORMED_RETRIES && budget.exhausted_reason().is_none() {
                     tally.malformed += 1;
                     self.journal_usage(&reply.usage)?;
-                    self.emit(&AgentEvent::AnswerDiscarded { why: "the model wrote a call that cannot be read" });
+                    self.emit(&AgentEvent::AnswerDiscarded {
+                        why: "the model wrote a call that cannot be read",
+                    });
                     continue;
                 }
                 return Ok(ModelReply { calls: Vec::new(), ..reply });
@@ -268,9 +312,14 @@ impl Agent {
             if is_cut && !reply.calls.is_empty() {
                 let is_mended = reply.finish == FinishReason::Broken && request.can_retract;
                 broken_off += u32::from(is_mended);
-                if attempt < MAX_TRUNCATED_RETRIES && broken_off <= MAX_BROKEN_RETRIES && budget.exhausted_reason().is_none() {
+                if attempt < MAX_TRUNCATED_RETRIES
+                    && broken_off <= MAX_BROKEN_RETRIES
+                    && budget.exhausted_reason().is_none()
+                {
                     self.journal_usage(&reply.usage)?;
-                    self.emit(&AgentEvent::AnswerDiscarded { why: "the answer was cut off in a tool call" });
+                    self.emit(&AgentEvent::AnswerDiscarded {
+                        why: "the answer was cut off in a tool call",
+                    });
                     // Where nobody said how much there is, it is what was used up.
                     let had = room.unwrap_or(DEFAULT_ANSWER_TOKENS).max(reply.usage.output);
                     room = Some((had * 2).min(MAX_ANSWER_TOKENS.max(had)));
@@ -293,7 +342,9 @@ impl Agent {
         // Nobody has said this, so it is no part of the conversation.
         let last_word = match wish {
             RequestGoal::Work => None,
-            RequestGoal::Summary(words) | RequestGoal::BareSummary(words) => Some(ChatMessage::user(words)),
+            RequestGoal::Summary(words) | RequestGoal::BareSummary(words) => {
+                Some(ChatMessage::user(words))
+            }
         };
         let messages = std::iter::once(system).chain(history).chain(last_word).collect();
         ModelRequest {
@@ -436,7 +487,8 @@ impl Agent {
     fn normalize_calls(&self, mut reply: ModelReply) -> ModelReply {
         let AgentParts { engine, caller, .. } = &self.parts;
         for call in &mut reply.calls {
-            let Some((name, mended)) = engine.normalize_call(&call.name, &call.arguments, caller) else {
+            let Some((name, mended)) = engine.normalize_call(&call.name, &call.arguments, caller)
+            else {
                 continue;
             };
             call.name = name;
@@ -487,7 +539,11 @@ impl Agent {
 
 /// An answer without calls that are there twice, and with those that were only
 /// spoken.
-fn normalize_reply(mut reply: ModelReply, speaks_calls: bool, earlier: &[ChatMessage]) -> ModelReply {
+fn normalize_reply(
+    mut reply: ModelReply,
+    speaks_calls: bool,
+    earlier: &[ChatMessage],
+) -> ModelReply {
     if speaks_calls && reply.calls.is_empty() {
         crate::text_calls::take_calls(&mut reply);
     }

@@ -77,7 +77,10 @@ impl ArchiveFormat {
     /// The format that a file of this name should have.
     pub fn from_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_lowercase();
-        FORMAT_EXTENSIONS.iter().find(|(ending, _)| name.ends_with(ending)).map(|&(_, format)| format)
+        FORMAT_EXTENSIONS
+            .iter()
+            .find(|(ending, _)| name.ends_with(ending))
+            .map(|&(_, format)| format)
     }
 
     /// The format of a file that begins with `head`; the name decides only
@@ -96,13 +99,19 @@ impl ArchiveFormat {
         if head.starts_with(b"\x28\xB5\x2F\xFD") || is_skippable(head) {
             let block = zstd::stream::read::Decoder::with_buffer(head).map(first_block);
             let holds_tar = block.is_ok_and(|block| is_tar(&block));
-            return Ok(if holds_tar { Self::TarZst } else { Self::refine_by_name(path, Self::Zst) });
+            return Ok(if holds_tar {
+                Self::TarZst
+            } else {
+                Self::refine_by_name(path, Self::Zst)
+            });
         }
         if is_tar(head) {
             return Ok(Self::Tar);
         }
         let shown = path.display();
-        if let Some((_, what, reader)) = UNSUPPORTED_FORMATS.iter().find(|(s, ..)| head.starts_with(s)) {
+        if let Some((_, what, reader)) =
+            UNSUPPORTED_FORMATS.iter().find(|(s, ..)| head.starts_with(s))
+        {
             return Err(ToolError::invalid(format!("{shown} is {what}, which is not supported"))
                 .with_hint(format!("A program such as {reader} unpacks it.")));
         }
@@ -166,7 +175,9 @@ fn is_skippable(head: &[u8]) -> bool {
 
 /// A tar header has the sum of its own bytes in it, the sum counted as blanks.
 fn is_tar(head: &[u8]) -> bool {
-    let (Some(block), Some(stated)) = (head.get(..TAR_BLOCK_BYTES), head.get(148..156)) else { return false };
+    let (Some(block), Some(stated)) = (head.get(..TAR_BLOCK_BYTES), head.get(148..156)) else {
+        return false;
+    };
     let digits = stated.iter().skip_while(|b| **b == b' ').take_while(|b| b.is_ascii_digit());
     let stated = digits
         .fold(0_u32, |sum, digit| sum.saturating_mul(8).saturating_add(u32::from(digit - b'0')));

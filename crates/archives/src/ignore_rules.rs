@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hermes_core::ToolError;
-use hermes_files::{FileAccess, OpenDir, IgnoreRules};
+use hermes_files::{FileAccess, IgnoreRules, OpenDir};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 

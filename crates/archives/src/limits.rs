@@ -44,7 +44,13 @@ pub(crate) struct UnpackBudget {
 
 impl UnpackBudget {
     pub(crate) fn new(limits: ArchiveLimits, packed: u64) -> Self {
-        Self { limits, packed, bytes: Cell::new(0), seen_bytes: Cell::new(0), entries: Cell::new(0) }
+        Self {
+            limits,
+            packed,
+            bytes: Cell::new(0),
+            seen_bytes: Cell::new(0),
+            entries: Cell::new(0),
+        }
     }
 
     /// Counts an entry.

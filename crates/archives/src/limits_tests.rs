@@ -20,7 +20,10 @@ fn the_ratio_counts_only_beyond_the_free_bytes() {
 
 #[test]
 fn sums_cannot_overflow() {
-    let budget = UnpackBudget::new(ArchiveLimits { bytes: u64::MAX, entries: 1, ratio: u64::MAX, free_bytes: 0 }, 2);
+    let budget = UnpackBudget::new(
+        ArchiveLimits { bytes: u64::MAX, entries: 1, ratio: u64::MAX, free_bytes: 0 },
+        2,
+    );
     budget.spend(u64::MAX).expect("all there is");
     budget.spend(u64::MAX).expect("saturated");
     budget.count_entry().expect("the first");
@@ -31,7 +34,8 @@ fn sums_cannot_overflow() {
 
 #[test]
 fn what_is_passed_over_counts_for_the_ratio_only() {
-    let budget = UnpackBudget::new(ArchiveLimits { bytes: 10, entries: 1, ratio: 100, free_bytes: 0 }, 1);
+    let budget =
+        UnpackBudget::new(ArchiveLimits { bytes: 10, entries: 1, ratio: 100, free_bytes: 0 }, 1);
     budget.pass_over(100).expect("nobody keeps it");
     assert!(budget.pass_over(1).expect_err("a bomb").hint().contains("max_ratio"));
 }

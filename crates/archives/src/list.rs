@@ -7,10 +7,10 @@ use hermes_files::FileAccess;
 
 use crate::filter::GlobFilter;
 use crate::format::ArchiveFormat;
-use crate::progress::ProgressHooks;
 use crate::limits::ArchiveLimits;
 use crate::member::{ArchiveMember, MemberKind, SkippedEntry};
-use crate::read::{VisitMode, OpenArchive};
+use crate::progress::ProgressHooks;
+use crate::read::{OpenArchive, VisitMode};
 
 /// Entries of a list. Only those of a page are kept.
 const MAX_LISTED_ENTRIES: u64 = 2_000_000;
@@ -71,7 +71,11 @@ pub fn list(
     };
     // Nothing is kept, so that a bomb is only passed, up to a bound.
     let free = limits.free_bytes.max(limits.bytes);
-    let limits = ArchiveLimits { entries: limits.entries.max(MAX_LISTED_ENTRIES), free_bytes: free, ..limits };
+    let limits = ArchiveLimits {
+        entries: limits.entries.max(MAX_LISTED_ENTRIES),
+        free_bytes: free,
+        ..limits
+    };
     let replaced = opened.visit(limits, oversight, VisitMode::Names, &mut |member, _| {
         if choice.includes(Path::new(&member.display_name())) {
             listing.add_member(member, page);

@@ -78,7 +78,10 @@ pub struct SkippedEntry {
 impl SkippedEntry {
     /// Entries in whose place later ones of the same name came, as far as they
     /// were chosen.
-    pub(crate) fn replaced_by_later(names: Vec<Vec<u8>>, choice: &GlobFilter) -> impl Iterator<Item = Self> {
+    pub(crate) fn replaced_by_later(
+        names: Vec<Vec<u8>>,
+        choice: &GlobFilter,
+    ) -> impl Iterator<Item = Self> {
         let paths = names.into_iter().map(|name| PathBuf::from(OsString::from_vec(name)));
         let chosen = paths.filter(|path| choice.includes(path));
         chosen.map(|path| Self { path, reason: REPLACED_REASON.to_owned() })

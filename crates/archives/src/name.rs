@@ -54,7 +54,9 @@ impl SafeName {
         if parts.any(|part| part == b"..") {
             return Some("leads up with ..");
         }
-        if raw.len() > MAX_PATH_BYTES || raw.split(|&b| b == b'/').any(|part| part.len() > MAX_COMPONENT_BYTES) {
+        if raw.len() > MAX_PATH_BYTES
+            || raw.split(|&b| b == b'/').any(|part| part.len() > MAX_COMPONENT_BYTES)
+        {
             return Some("is too long");
         }
         if raw.split(|&b| b == b'/').count() > MAX_DIR_LEVELS {

@@ -20,7 +20,8 @@ pub struct ProgressHooks<'a> {
 
 impl ProgressHooks<'_> {
     /// Nobody.
-    pub const NONE: ProgressHooks<'static> = ProgressHooks { stopped: &|| false, progress: &|_, _| {} };
+    pub const NONE: ProgressHooks<'static> =
+        ProgressHooks { stopped: &|| false, progress: &|_, _| {} };
 }
 
 impl fmt::Debug for ProgressHooks<'_> {

@@ -47,8 +47,10 @@ fn sample(number: usize) -> Sample<'static> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wait = Duration::from_secs(60);
     let folder = tempfile::tempdir()?;
-    let log =
-        AuditLog::open_with(folder.path().to_owned(), LogOptions { keep_files: 100, ..LogOptions::default() });
+    let log = AuditLog::open_with(
+        folder.path().to_owned(),
+        LogOptions { keep_files: 100, ..LogOptions::default() },
+    );
     log.append(sample(0));
     log.flush(wait)?;
 

@@ -62,7 +62,13 @@ impl ChainVerifier {
     }
 
     /// Takes the next line, with its line break if it has one.
-    pub(crate) fn check_line(&mut self, file: &str, number: u64, text: &[u8], report: &mut VerifyReport) {
+    pub(crate) fn check_line(
+        &mut self,
+        file: &str,
+        number: u64,
+        text: &[u8],
+        report: &mut VerifyReport,
+    ) {
         let (text, ended) = match text.strip_suffix(b"\n") {
             Some(text) => (text, true),
             None => (text, false),
@@ -126,7 +132,13 @@ impl ChainVerifier {
         self.stray_count += 1;
         if self.strays.len() < MAX_STRAYS {
             let digest = self.key.as_ref().map(|key| key.digest(text));
-            self.strays.push(StrayLine { file: file.to_owned(), line, digest, has_newline: ended, what });
+            self.strays.push(StrayLine {
+                file: file.to_owned(),
+                line,
+                digest,
+                has_newline: ended,
+                what,
+            });
         }
     }
 

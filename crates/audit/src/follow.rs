@@ -45,7 +45,13 @@ pub fn follow(folder: &Path, after: Option<u64>) -> Result<LogFollower, LogError
         Some(seq) => seq,
         None => query(folder, &AuditQuery::default(), 1)?.first().map_or(0, |entry| entry.seq),
     };
-    Ok(LogFollower { folder: folder.to_owned(), last_seq: seq, file: None, finished_file: None, partial_line: Vec::new() })
+    Ok(LogFollower {
+        folder: folder.to_owned(),
+        last_seq: seq,
+        file: None,
+        finished_file: None,
+        partial_line: Vec::new(),
+    })
 }
 
 impl LogFollower {

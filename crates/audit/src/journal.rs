@@ -10,13 +10,13 @@ use hermes_store::atomic::write_atomic;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::reverse_lines::ReverseLineReader;
 use crate::chain::{self, ChainHash, LogKey, LogLine};
 use crate::entry;
 use crate::error::LogError;
-use crate::log_files::{self, LogFileId};
 use crate::head::{ChainStart, HeadState, LogHead};
 use crate::log::{LogOptions, PendingEntry};
+use crate::log_files::{self, LogFileId};
+use crate::reverse_lines::ReverseLineReader;
 
 /// As much as is written at once. Others wait meanwhile.
 const MAX_BATCH_BYTES: u64 = 4 << 20;
@@ -123,7 +123,8 @@ impl AuditJournal {
     fn write_locked(&mut self, batch: &mut VecDeque<PendingEntry>) -> Result<(), LogError> {
         let (key, lost) = self.load_or_create_key()?;
         let mut open = self.open_active(&key, lost)?;
-        let next = batch.front().map_or(0, |pending| pending.text.len() as u64 + LINE_OVERHEAD_BYTES);
+        let next =
+            batch.front().map_or(0, |pending| pending.text.len() as u64 + LINE_OVERHEAD_BYTES);
         if open.len > 0 && !open.ends_mid_line && open.len + next > self.options.rotate_bytes {
             open = self.rotate(&key, open)?;
         }
@@ -220,7 +221,8 @@ impl AuditJournal {
         if log_files::file_id_at(&path)?.is_some() {
             return Ok(());
         }
-        write_atomic(&path, key.fingerprint().as_bytes(), 0o600).map_err(LogError::io("write", &path))
+        write_atomic(&path, key.fingerprint().as_bytes(), 0o600)
+            .map_err(LogError::io("write", &path))
     }
 
     /// The file to append to. It is looked at only if it is not as we left it.
@@ -248,7 +250,14 @@ impl AuditJournal {
             tail = self.read_tail(key, key_lost)?;
         }
         let (head, events) = resume_point(&tail, found, key, key_lost);
-        Ok(ActiveFile { file, file_id: identity, len, head, events, ends_mid_line: tail.lacks_newline || !tail.torn_line.is_empty() })
+        Ok(ActiveFile {
+            file,
+            file_id: identity,
+            len,
+            head,
+            events,
+            ends_mid_line: tail.lacks_newline || !tail.torn_line.is_empty(),
+        })
     }
 
     /// The end of the log: in the file that grows or, just after it was begun,
@@ -256,7 +265,9 @@ impl AuditJournal {
     fn read_tail(&self, key: &LogKey, key_lost: bool) -> Result<LogTail, LogError> {
         let current = self.path(log_files::CURRENT_FILE);
         let mut tail = LogTail::default();
-        for path in [Some(current.clone()), log_files::rotated_files(&self.folder)?.pop().map(|o| o.path)] {
+        for path in
+            [Some(current.clone()), log_files::rotated_files(&self.folder)?.pop().map(|o| o.path)]
+        {
             let Some(path) = path else { break };
             let Some(file) = log_files::open_if_exists(&path)? else { continue };
             let len = file.metadata().map_err(LogError::io("read", &path))?.len();
@@ -328,7 +339,12 @@ impl AuditJournal {
 }
 
 /// Where to go on, and what has to be told first.
-fn resume_point(tail: &LogTail, found: HeadState, key: &LogKey, key_lost: bool) -> (LogHead, Vec<Value>) {
+fn resume_point(
+    tail: &LogTail,
+    found: HeadState,
+    key: &LogKey,
+    key_lost: bool,
+) -> (LogHead, Vec<Value>) {
     let mut events = Vec::new();
     if key_lost {
         events.push(json!({ "event": "key_lost" }));

@@ -18,24 +18,24 @@
 //! power may take entries with it and then looks like a log that was cut;
 //! [`LogOptions::sync`] prevents it.
 
-mod reverse_lines;
 mod chain;
+mod chain_verifier;
 mod entry;
 mod error;
-mod log_files;
 mod follow;
 mod head;
 mod journal;
 mod log;
-mod time_parse;
+mod log_files;
 mod query;
+mod reverse_lines;
+mod time_parse;
 mod verify;
-mod chain_verifier;
 mod writer;
 
 pub use error::LogError;
 pub use follow::{LogFollower, follow};
 pub use log::{AuditLog, LogOptions};
-pub use time_parse::{TimeParseError, parse_time};
 pub use query::{AuditEntry, AuditQuery, query};
+pub use time_parse::{TimeParseError, parse_time};
 pub use verify::{LogFault, VerifyReport, verify};

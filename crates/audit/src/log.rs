@@ -290,7 +290,12 @@ impl SharedLog {
 
     /// Tells how a write went that has taken `count` entries off the batch.
     /// Whether the writer shall go on.
-    pub(crate) fn record_write(&self, count: usize, bytes: usize, outcome: Result<(), LogError>) -> bool {
+    pub(crate) fn record_write(
+        &self,
+        count: usize,
+        bytes: usize,
+        outcome: Result<(), LogError>,
+    ) -> bool {
         let mut state = self.lock();
         state.unwritten = state.unwritten.saturating_sub(count);
         state.unwritten_bytes = state.unwritten_bytes.saturating_sub(bytes);

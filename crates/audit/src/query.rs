@@ -5,10 +5,10 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::reverse_lines::ReverseLineReader;
 use crate::chain::LogLine;
 use crate::error::LogError;
 use crate::log_files;
+use crate::reverse_lines::ReverseLineReader;
 
 /// One entry of the log.
 #[derive(Debug, Clone, PartialEq)]

@@ -22,7 +22,7 @@ fn parse_time_at(text: &str, now: &Zoned) -> Result<Timestamp, TimeParseError> {
         return now.timestamp().checked_sub(ago).map_err(|_| wrong());
     }
     if let Ok(moment) = text.parse::<Timestamp>() {
-        return Ok(parse_time);
+        return Ok(moment);
     }
     let local = match text.parse::<DateTime>() {
         Ok(local) => local,

@@ -5,7 +5,7 @@ use super::*;
 fn at(text: &str) -> Result<String, TimeParseError> {
     let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
     let now = "2026-03-10T12:00:00Z".parse::<Timestamp>().unwrap().to_zoned(zone);
-    parse_time_at(text, &now).map(|moment| parse_time.to_string())
+    parse_time_at(text, &now).map(|moment| moment.to_string())
 }
 
 #[test]

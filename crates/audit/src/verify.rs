@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use crate::chain::{ChainHash, LogKey};
-use crate::error::LogError;
-use crate::log_files::{self, RotatedFile};
-use crate::head::{ChainStart, HeadState, LogHead};
 use crate::chain_verifier::{ChainVerifier, missing_entries};
+use crate::error::LogError;
+use crate::head::{ChainStart, HeadState, LogHead};
+use crate::log_files::{self, RotatedFile};
 
 /// How long to wait for a moment in which nobody writes.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -188,7 +188,8 @@ fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
         tries -= 1;
         // Without the lock, files may be put aside and the head be written
         // meanwhile.
-        let steady = log_files::rotated_files(folder)? == older && matches!(picture.head, HeadState::Good(_));
+        let steady = log_files::rotated_files(folder)? == older
+            && matches!(picture.head, HeadState::Good(_));
         if tries == 0 || steady {
             // Closing its file lets go of the lock.
             return Ok(picture);
@@ -197,7 +198,8 @@ fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
 }
 
 fn open_all(folder: &Path, older: &[RotatedFile]) -> Result<LogSnapshot, LogError> {
-    let key = log_files::read_if_exists(&folder.join(log_files::KEY_FILE))?.and_then(|bytes| LogKey::from_bytes(&bytes));
+    let key = log_files::read_if_exists(&folder.join(log_files::KEY_FILE))?
+        .and_then(|bytes| LogKey::from_bytes(&bytes));
     // Before the log, which may be ahead of it but never behind.
     let head = LogHead::read(folder, key.as_ref())?;
     let paths = older.iter().map(|older| older.path.clone());
@@ -278,7 +280,9 @@ fn check_head(picture: &LogSnapshot, report: &mut VerifyReport) -> Option<LogHea
     match &picture.head {
         HeadState::Good(head) => return Some(head.clone()),
         HeadState::WrongKey(head) if picture.key.is_none() => return Some(head.clone()),
-        HeadState::WrongKey(_) => report.add_fault(fault("it was changed, or written with another key")),
+        HeadState::WrongKey(_) => {
+            report.add_fault(fault("it was changed, or written with another key"))
+        }
         HeadState::Unreadable => report.add_fault(fault("it cannot be read")),
         HeadState::Missing if begun || picture.key.is_some() => {
             report.add_fault(fault("it is missing, so a log that was cut cannot be told"));
@@ -299,9 +303,12 @@ fn check_chain_start(
     if seq > allowed.seq {
         let what = missing_entries(allowed.seq, seq - 1);
         report.faults.insert(0, LogFault::new(file, line, what));
-    } else if (seq == allowed.seq && prev != allowed.prev) || (seq <= 1 && prev != ChainHash::GENESIS)
+    } else if (seq == allowed.seq && prev != allowed.prev)
+        || (seq <= 1 && prev != ChainHash::GENESIS)
     {
-        report.faults.insert(0, LogFault::new(file, line, "it does not begin the chain of this log"));
+        report
+            .faults
+            .insert(0, LogFault::new(file, line, "it does not begin the chain of this log"));
     }
 }
 

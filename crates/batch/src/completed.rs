@@ -69,12 +69,9 @@ impl CompletedPrompts {
                 if length == 0 {
                     break;
                 }
-                let place = serde_json::from_slice::<RowSummary>(&line).ok().map(|mark| RowLocation {
-                    file: number,
-                    offset: at,
-                    length,
-                    mark,
-                });
+                let place = serde_json::from_slice::<RowSummary>(&line)
+                    .ok()
+                    .map(|mark| RowLocation { file: number, offset: at, length, mark });
                 at += length;
                 match place {
                     Some(place) => found.push(place),

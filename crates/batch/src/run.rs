@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::BatchError;
-use crate::completed::{CompletedPrompts, ExcludedConversation};
 use crate::batch_dir::{BatchDir, BatchPlan};
+use crate::completed::{CompletedPrompts, ExcludedConversation};
 use crate::prompt::{BatchPrompt, PromptFile};
 use crate::row::TrajectoryRow;
-use crate::worker::{RecordedConversation, WorkerError, ConversationWorker};
+use crate::worker::{ConversationWorker, RecordedConversation, WorkerError};
 
 /// What is to be done.
 #[derive(Debug, Clone)]
@@ -93,8 +93,12 @@ pub async fn run(
     let folder = BatchDir::open(&batch.output, &batch.plan, batch.resume)?;
     let done = CompletedPrompts::read(&folder, &batch.prompts)?;
     folder.remove("failures.jsonl")?;
-    let mut progress =
-        BatchProgress { total: batch.prompts.prompts.len(), done: done.count(), failed: 0, running: 0 };
+    let mut progress = BatchProgress {
+        total: batch.prompts.prompts.len(),
+        done: done.count(),
+        failed: 0,
+        running: 0,
+    };
     let before = progress.done;
     let mut waiting = batch.prompts.prompts.iter().filter(|prompt| !done.is_done(prompt.index));
     let mut running: JoinSet<PromptOutcome> = JoinSet::new();
@@ -130,7 +134,11 @@ pub async fn run(
 }
 
 /// Has one conversation; a worker that crashes harms nobody else.
-async fn run_prompt(worker: Arc<dyn ConversationWorker>, prompt: BatchPrompt, toolsets: Vec<String>) -> PromptOutcome {
+async fn run_prompt(
+    worker: Arc<dyn ConversationWorker>,
+    prompt: BatchPrompt,
+    toolsets: Vec<String>,
+) -> PromptOutcome {
     let (task, names) = (prompt.clone(), toolsets.clone());
     let work = tokio::spawn(async move { worker.run(&task, &names).await });
     let ended = work.await.unwrap_or_else(|e| Err(WorkerError::Error(format!("It crashed: {e}"))));

@@ -1,7 +1,7 @@
 //! A conversation in the form that models are trained on: who speaks, and what
 //! they say, with thoughts, calls and answers marked in the text.
 
-use hermes_llm::{ToolCallAnswer, ChatMessage, ContentPart, ModelReply};
+use hermes_llm::{ChatMessage, ContentPart, ModelReply, ToolCallAnswer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

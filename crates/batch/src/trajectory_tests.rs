@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use hermes_llm::{RequestedCall, InlineImage, Reasoning};
+use hermes_llm::{InlineImage, Reasoning, RequestedCall};
 
 fn call(name: &str, arguments: &str) -> RequestedCall {
     RequestedCall { id: format!("call_{name}"), name: name.into(), arguments: arguments.into() }
@@ -28,7 +28,8 @@ fn a_conversation_has_the_form_that_trainers_read() {
         reasoning: Some(Reasoning { text: "A file, then.".into(), opaque: Vec::new() }),
         ..ModelReply::default()
     };
-    let image = ContentPart::Image(InlineImage { media_type: "image/png".into(), data: "AA".into() });
+    let image =
+        ContentPart::Image(InlineImage { media_type: "image/png".into(), data: "AA".into() });
     let messages = [
         ChatMessage::system("Secret orders."),
         ChatMessage::User { content: vec![ContentPart::Text { text: "Read a.".into() }, image] },

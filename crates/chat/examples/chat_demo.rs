@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_chat::{
-    CompletionCandidate, QuestionChoice, LineCompleter, CompletionList, UserEvent, ScreenMode, ScreenOptions, UserQuestion, ChatScreen, StatusLine, TodoLine,
-    TodoState,
+    ChatScreen, CompletionCandidate, CompletionList, LineCompleter, QuestionChoice, ScreenMode,
+    ScreenOptions, StatusLine, TodoLine, TodoState, UserEvent, UserQuestion,
 };
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -64,8 +64,10 @@ impl LineCompleter for Commands {
         let typed = line.get(..cursor).unwrap_or_default();
         assert_ne!(typed, "/boom", "the screen itself panics");
         let fits = COMMANDS.iter().filter(|(name, _)| name.starts_with(typed));
-        let candidates = fits
-            .map(|(name, note)| CompletionCandidate { text: format!("{name} "), note: (*note).to_owned() });
+        let candidates = fits.map(|(name, note)| CompletionCandidate {
+            text: format!("{name} "),
+            note: (*note).to_owned(),
+        });
         CompletionList { start: 0, candidates: candidates.collect() }
     }
 }
@@ -202,7 +204,8 @@ async fn words(screen: &ChatScreen) {
 }
 
 async fn secret(screen: &ChatScreen) {
-    let question = UserQuestion { title: "Password".to_owned(), secret: true, ..UserQuestion::default() };
+    let question =
+        UserQuestion { title: "Password".to_owned(), secret: true, ..UserQuestion::default() };
     let answer = screen.ask(question).await;
     screen.note(&format!("answered: {}", answer.is_some()));
 }

@@ -26,26 +26,26 @@
 //! # }
 //! ```
 
-mod sanitize;
+mod command;
 mod editor;
 mod event;
+mod markdown;
 mod mode;
 mod options;
-mod markdown;
-mod command;
 mod plain;
 mod question;
 mod rich;
 mod row;
+mod sanitize;
 mod screen;
 mod signals;
 mod transcript;
 mod wrap;
 
-pub use sanitize::sanitize;
-pub use event::{UserEvent, EventStream};
-pub use mode::ScreenMode;
-pub use options::{CompletionCandidate, LineCompleter, CompletionList, ScreenOptions};
 pub use command::{StatusLine, TodoLine, TodoState};
+pub use event::{EventStream, UserEvent};
+pub use mode::ScreenMode;
+pub use options::{CompletionCandidate, CompletionList, LineCompleter, ScreenOptions};
 pub use question::{QuestionAnswer, QuestionChoice, UserQuestion};
+pub use sanitize::sanitize;
 pub use screen::ChatScreen;

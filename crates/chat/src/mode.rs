@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use crate::command::ScreenCommand;
 use crate::plain::PlainScreen;
 use crate::rich::RichScreen;
-use crate::{UserEvent, ScreenOptions};
+use crate::{ScreenOptions, UserEvent};
 
 /// The form that a screen took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::sanitize::{TextSanitizer, sanitize, one_line};
+use crate::command::{MessageLevel, ScreenCommand, TodoState};
 use crate::mode::{ScreenMode, is_dumb};
-use crate::command::{ScreenCommand, TodoState, MessageLevel};
 use crate::row::ColourSupport;
-use crate::signals::{SignalListener, SignalAction};
+use crate::sanitize::{TextSanitizer, one_line, sanitize};
+use crate::signals::{SignalAction, SignalListener};
 use crate::transcript::{ChatTranscript, format_duration};
 use crate::{QuestionAnswer, UserEvent, UserQuestion};
 
@@ -185,10 +185,16 @@ impl PlainScreen {
                 let head = head.map(String::as_str).collect::<Vec<_>>().join(" ");
                 self.calls.push((id, head));
             }
-            ScreenCommand::CallEnded { id, ok, duration, note } => self.end_call(&id, ok, duration, &note),
+            ScreenCommand::CallEnded { id, ok, duration, note } => {
+                self.end_call(&id, ok, duration, &note)
+            }
             ScreenCommand::Message(MessageLevel::Note, text) => self.print_note(&text),
-            ScreenCommand::Message(MessageLevel::Warning, text) => self.print_note(&format!("warning: {text}")),
-            ScreenCommand::Message(MessageLevel::Error, text) => self.print_message(&format!("error: {text}")),
+            ScreenCommand::Message(MessageLevel::Warning, text) => {
+                self.print_note(&format!("warning: {text}"))
+            }
+            ScreenCommand::Message(MessageLevel::Error, text) => {
+                self.print_message(&format!("error: {text}"))
+            }
             ScreenCommand::Todo(plan) => {
                 for line in plan {
                     let mark = match line.state {

@@ -44,7 +44,8 @@ impl UserQuestion {
     /// The choice that one key means. Where a capital means something else, it
     /// is not taken for the small letter.
     pub(crate) fn choice_for_key(&self, key: char) -> Option<&QuestionChoice> {
-        let same_letter = |choice: &&QuestionChoice| choice.key.to_lowercase().eq(key.to_lowercase());
+        let same_letter =
+            |choice: &&QuestionChoice| choice.key.to_lowercase().eq(key.to_lowercase());
         if let Some(choice) = self.choices.iter().find(|choice| choice.key == key) {
             return Some(choice);
         }

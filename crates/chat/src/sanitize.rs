@@ -32,13 +32,13 @@ enum SanitizerState {
 impl TextSanitizer {
     /// Appends what is harmless in `piece` to `clean`. Line ends become `\n`; tabs stay.
     pub(crate) fn push(&mut self, piece: &str, clean: &mut String) {
-        sanitize.reserve(piece.len());
+        clean.reserve(piece.len());
         for c in piece.chars() {
             match self.state {
-                SanitizerState::Text => self.text(c, sanitize),
-                SanitizerState::Escape => self.escape(c, sanitize),
-                SanitizerState::Csi => self.csi(c, sanitize),
-                SanitizerState::Osc | SanitizerState::OscEscape => self.osc(c, sanitize),
+                SanitizerState::Text => self.text(c, clean),
+                SanitizerState::Escape => self.escape(c, clean),
+                SanitizerState::Csi => self.csi(c, clean),
+                SanitizerState::Osc | SanitizerState::OscEscape => self.osc(c, clean),
             }
         }
     }
@@ -47,16 +47,16 @@ impl TextSanitizer {
         let after_return = std::mem::take(&mut self.after_return);
         match c {
             '\n' if after_return => {}
-            '\n' | '\t' => sanitize.push(c),
+            '\n' | '\t' => clean.push(c),
             '\r' => {
                 self.after_return = true;
-                sanitize.push('\n');
+                clean.push('\n');
             }
-            '\u{2028}' | '\u{2029}' | '\u{b}' | '\u{c}' | '\u{85}' => sanitize.push('\n'),
+            '\u{2028}' | '\u{2029}' | '\u{b}' | '\u{c}' | '\u{85}' => clean.push('\n'),
             '\x1b' => self.enter(SanitizerState::Escape),
             '\u{9b}' => self.enter(SanitizerState::Csi),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => self.enter(SanitizerState::Osc),
-            c if is_displayable(c) => sanitize.push(c),
+            c if is_displayable(c) => clean.push(c),
             _ => {}
         }
     }
@@ -69,7 +69,7 @@ impl TextSanitizer {
             ' '..='/' => {}
             '0'..='~' => self.enter(SanitizerState::Text),
             '\x1b' => {}
-            c => self.abandon_sequence(c, sanitize),
+            c => self.abandon_sequence(c, clean),
         }
     }
 
@@ -78,7 +78,7 @@ impl TextSanitizer {
         match c {
             '@'..='~' => self.enter(SanitizerState::Text),
             ' '..='?' if self.skipped < MAX_ESCAPE_CHARS => {}
-            c => self.abandon_sequence(c, sanitize),
+            c => self.abandon_sequence(c, clean),
         }
     }
 
@@ -88,9 +88,9 @@ impl TextSanitizer {
             '\x07' | '\u{9c}' => self.enter(SanitizerState::Text),
             '\\' if self.state == SanitizerState::OscEscape => self.enter(SanitizerState::Text),
             '\x1b' => self.state = SanitizerState::OscEscape,
-            '\n' | '\r' => self.abandon_sequence(c, sanitize),
+            '\n' | '\r' => self.abandon_sequence(c, clean),
             _ if self.skipped < MAX_ESCAPE_CHARS => self.state = SanitizerState::Osc,
-            c => self.abandon_sequence(c, sanitize),
+            c => self.abandon_sequence(c, clean),
         }
     }
 
@@ -101,7 +101,7 @@ impl TextSanitizer {
 
     fn abandon_sequence(&mut self, c: char, clean: &mut String) {
         self.enter(SanitizerState::Text);
-        self.text(c, sanitize);
+        self.text(c, clean);
     }
 }
 
@@ -109,8 +109,8 @@ impl TextSanitizer {
 /// marks that turn the direction of writing, and characters that nobody can see.
 pub fn sanitize(text: &str) -> String {
     let mut clean = String::new();
-    TextSanitizer::default().push(text, &mut sanitize);
-    sanitize
+    TextSanitizer::default().push(text, &mut clean);
+    clean
 }
 
 /// A text for one row: line ends and tabs are spaces, and many of them are one.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::mode::{ScreenMode, RenderStart};
-use crate::command::{ScreenCommand, MessageLevel};
-use crate::{QuestionAnswer, EventStream, ScreenOptions, UserQuestion, StatusLine, TodoLine};
+use crate::command::{MessageLevel, ScreenCommand};
+use crate::mode::{RenderStart, ScreenMode};
+use crate::{EventStream, QuestionAnswer, ScreenOptions, StatusLine, TodoLine, UserQuestion};
 
 /// The screen of a conversation: cheap to clone, usable from any thread.
 ///
@@ -38,10 +38,19 @@ impl ChatScreen {
     pub fn open(look: ScreenOptions) -> io::Result<(Self, EventStream)> {
         let (orders, ordered) = unbounded_channel();
         let (tell, told) = unbounded_channel();
-        let start = RenderStart { options: look, command_tx: orders.clone(), command_rx: ordered, event_tx: tell };
+        let start = RenderStart {
+            options: look,
+            command_tx: orders.clone(),
+            command_rx: ordered,
+            event_tx: tell,
+        };
         let (thread, form) = crate::mode::start(start)?;
-        let shared =
-            ScreenHandle { command_tx: orders, thread: Mutex::new(Some(thread)), questions: AtomicU64::new(0), mode: form };
+        let shared = ScreenHandle {
+            command_tx: orders,
+            thread: Mutex::new(Some(thread)),
+            questions: AtomicU64::new(0),
+            mode: form,
+        };
         Ok((Self(Arc::new(shared)), EventStream(told)))
     }
 

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sanitize::{TextSanitizer, sanitize, one_line};
-use crate::markdown::{MarkdownBlock, BlockSplitter, render};
-use crate::command::{TodoLine, TodoState, MessageLevel};
-use crate::row::{BOLD_STYLE, AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, StyledSpan, TextStyle};
+use crate::command::{MessageLevel, TodoLine, TodoState};
+use crate::markdown::{BlockSplitter, MarkdownBlock, render};
+use crate::row::{
+    AnsiColour, BOLD_STYLE, DIM_STYLE, PLAIN_STYLE, StyledRow, StyledSpan, TextStyle,
+};
+use crate::sanitize::{TextSanitizer, one_line, sanitize};
 use crate::wrap::{RowIndent, wrap};
 
 /// Of what the person said, so many rows are shown again.
@@ -118,9 +120,9 @@ impl ChatTranscript {
     pub(crate) fn text(&mut self, piece: &str) {
         self.end_thought();
         let mut clean = String::new();
-        self.sanitizer.push(piece, &mut sanitize);
+        self.sanitizer.push(piece, &mut clean);
         let mut done = Vec::new();
-        self.blocks.push(&sanitize, &mut done);
+        self.blocks.push(&clean, &mut done);
         self.print(&done);
     }
 
@@ -178,7 +180,8 @@ impl ChatTranscript {
     pub(crate) fn call(&mut self, call: &FinishedCall<'_>) {
         self.end_section();
         self.begin_section(LastSection::Calls);
-        let (mark, style) = if call.ok { ("✓ ", AnsiColour::Green) } else { ("✗ ", AnsiColour::Red) };
+        let (mark, style) =
+            if call.ok { ("✓ ", AnsiColour::Green) } else { ("✗ ", AnsiColour::Red) };
         let mut row = StyledRow::new(mark, style.style());
         row.append(&call_head(call.emoji, call.name, call.summary));
         let time = format!("  {}", format_duration(call.duration));
@@ -233,7 +236,8 @@ impl ChatTranscript {
             };
             let mark_style = TextStyle { struck: false, ..style };
             let spans = [StyledSpan { text: one_line(&line.text), style }];
-            let indent = RowIndent::hanging(StyledRow::new("  ", PLAIN_STYLE).with(mark, mark_style));
+            let indent =
+                RowIndent::hanging(StyledRow::new("  ", PLAIN_STYLE).with(mark, mark_style));
             self.rows.extend(wrap(&spans, self.columns, &indent));
         }
     }
@@ -253,7 +257,8 @@ impl ChatTranscript {
     pub(crate) fn quoted(&mut self, title: &str, body: &[String]) {
         self.end_section();
         self.begin_section(LastSection::Other);
-        self.rows.push(StyledRow::new("? ", AnsiColour::Cyan.bold()).with(&one_line(title), BOLD_STYLE));
+        self.rows
+            .push(StyledRow::new("? ", AnsiColour::Cyan.bold()).with(&one_line(title), BOLD_STYLE));
         for line in body.iter().take(MAX_QUESTION_LINES) {
             self.lines(&sanitize(line), "  │ ", "  │ ", PLAIN_STYLE);
         }
@@ -283,7 +288,10 @@ impl ChatTranscript {
     fn lines(&mut self, text: &str, mark: &str, rest: &str, style: TextStyle) {
         for (at, line) in text.split('\n').enumerate() {
             let first = if at == 0 { mark } else { rest };
-            let indent = RowIndent { first: StyledRow::new(first, style), rest: StyledRow::new(rest, style) };
+            let indent = RowIndent {
+                first: StyledRow::new(first, style),
+                rest: StyledRow::new(rest, style),
+            };
             let spans = [StyledSpan { text: line.to_owned(), style }];
             self.rows.extend(wrap(&spans, self.columns, &indent));
         }

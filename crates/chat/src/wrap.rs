@@ -219,7 +219,12 @@ impl<'a> RowWrapper<'a> {
 }
 
 /// Cuts a line that is shown as it is into rows; spaces stay where they are.
-pub(crate) fn hard_wrap(text: &str, most: usize, style: TextStyle, indent: &StyledRow) -> Vec<StyledRow> {
+pub(crate) fn hard_wrap(
+    text: &str,
+    most: usize,
+    style: TextStyle,
+    indent: &StyledRow,
+) -> Vec<StyledRow> {
     let text = text.replace('\t', TAB_SPACES);
     let room = most.saturating_sub(indent.width()).max(2);
     let mut rows = Vec::new();

@@ -9,12 +9,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use hermes_files::{ACL_XATTR, LostAttributes, read_xattr, xattr_names, remove_acl};
+use hermes_files::{ACL_XATTR, LostAttributes, read_xattr, remove_acl, xattr_names};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use crate::names::{hex, unhex};
-use crate::path_handle::{PathStat, PathHandle};
+use crate::path_handle::{PathHandle, PathStat};
 use crate::state::AttributeMask;
 
 /// Extended attributes that are larger than this together are not kept.
@@ -47,7 +47,11 @@ pub(crate) struct ReplacedFile {
 impl SavedAttributes<'_> {
     /// Makes a new file like the one in its place and like what was kept, the
     /// mode last. Says what could not be kept, in words.
-    pub(crate) fn apply_to(&self, new: &File, there: Option<&ReplacedFile>) -> io::Result<Vec<String>> {
+    pub(crate) fn apply_to(
+        &self,
+        new: &File,
+        there: Option<&ReplacedFile>,
+    ) -> io::Result<Vec<String>> {
         let mut unlike = LostAttributes::default();
         let found = there.map(|there| there.stat.owner);
         let owner = if self.overrides.owner { self.owner.or(found) } else { found.or(self.owner) };
@@ -123,7 +127,11 @@ pub(crate) fn read_dir_xattrs(path: &Path) -> Option<BTreeMap<String, String>> {
     match rustix::fs::llistxattr(path, &mut list) {
         Ok(len) => {
             let mut names = list.get(..len)?.split(|byte| *byte == 0);
-            if names.any(is_saved_xattr) { PathHandle::resolve(path).ok()??.dir_xattrs() } else { no_xattrs() }
+            if names.any(is_saved_xattr) {
+                PathHandle::resolve(path).ok()??.dir_xattrs()
+            } else {
+                no_xattrs()
+            }
         }
         Err(Errno::NOTSUP | Errno::NOSYS) => no_xattrs(),
         Err(Errno::RANGE) => PathHandle::resolve(path).ok()??.dir_xattrs(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use hermes_core::PendingChange;
 
 use crate::capture::FileCapture;
-use crate::manifest::{PathChange, CheckpointLine, PathRecord};
+use crate::manifest::{CheckpointLine, PathChange, PathRecord};
 use crate::state::{ContentHash, SavedState};
 use crate::store::{CheckpointStore, now_nanos};
 use crate::turn::{TurnRecord, call_line};
@@ -47,7 +47,10 @@ impl TurnRecord {
                     let state = keeping.state(&path)?;
                     let first = self.active_tree_state(&path, change.call_id);
                     let first = first.unwrap_or_else(|| state.clone());
-                    lines.push(CheckpointLine::Before(PathRecord { path: path.clone(), state: first }));
+                    lines.push(CheckpointLine::Before(PathRecord {
+                        path: path.clone(),
+                        state: first,
+                    }));
                     state
                 }
                 Some(PathChange { before, after: None, .. }) if !is_enclosed => {
@@ -63,7 +66,10 @@ impl TurnRecord {
                     let last = after.as_ref().unwrap_or(before);
                     let state = looking.state_since(&path, last)?;
                     if !is_enclosed && !state.is_same(last) && !state.is_dir() {
-                        lines.push(CheckpointLine::Broken(PathRecord { path: path.clone(), state: state.clone() }));
+                        lines.push(CheckpointLine::Broken(PathRecord {
+                            path: path.clone(),
+                            state: state.clone(),
+                        }));
                     }
                     state
                 }
@@ -119,7 +125,9 @@ impl TurnRecord {
             // A link is written through; what it leads to has the content.
             let is_link = matches!(held.get(&path), Some(SavedState::Link { .. }));
             let path = match left {
-                ReportedContent::Content { .. } if is_link => hermes_files::real_path(&path).unwrap_or(path),
+                ReportedContent::Content { .. } if is_link => {
+                    hermes_files::real_path(&path).unwrap_or(path)
+                }
                 _ => path,
             };
             let found = match seen.remove(&path) {
@@ -132,7 +140,10 @@ impl TurnRecord {
         for (path, state) in seen {
             let known = changes.get(&path);
             if known.is_none() {
-                lines.push(CheckpointLine::Before(PathRecord { path: path.clone(), state: SavedState::Absent }));
+                lines.push(CheckpointLine::Before(PathRecord {
+                    path: path.clone(),
+                    state: SavedState::Absent,
+                }));
             }
             if known.is_none_or(|known| known.after.as_ref() != Some(&state)) {
                 lines.push(CheckpointLine::After(PathRecord { path, state }));
@@ -161,7 +172,11 @@ impl TurnRecord {
 }
 
 /// What a call left, by its own word and by what is found there now.
-fn reconcile(found: SavedState, left: &ReportedContent, held: &BTreeMap<PathBuf, SavedState>) -> SavedState {
+fn reconcile(
+    found: SavedState,
+    left: &ReportedContent,
+    held: &BTreeMap<PathBuf, SavedState>,
+) -> SavedState {
     let (hash, len) = match left {
         ReportedContent::Unspecified => return found,
         ReportedContent::Absent => return SavedState::Absent,

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use crate::deep_paths;
 use crate::attributes::read_xattrs;
+use crate::deep_paths;
 use crate::limits::CheckpointLimits;
 use crate::objects::ObjectStore;
-use crate::path_handle::{PathStat, PathHandle};
+use crate::path_handle::{PathHandle, PathStat};
 use crate::state::{ContentHash, SavedState, UnsavedReason};
 
 /// Looks at files; with a place for contents, keeps them as well.
@@ -45,7 +45,11 @@ impl<'a> FileCapture<'a> {
 
     /// [`Self::state`], compared with what it was: something that was not read
     /// then is not read now, if it looks untouched.
-    pub(crate) fn state_since(&mut self, path: &Path, earlier: &SavedState) -> io::Result<SavedState> {
+    pub(crate) fn state_since(
+        &mut self,
+        path: &Path,
+        earlier: &SavedState,
+    ) -> io::Result<SavedState> {
         let SavedState::Unkept { stamp, .. } = earlier else { return self.state(path) };
         if deep_paths::is_too_deep(path) {
             return self.state(path);
@@ -104,7 +108,9 @@ impl<'a> FileCapture<'a> {
             Some(objects) => match objects.put_file(&mut file, len) {
                 Ok(kept) => kept,
                 Err(error) => {
-                    return out_of_space_reason(&error).map(|why| unsaved_state(why, found)).ok_or(error);
+                    return out_of_space_reason(&error)
+                        .map(|why| unsaved_state(why, found))
+                        .ok_or(error);
                 }
             },
         };

@@ -6,20 +6,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::{CheckpointId, CheckpointHooks, ErrorKind, PendingChange, FileWritten, ToolError};
+use hermes_core::{
+    CheckpointHooks, CheckpointId, ErrorKind, FileWritten, PendingChange, ToolError,
+};
 use hermes_files::JournalDir;
 
 use crate::call_reports::ReportedContent;
 use crate::capture::{FileCapture, unsaved_dir_state};
-use crate::shared_dirs;
 use crate::manifest::{PathChange, PathRecord};
 use crate::moved::{self, CallStart};
+use crate::path_text::path_to_text;
+use crate::shared_dirs;
 use crate::state::{ContentHash, SavedState, UnsavedReason};
-use crate::store::{CheckpointStore, make_checkpoint_id, lock_workspace, now_nanos, workspace_for};
+use crate::store::{CheckpointStore, lock_workspace, make_checkpoint_id, now_nanos, workspace_for};
 use crate::tracked::IndexCache;
 use crate::tree::{TreeLister, TreeListing};
 use crate::turn::{ActiveCall, RecordedTree, TurnRecord};
-use crate::path_text::path_to_text;
 
 /// Turns that are kept in memory after their last call.
 const MAX_CACHED_TURNS: usize = 32;
@@ -96,7 +98,12 @@ impl FileCheckpointer {
     }
 
     /// The turn of a call, found or begun.
-    fn turn(&self, id: &str, change: &PendingChange<'_>, workspace: &Path) -> Arc<Mutex<TurnRecord>> {
+    fn turn(
+        &self,
+        id: &str,
+        change: &PendingChange<'_>,
+        workspace: &Path,
+    ) -> Arc<Mutex<TurnRecord>> {
         let mut turns = lock(&self.turns);
         if let Some(turn) = turns.get(id) {
             return Arc::clone(turn);
@@ -250,7 +257,13 @@ impl FileCheckpointer {
             listing.verify(&self.store.objects);
         }
         let (hash, generation) = (pointer.listing, pointer.generation);
-        Some(RecordedTree { listing: Arc::new(listing), hash, generation, started: 0, skipped: Vec::new() })
+        Some(RecordedTree {
+            listing: Arc::new(listing),
+            hash,
+            generation,
+            started: 0,
+            skipped: Vec::new(),
+        })
     }
 
     fn skipped_paths(&self, change: &PendingChange<'_>) -> Vec<PathBuf> {
@@ -289,7 +302,8 @@ impl FileCheckpointer {
                     .map_err(|error| ToolError::io(place.display(), &error))?;
             }
             if let Some(before) = &call.tree {
-                gone = self.compare_tree(change, workspace, turn, before, &mut capture, &mut seen)?;
+                gone =
+                    self.compare_tree(change, workspace, turn, before, &mut capture, &mut seen)?;
             }
         }
         // Of two commands that end at once only one may have what both saw.
@@ -309,7 +323,10 @@ impl FileCheckpointer {
         let touched: Vec<PathBuf> =
             seen.iter().map(|(path, _)| path.clone()).chain(call.reported).collect();
         for path in &gone {
-            self.record_problem(format!("{}: git ignores it, so it was not kept", path_to_text(path)));
+            self.record_problem(format!(
+                "{}: git ignores it, so it was not kept",
+                path_to_text(path)
+            ));
         }
         turn.finish_call(change.call_id, seen, gone, &mut capture)
             .map_err(|error| store.io_error("write in", store.root(), &error))?;
@@ -342,7 +359,14 @@ impl FileCheckpointer {
         let cancel = hermes_core::CancellationToken::new();
         let until = Instant::now().checked_add(self.store.limits.walk_timeout);
         let (root, indexes) = (workspace, &self.indexes);
-        let ground = TreeLister { root, skipped: &spared, max_entries: most, deadline: until, cancel: &cancel, indexes };
+        let ground = TreeLister {
+            root,
+            skipped: &spared,
+            max_entries: most,
+            deadline: until,
+            cancel: &cancel,
+            indexes,
+        };
         let after = ground.list(capture, &before.listing)?;
         if ground.is_past_deadline() {
             self.record_problem(format!(
@@ -360,7 +384,9 @@ impl FileCheckpointer {
     fn prune_old(&self, turn: &mut TurnRecord, workspace: &Path) {
         self.store.objects.add(turn.take_added());
         if turn.is_new() {
-            let tidied = self.store.prune_after_begin(&self.store.workspace_dir(workspace), turn.sibling_count() + 1);
+            let tidied = self
+                .store
+                .prune_after_begin(&self.store.workspace_dir(workspace), turn.sibling_count() + 1);
             let tidied =
                 tidied.map_err(|e| self.store.io_error("clear away in", self.store.root(), &e));
             // The call is kept all the same.
@@ -407,19 +433,25 @@ impl CheckpointHooks for FileCheckpointer {
         // What became of many files is more than was written before.
         let store = &*self.store;
         store.objects.add(turn.take_added());
-        let weighed = store.count_after_call().map_err(|e| store.io_error("clear away in", store.root(), &e));
+        let weighed =
+            store.count_after_call().map_err(|e| store.io_error("clear away in", store.root(), &e));
         let _ = self.recording_problem(weighed);
         settled
     }
 
-    fn before_change(&self, change: &PendingChange<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
+    fn before_change(
+        &self,
+        change: &PendingChange<'_>,
+        places: &[PathBuf],
+    ) -> Result<(), ToolError> {
         let workspace = turn_workspace(change);
         let id = make_checkpoint_id(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
         let mut turn = lock(&turn);
         let store = &*self.store;
         let mut hold = || {
-            let places = places.iter().map(|place| resolve_place(place)).collect::<Result<Vec<_>, _>>()?;
+            let places =
+                places.iter().map(|place| resolve_place(place)).collect::<Result<Vec<_>, _>>()?;
             let failed = |error: io::Error| store.io_error("write in", store.root(), &error);
             let _shared = store.lock_shared().map_err(failed)?;
             turn.record_before(store, change, &places).map_err(failed)
@@ -435,7 +467,11 @@ impl CheckpointHooks for FileCheckpointer {
         }
     }
 
-    fn after_change(&self, change: &PendingChange<'_>, made: &[FileWritten<'_>]) -> Result<(), ToolError> {
+    fn after_change(
+        &self,
+        change: &PendingChange<'_>,
+        made: &[FileWritten<'_>],
+    ) -> Result<(), ToolError> {
         let workspace = turn_workspace(change);
         let id = make_checkpoint_id(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
@@ -449,7 +485,9 @@ impl CheckpointHooks for FileCheckpointer {
                     hermes_core::PathState::File { len, hash } => {
                         ReportedContent::Content { len, hash: ContentHash(hash.into()) }
                     }
-                    hermes_core::PathState::MovedFrom(from) => ReportedContent::MovedFrom(resolve_place(from)?),
+                    hermes_core::PathState::MovedFrom(from) => {
+                        ReportedContent::MovedFrom(resolve_place(from)?)
+                    }
                     hermes_core::PathState::Unspecified => ReportedContent::Unspecified,
                 };
                 left.push((resolve_place(made.path)?, what));
@@ -463,7 +501,9 @@ impl CheckpointHooks for FileCheckpointer {
             self.warn_unsaved(&turn, call.reported);
         }
         let vanished = turn.remove_if_empty();
-        self.recording_problem(vanished.map_err(|error| store.io_error("write in", store.root(), &error)))
+        self.recording_problem(
+            vanished.map_err(|error| store.io_error("write in", store.root(), &error)),
+        )
     }
 }
 

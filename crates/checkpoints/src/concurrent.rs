@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
 
-use crate::manifest::{PathChange, CheckpointManifest};
+use crate::manifest::{CheckpointManifest, PathChange};
 use crate::state::SavedState;
 use crate::store::{CheckpointStore, logs};
 use crate::turn::TurnRecord;
@@ -31,7 +31,11 @@ enum ChangeShare {
 
 impl CheckpointStore {
     /// What turns other than this one have done since a moment.
-    pub(crate) fn concurrent_since(&self, id: &str, since: i64) -> Result<ConcurrentChanges, ToolError> {
+    pub(crate) fn concurrent_since(
+        &self,
+        id: &str,
+        since: i64,
+    ) -> Result<ConcurrentChanges, ToolError> {
         let mut turns: Vec<CheckpointManifest> = Vec::new();
         for folder in self.workspace_dirs()? {
             let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
@@ -61,9 +65,16 @@ impl CheckpointStore {
 
 impl ConcurrentChanges {
     /// Whether others have told of all that was done to a path.
-    pub(crate) fn accounts_for(&self, path: &Path, before: &SavedState, after: &SavedState) -> bool {
+    pub(crate) fn accounts_for(
+        &self,
+        path: &Path,
+        before: &SavedState,
+        after: &SavedState,
+    ) -> bool {
         let theirs = self.changes.get(path);
-        theirs.is_some_and(|theirs| matches!(remaining_share(theirs, before, after), ChangeShare::Nothing))
+        theirs.is_some_and(|theirs| {
+            matches!(remaining_share(theirs, before, after), ChangeShare::Nothing)
+        })
     }
 
     /// Takes out of what a call of a turn has made what others have.

@@ -5,7 +5,14 @@ use crate::state::ContentHash;
 
 fn state(text: &str) -> SavedState {
     let (hash, len) = (ContentHash::for_content(text.as_bytes()), text.len() as u64);
-    SavedState::File { hash, len, mode: 0o644, owner: None, attributes: BTreeMap::new(), linked: None }
+    SavedState::File {
+        hash,
+        len,
+        mode: 0o644,
+        owner: None,
+        attributes: BTreeMap::new(),
+        linked: None,
+    }
 }
 
 fn theirs(steps: &[(&str, Option<&str>)]) -> Vec<PathChange> {

@@ -98,9 +98,14 @@ impl CheckpointStore {
 }
 
 /// What says that a plan would go past checkpoints that cannot be read.
-pub(crate) fn damage_error(damaged: &[DamagedCheckpoint], kind: Option<&CheckpointKind>) -> ToolError {
+pub(crate) fn damage_error(
+    damaged: &[DamagedCheckpoint],
+    kind: Option<&CheckpointKind>,
+) -> ToolError {
     let what = match kind {
-        Some(CheckpointKind::Undo(turns)) if turns.len() > 1 => "One of the newest turns cannot be read",
+        Some(CheckpointKind::Undo(turns)) if turns.len() > 1 => {
+            "One of the newest turns cannot be read"
+        }
         Some(CheckpointKind::Redo(_)) => "What was done last cannot be read",
         Some(CheckpointKind::Restore(_)) => "A later turn cannot be read",
         _ => "The newest turn cannot be read",

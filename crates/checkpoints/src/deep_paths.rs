@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
-use crate::path_handle::{PathStat, PathHandle, file_stat};
+use crate::path_handle::{PathHandle, PathStat, file_stat};
 use crate::state::{FileStamp, SavedState, UnsavedReason};
 
 /// Bytes of a path that the system takes.
@@ -55,7 +55,9 @@ fn digest(top: &File) -> io::Result<i64> {
             }
         }
         drop(folder);
-        while let Some((above, name)) = open.pop().filter(|_| next.is_none() && seen < MAX_DIGEST_ENTRIES) {
+        while let Some((above, name)) =
+            open.pop().filter(|_| next.is_none() && seen < MAX_DIGEST_ENTRIES)
+        {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = rustix::fs::openat(above.fd()?, &name, flags, Mode::empty());
             next = opened.and_then(Dir::new).ok();

@@ -65,7 +65,9 @@ impl RestoredLinks {
     /// Adds those to what is told that have fewer names than they had.
     pub(crate) fn report_missing(self, without: &mut Vec<(PathBuf, Vec<String>)>) {
         for ((was, _), back) in self.files {
-            for RestoredName { path, .. } in back.into_iter().filter(|back| back.has_fewer_links(was)) {
+            for RestoredName { path, .. } in
+                back.into_iter().filter(|back| back.has_fewer_links(was))
+            {
                 match without.iter_mut().find(|(known, _)| *known == path) {
                     Some((_, lost)) => lost.push(HARD_LINK_LABEL.to_owned()),
                     None => without.push((path, vec![HARD_LINK_LABEL.to_owned()])),

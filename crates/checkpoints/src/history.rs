@@ -58,7 +58,9 @@ impl UndoStack {
                     history.undoable.push(position);
                     history.redoable.clear();
                 }
-                CheckpointKind::Undo(_) if !checkpoint.is_finished => history.redoable.push(position),
+                CheckpointKind::Undo(_) if !checkpoint.is_finished => {
+                    history.redoable.push(position)
+                }
                 CheckpointKind::Redo(_) if !checkpoint.is_finished => {}
                 CheckpointKind::Undo(turns) => {
                     history.undoable.retain(|done| !turns.iter().any(|id| at(id) == Some(*done)));

@@ -74,7 +74,8 @@ impl GitIgnoreRules {
 
     fn add(&mut self, rules: Gitignore) {
         if !rules.is_empty() {
-            self.innermost = Some(Arc::new(IgnoreFileLayer { rules, outer: self.innermost.take() }));
+            self.innermost =
+                Some(Arc::new(IgnoreFileLayer { rules, outer: self.innermost.take() }));
         }
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::history::CheckpointKind;
-use crate::manifest::{PathChange, CheckpointManifest};
+use crate::manifest::{CheckpointManifest, PathChange};
 use crate::path_handle;
 use crate::state::SavedState;
 
@@ -51,7 +51,8 @@ impl<'a> InterruptedRestores<'a> {
             all.iter().filter(|m| m.is_interrupted()).map(CheckpointManifest::id).collect();
         for manifest in all {
             // One that takes another back goes over the same ground.
-            let goes_back = matches!(manifest.kind(), CheckpointKind::Redo(id) if cut_off.contains(&**id));
+            let goes_back =
+                matches!(manifest.kind(), CheckpointKind::Redo(id) if cut_off.contains(&**id));
             for (path, change) in &manifest.changes {
                 let (path, way) = (path.as_path(), InterruptedStep::from_change(change));
                 if !manifest.is_interrupted() {
@@ -96,7 +97,10 @@ impl<'a> InterruptedRestores<'a> {
 
 /// Those of a workspace's checkpoints that a new one makes needless: all that
 /// they were at is told by it, or by others since.
-pub(crate) fn superseded<'a>(all: &'a [CheckpointManifest], new: &CheckpointManifest) -> Vec<&'a CheckpointManifest> {
+pub(crate) fn superseded<'a>(
+    all: &'a [CheckpointManifest],
+    new: &CheckpointManifest,
+) -> Vec<&'a CheckpointManifest> {
     // What an undo of it began with is told by it alone.
     let is_named = |id: &str| {
         all.iter().chain([new]).any(|by| match by.kind() {

@@ -10,7 +10,7 @@ use hermes_core::{CancellationToken, ToolError};
 
 use crate::capture::FileCapture;
 use crate::damage::DamagedCheckpoint;
-use crate::manifest::{PathChange, CheckpointManifest, TreeLine};
+use crate::manifest::{CheckpointManifest, PathChange, TreeLine};
 use crate::moved::{self, CallStart};
 use crate::state::SavedState;
 use crate::store::CheckpointStore;
@@ -32,7 +32,10 @@ struct InterruptedTree<'a> {
 impl CheckpointStore {
     /// Adds to the checkpoints of one workspace, the oldest first, what those
     /// of them that were cut off have left.
-    pub(crate) fn complete_interrupted(&self, all: &mut [CheckpointManifest]) -> Result<(), ToolError> {
+    pub(crate) fn complete_interrupted(
+        &self,
+        all: &mut [CheckpointManifest],
+    ) -> Result<(), ToolError> {
         // What a later one found is what an earlier one left.
         for at in (0..all.len()).rev() {
             let (earlier, later) = all.split_at_mut(at + 1);
@@ -51,7 +54,10 @@ impl CheckpointStore {
     }
 
     /// Those of which nobody can tell what they changed.
-    pub(crate) fn unrecoverable_among(&self, turns: &[&CheckpointManifest]) -> Vec<DamagedCheckpoint> {
+    pub(crate) fn unrecoverable_among(
+        &self,
+        turns: &[&CheckpointManifest],
+    ) -> Vec<DamagedCheckpoint> {
         let lost = turns.iter().filter(|turn| turn.is_lost);
         lost.map(|turn| DamagedCheckpoint {
             id: turn.id().to_owned(),
@@ -75,8 +81,9 @@ impl CheckpointStore {
             let now = self.relist(tree, &then)?;
             let kept = later.iter().flat_map(|turn| &turn.trees);
             let kept = kept.filter(|other| other.root == tree.root);
-            let later_trees =
-                kept.filter_map(|other| TreeListing::load(&self.objects, other.listing).ok()).collect();
+            let later_trees = kept
+                .filter_map(|other| TreeListing::load(&self.objects, other.listing).ok())
+                .collect();
             let remains = InterruptedTree { tree, then, now, later, later_trees };
             let mut seen = self.differences(&remains)?;
             let others = self.concurrent_since(turn.id(), tree.at)?;
@@ -105,12 +112,16 @@ impl CheckpointStore {
         ground.list(&mut FileCapture::inspecting(self.limits), then)
     }
 
-    fn differences(&self, remains: &InterruptedTree<'_>) -> Result<Vec<(PathBuf, PathChange)>, ToolError> {
+    fn differences(
+        &self,
+        remains: &InterruptedTree<'_>,
+    ) -> Result<Vec<(PathBuf, PathChange)>, ToolError> {
         let mut capture = FileCapture::inspecting(self.limits);
         let mut seen = Vec::new();
         for path in remains.paths() {
             let place = remains.tree.root.join(path);
-            let before = remains.then.entries.get(path).map_or(&SavedState::Absent, |leaf| &leaf.state);
+            let before =
+                remains.then.entries.get(path).map_or(&SavedState::Absent, |leaf| &leaf.state);
             let after = match (remains.next_known_state(&place), remains.now.entries.get(path)) {
                 (Some(state), _) => state.clone(),
                 (None, Some(leaf)) => leaf.state.clone(),

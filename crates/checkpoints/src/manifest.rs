@@ -301,7 +301,8 @@ impl CheckpointManifest {
         let mut whole = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let Some(first) = whole.next() else { return Ok(None) };
-        let CheckpointLine::Checkpoint(head) = serde_json::from_slice(first).map_err(damaged)? else {
+        let CheckpointLine::Checkpoint(head) = serde_json::from_slice(first).map_err(damaged)?
+        else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it has no heading"));
         };
         if head.version > FORMAT_VERSION {
@@ -358,7 +359,11 @@ pub(crate) struct CheckpointLog {
 
 impl CheckpointLog {
     /// A new log, with its first lines; it is there with them, or not at all.
-    pub(crate) fn create(path: PathBuf, head: &LogHeader, first: &[CheckpointLine]) -> io::Result<Self> {
+    pub(crate) fn create(
+        path: PathBuf,
+        head: &LogHeader,
+        first: &[CheckpointLine],
+    ) -> io::Result<Self> {
         let part = path.with_file_name(format!("{PART_PREFIX}{}", head.id));
         let open = || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&part);
         let file = match open() {

@@ -15,7 +15,8 @@ fn seen(path: &str, text: &str) -> PathRecord {
 fn log() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("1-a.log");
-    let manifest = CheckpointManifest::new("a".into(), "/w".into(), "s", "t", CheckpointKind::Turn, 1);
+    let manifest =
+        CheckpointManifest::new("a".into(), "/w".into(), "s", "t", CheckpointKind::Turn, 1);
     let call = CallLine { id: "c".into(), tool: "x".into(), task: "k".into() };
     let lines = [
         CheckpointLine::Call(call),

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use crate::manifest::{PathChange, CheckpointManifest};
+use crate::manifest::{CheckpointManifest, PathChange};
 use crate::state::{FileStamp, SavedState, UnsavedReason};
 use crate::tree::{ListingEntry, TreeListing};
 use crate::turn::FILE_TIME_GRANULARITY_NANOS;
@@ -45,7 +45,11 @@ impl CallStart<'_> {
 }
 
 /// Writes down of what was moved here that it was not kept.
-pub(crate) fn mark_moved_in(seen: &mut Vec<(PathBuf, PathChange)>, manifest: &CheckpointManifest, from: CallStart<'_>) {
+pub(crate) fn mark_moved_in(
+    seen: &mut Vec<(PathBuf, PathChange)>,
+    manifest: &CheckpointManifest,
+    from: CallStart<'_>,
+) {
     let began = from.at;
     // What is new, and whether it is a file that came from elsewhere.
     let mut new: BTreeMap<PathBuf, bool> = BTreeMap::new();
@@ -65,7 +69,8 @@ pub(crate) fn mark_moved_in(seen: &mut Vec<(PathBuf, PathChange)>, manifest: &Ch
         *moved = !kept.contains(&inode(path));
     }
     let moved: Vec<&PathBuf> = new.iter().filter(|(_, moved)| **moved).map(|(p, _)| p).collect();
-    let roots: HashSet<PathBuf> = moved.into_iter().map(|path| moved_root(path, &new, began)).collect();
+    let roots: HashSet<PathBuf> =
+        moved.into_iter().map(|path| moved_root(path, &new, began)).collect();
     if roots.is_empty() {
         return;
     }
@@ -73,7 +78,8 @@ pub(crate) fn mark_moved_in(seen: &mut Vec<(PathBuf, PathChange)>, manifest: &Ch
     seen.retain(|(path, _)| !new.contains_key(path) || !is_below(path) || roots.contains(path));
     for (_, change) in seen.iter_mut().filter(|(path, _)| roots.contains(path)) {
         let stamp = FileStamp::default();
-        change.before = SavedState::Unkept { why: UnsavedReason::Elsewhere, len: 0, mode: 0, stamp };
+        change.before =
+            SavedState::Unkept { why: UnsavedReason::Elsewhere, len: 0, mode: 0, stamp };
     }
 }
 
@@ -82,8 +88,9 @@ fn moved_root(path: &Path, new: &BTreeMap<PathBuf, bool>, began: i64) -> PathBuf
     let mut found = path;
     for above in path.ancestors().skip(1).take_while(|above| new.contains_key(*above)) {
         let mut inside = new.range(above.to_path_buf()..).take_while(|(p, _)| p.starts_with(above));
-        let came_along =
-            |(path, moved): (&PathBuf, &bool)| *moved || path.is_dir() && is_older_than(path, began);
+        let came_along = |(path, moved): (&PathBuf, &bool)| {
+            *moved || path.is_dir() && is_older_than(path, began)
+        };
         if !inside.all(came_along) {
             break;
         }

@@ -55,7 +55,10 @@ pub(crate) mod several {
     pub(crate) fn deserialize<'de, C: FromIterator<PathBuf>, D: Deserializer<'de>>(
         from: D,
     ) -> Result<C, D::Error> {
-        Ok(Vec::<DeserializedPath>::deserialize(from)?.into_iter().map(|DeserializedPath(path)| path).collect())
+        Ok(Vec::<DeserializedPath>::deserialize(from)?
+            .into_iter()
+            .map(|DeserializedPath(path)| path)
+            .collect())
     }
 }
 

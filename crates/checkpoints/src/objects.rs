@@ -99,7 +99,11 @@ impl ObjectStore {
     }
 
     /// Keeps the content of a file; its hash and how long it was.
-    pub(crate) fn put_file(&self, file: &mut File, expected: u64) -> io::Result<(ContentHash, u64)> {
+    pub(crate) fn put_file(
+        &self,
+        file: &mut File,
+        expected: u64,
+    ) -> io::Result<(ContentHash, u64)> {
         let start = read_whole(&*file, expected, MAX_IN_MEMORY_BYTES as u64 + 1)?;
         if start.len() <= MAX_IN_MEMORY_BYTES {
             return Ok((self.put(&start)?, start.len() as u64));

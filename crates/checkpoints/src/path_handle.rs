@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid};
 use rustix::io::Errno;
 
-use crate::attributes::{SavedAttributes, ReplacedFile, read_xattrs};
-use crate::state::{HardLinks, FileStamp};
+use crate::attributes::{ReplacedFile, SavedAttributes, read_xattrs};
+use crate::state::{FileStamp, HardLinks};
 
 /// How the name of a file begins that is being brought back.
 pub(crate) const RESTORE_TEMP_PREFIX: &str = ".hermes-restore-";
@@ -51,7 +51,10 @@ impl PathHandle {
     /// not there, or only by way of a link.
     pub(crate) fn resolve(path: &Path) -> io::Result<Option<Self>> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Ok(Some(Self { folder: open_dir_without_links(Path::new("/"))?, name: ".".into() }));
+            return Ok(Some(Self {
+                folder: open_dir_without_links(Path::new("/"))?,
+                name: ".".into(),
+            }));
         };
         match open_dir_without_links(folder) {
             Ok(folder) => Ok(Some(Self { folder, name: name.to_owned() })),
@@ -206,7 +209,10 @@ impl PathHandle {
     }
 
     /// [`Self::dress`] for the folder that is there.
-    pub(crate) fn apply_dir_attributes(&self, kept: SavedAttributes<'_>) -> io::Result<Vec<String>> {
+    pub(crate) fn apply_dir_attributes(
+        &self,
+        kept: SavedAttributes<'_>,
+    ) -> io::Result<Vec<String>> {
         if kept.is_plain() {
             self.set_mode(kept.mode)?;
             return Ok(Vec::new());
@@ -242,7 +248,10 @@ impl PathHandle {
         }
     }
 
-    fn create_temporary<T>(&self, make: impl Fn(&OsStr) -> Result<T, Errno>) -> io::Result<(T, OsString)> {
+    fn create_temporary<T>(
+        &self,
+        make: impl Fn(&OsStr) -> Result<T, Errno>,
+    ) -> io::Result<(T, OsString)> {
         static NEXT_TEMP_NUMBER: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = NEXT_TEMP_NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -289,5 +298,11 @@ pub(crate) fn file_stat(stat: &rustix::fs::Stat) -> PathStat {
     };
     let kind = FileType::from_raw_mode(stat.st_mode);
     let names = u64::try_from(i128::from(stat.st_nlink)).unwrap_or(0);
-    PathStat { kind, mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), stamp, link_count: names }
+    PathStat {
+        kind,
+        mode: stat.st_mode & 0o7777,
+        owner: (stat.st_uid, stat.st_gid),
+        stamp,
+        link_count: names,
+    }
 }

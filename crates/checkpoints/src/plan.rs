@@ -7,8 +7,8 @@ use hermes_core::{CheckpointSummary, ToolError};
 
 use crate::capture::FileCapture;
 use crate::damage::{DamagedCheckpoint, damage_error};
-use crate::interrupted_restores::{InterruptedRestores, InterruptedStep};
 use crate::history::{CheckpointKind, UndoStack};
+use crate::interrupted_restores::{InterruptedRestores, InterruptedStep};
 use crate::manifest::CheckpointManifest;
 use crate::state::{AttributeMask, SavedState, UnsavedReason};
 use crate::store::{CheckpointStore, logs};
@@ -174,7 +174,11 @@ impl RestoreStep {
         let why = self.obstacle?.reason;
         Some(match self.loss_reason() {
             Some(unkept) if !matches!(why, ObstacleReason::CannotBeKept(_)) => {
-                format!("{}, and {}", why.describe(), ObstacleReason::CannotBeKept(unkept).describe())
+                format!(
+                    "{}, and {}",
+                    why.describe(),
+                    ObstacleReason::CannotBeKept(unkept).describe()
+                )
             }
             _ => why.describe(),
         })
@@ -189,7 +193,8 @@ impl RestorePlan {
 
     /// Whether a part of it was done before it was cut off.
     pub(crate) fn is_resumed(&self) -> bool {
-        let is_moved = |step: &RestoreStep| step.resumed_from.as_ref().is_some_and(|b| !b.is_same(&step.from));
+        let is_moved =
+            |step: &RestoreStep| step.resumed_from.as_ref().is_some_and(|b| !b.is_same(&step.from));
         self.already_done.iter().chain(&self.steps).any(is_moved)
     }
 
@@ -242,7 +247,10 @@ impl<'a> StateSpan<'a> {
 impl CheckpointStore {
     /// The past and the checkpoints of a workspace. What comes after the logs
     /// were listed is found when the plan is carried out.
-    fn load_history(&self, workspace: &Path) -> Result<(WorkspaceHistory, Vec<CheckpointManifest>), ToolError> {
+    fn load_history(
+        &self,
+        workspace: &Path,
+    ) -> Result<(WorkspaceHistory, Vec<CheckpointManifest>), ToolError> {
         let folder = self.workspace_dir(workspace);
         let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
         let all = self.checkpoints(workspace)?;
@@ -319,7 +327,12 @@ impl CheckpointStore {
         };
         let kind = CheckpointKind::Redo(undo.id().to_owned());
         let damaged = self.damaged_since(workspace, undo.at_nanos(), &all)?;
-        let matter = PlanSubject { kind, workspace, history: past, interrupted: &InterruptedRestores::from_checkpoints(&all) };
+        let matter = PlanSubject {
+            kind,
+            workspace,
+            history: past,
+            interrupted: &InterruptedRestores::from_checkpoints(&all),
+        };
         Ok(RestorePlan { damaged, ..self.plan_for(matter, &[undo], &|_| true)? })
     }
 
@@ -380,7 +393,11 @@ impl CheckpointStore {
     }
 
     /// What was at a path when a checkpoint was made, as far as it is known.
-    pub fn state_at(&self, manifest: &CheckpointManifest, path: &Path) -> Result<Option<SavedState>, ToolError> {
+    pub fn state_at(
+        &self,
+        manifest: &CheckpointManifest,
+        path: &Path,
+    ) -> Result<Option<SavedState>, ToolError> {
         let all = self.checkpoints(manifest.workspace())?;
         let since = all.iter().filter(|m| m.at_nanos() >= manifest.at_nanos());
         if let Some(change) = since.into_iter().find_map(|m| m.changes.get(path)) {
@@ -431,46 +448,86 @@ impl CheckpointStore {
         for (above, made) in paths.into_iter().flat_map(|path| halfway.created_parents(path)) {
             spans.entry(above).or_insert(StateSpan::unchanged(made));
         }
-        let missing = checkpoints.iter().flat_map(|m| m.missing_paths()).filter(|path| is_chosen(path));
+        let missing =
+            checkpoints.iter().flat_map(|m| m.missing_paths()).filter(|path| is_chosen(path));
         let missing: BTreeSet<PathBuf> = missing.map(Path::to_path_buf).collect();
         let missing = missing.into_iter().collect();
         let turns = checkpoints.iter().map(|m| m.info()).collect();
         let checkpoints = checkpoints.iter().map(|m| m.id().to_owned()).collect();
         let (workspace, damaged) = (workspace.to_path_buf(), Vec::new());
         let (steps, back) = (Vec::new(), Vec::new());
-        let mut plan =
-            RestorePlan { kind, workspace, checkpoints, steps, missing, turns, damaged, already_done: back, history: past };
+        let mut plan = RestorePlan {
+            kind,
+            workspace,
+            checkpoints,
+            steps,
+            missing,
+            turns,
+            damaged,
+            already_done: back,
+            history: past,
+        };
         spans.iter().for_each(|(path, span)| plan.push(self.plan_path(path, span, halfway)));
         mark_link_obstacles(&mut plan.steps);
         Ok(plan)
     }
 
     /// What is to be done with one path; none if it is as wanted.
-    fn plan_path(&self, path: &Path, span: &StateSpan<'_>, halfway: &InterruptedRestores<'_>) -> Option<PlannedPath> {
+    fn plan_path(
+        &self,
+        path: &Path,
+        span: &StateSpan<'_>,
+        halfway: &InterruptedRestores<'_>,
+    ) -> Option<PlannedPath> {
         let to = span.first.clone();
         let mut capture = FileCapture::inspecting(self.limits);
         let Ok(from) = capture.state_since(path, span.last.unwrap_or(&to)) else {
-            let obstacle = RestoreObstacle { reason: ObstacleReason::Unreadable, can_be_forced: false };
+            let obstacle =
+                RestoreObstacle { reason: ObstacleReason::Unreadable, can_be_forced: false };
             let (path, from, carried) = (path.to_path_buf(), SavedState::Absent, span.attributes);
             let (obstacle, begun) = (Some(obstacle), None);
-            return Some(PlannedPath::Pending(RestoreStep { path, from, to, attributes: carried, obstacle, resumed_from: begun }));
+            return Some(PlannedPath::Pending(RestoreStep {
+                path,
+                from,
+                to,
+                attributes: carried,
+                obstacle,
+                resumed_from: begun,
+            }));
         };
         let way = halfway.step_at(path).filter(|way| way.could_produce(&from, &to));
         // Who takes back what was cut off keeps what is there now.
         let begun = way.map(|way| way.from).filter(|begun| !begun.is_same(&to)).cloned();
         let is_as_wanted = |now: &SavedState| {
-            now.is_same(&to) && now.attribute_differences(&to).intersection(span.attributes) == AttributeMask::default()
+            now.is_same(&to)
+                && now.attribute_differences(&to).intersection(span.attributes)
+                    == AttributeMask::default()
         };
         let settled = is_as_wanted(&from)
             || matches!(capture.state_since(path, &to), Ok(now) if is_as_wanted(&now));
         let (path, carried) = (path.to_path_buf(), span.attributes);
         if settled {
-            let back = RestoreStep { path, from, to, attributes: carried, obstacle: None, resumed_from: begun };
+            let back = RestoreStep {
+                path,
+                from,
+                to,
+                attributes: carried,
+                obstacle: None,
+                resumed_from: begun,
+            };
             return way.map(|_| PlannedPath::Done(back));
         }
         let why = self.find_obstacle(&from, &to, span, way);
-        let obstacle = why.map(|why| RestoreObstacle { reason: why, can_be_forced: why.can_be_forced() });
-        Some(PlannedPath::Pending(RestoreStep { path, from, to, attributes: carried, obstacle, resumed_from: begun }))
+        let obstacle =
+            why.map(|why| RestoreObstacle { reason: why, can_be_forced: why.can_be_forced() });
+        Some(PlannedPath::Pending(RestoreStep {
+            path,
+            from,
+            to,
+            attributes: carried,
+            obstacle,
+            resumed_from: begun,
+        }))
     }
 
     fn find_obstacle(
@@ -505,7 +562,11 @@ impl CheckpointStore {
         // stays may have been closed to somebody.
         let is_closed = to.is_dir() && others.attributes;
         let are_folders = from.is_dir() && last.is_dir() && !is_closed;
-        if !is_theirs && !are_folders && !is_gone { Some(ObstacleReason::ChangedSince) } else { unkept }
+        if !is_theirs && !are_folders && !is_gone {
+            Some(ObstacleReason::ChangedSince)
+        } else {
+            unkept
+        }
     }
 }
 
@@ -513,7 +574,9 @@ impl CheckpointStore {
 /// through or taken back, no turn before it can be undone.
 fn interrupted_redo(all: &[CheckpointManifest]) -> Option<&CheckpointManifest> {
     let of = |redo: &CheckpointManifest| match redo.kind() {
-        CheckpointKind::Redo(other) if redo.is_interrupted() => all.iter().find(|m| m.id() == other),
+        CheckpointKind::Redo(other) if redo.is_interrupted() => {
+            all.iter().find(|m| m.id() == other)
+        }
         _ => None,
     };
     let last = all.last()?;
@@ -544,7 +607,10 @@ fn mark_link_obstacles(steps: &mut [RestoreStep]) {
             is_link && !going.contains(folder)
         });
         if is_barred {
-            step.obstacle = Some(RestoreObstacle { reason: ObstacleReason::LinkOnTheWay, can_be_forced: false });
+            step.obstacle = Some(RestoreObstacle {
+                reason: ObstacleReason::LinkOnTheWay,
+                can_be_forced: false,
+            });
         }
     }
 }

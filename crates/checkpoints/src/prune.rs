@@ -10,7 +10,7 @@ use hermes_core::ToolError;
 use serde::{Deserialize, Serialize};
 
 use crate::history::CheckpointKind;
-use crate::manifest::{LogHeader, CheckpointManifest};
+use crate::manifest::{CheckpointManifest, LogHeader};
 use crate::objects::PART_PREFIX;
 use crate::state::{ContentHash, SavedState};
 use crate::store::{CheckpointStore, logs, now_nanos};
@@ -98,7 +98,8 @@ pub(crate) const LISTING_FILE: &str = "listing";
 impl CheckpointStore {
     /// Clears away what the limits do not allow, and what nothing names.
     pub fn prune(&self) -> Result<PruneReport, ToolError> {
-        let held = self.lock_exclusive().map_err(|error| self.io_error("lock", self.root(), &error))?;
+        let held =
+            self.lock_exclusive().map_err(|error| self.io_error("lock", self.root(), &error))?;
         let pruned = self.prune_locked();
         drop(held);
         pruned
@@ -196,7 +197,9 @@ impl CheckpointStore {
         // The oldest first, so that what an undo is about comes before it.
         for (path, head) in &heads {
             let stays = match head.as_ref().map(|head| &head.kind) {
-                Some(CheckpointKind::Undo(turns)) => turns.iter().any(|id| kept.contains(id.as_str())),
+                Some(CheckpointKind::Undo(turns)) => {
+                    turns.iter().any(|id| kept.contains(id.as_str()))
+                }
                 Some(CheckpointKind::Redo(undo)) => kept.contains(undo.as_str()),
                 _ if over > 0 => {
                     over -= 1;
@@ -226,8 +229,8 @@ impl CheckpointStore {
     fn prune_locked(&self) -> Result<PruneReport, ToolError> {
         let failed = |error: io::Error| self.io_error("clear away in", self.root(), &error);
         let mut pruned = PruneReport::default();
-        let oldest =
-            now_nanos().saturating_sub(i64::try_from(self.limits.max_age.as_nanos()).unwrap_or(i64::MAX));
+        let oldest = now_nanos()
+            .saturating_sub(i64::try_from(self.limits.max_age.as_nanos()).unwrap_or(i64::MAX));
         for folder in self.workspace_dirs()? {
             let mut there = logs(&folder).map_err(failed)?;
             let surplus = self.surplus(&there);
@@ -298,7 +301,9 @@ impl CheckpointStore {
         let mut listings = HashSet::new();
         for folder in self.workspace_dirs()? {
             let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
-            for manifest in there.iter().filter_map(|path| CheckpointManifest::load(path).ok().flatten()) {
+            for manifest in
+                there.iter().filter_map(|path| CheckpointManifest::load(path).ok().flatten())
+            {
                 listings.extend(manifest.trees.iter().map(|tree| tree.listing));
                 named.extend(manifest.changes.values().filter_map(|change| match change.before {
                     SavedState::File { hash, .. } => Some(hash),

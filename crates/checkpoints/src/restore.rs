@@ -8,20 +8,22 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{CheckpointId, ToolError};
 
+use crate::attributes::SavedAttributes;
 use crate::capture::FileCapture;
 use crate::damage::damage_error;
-use crate::interrupted_restores::{superseded, remove_leftovers};
-use crate::history::CheckpointKind;
-use crate::attributes::SavedAttributes;
 use crate::hard_links::RestoredLinks;
+use crate::history::CheckpointKind;
+use crate::interrupted_restores::{remove_leftovers, superseded};
 use crate::manifest::{CheckpointLine, CheckpointLog, CheckpointManifest, PathRecord};
-use crate::plan::{WorkspaceHistory, RestorePlan, RestoreStep};
-use crate::prune::remove;
 use crate::path_handle::PathHandle;
-use crate::state::{AttributeMask, SavedState, UnsavedReason};
-use crate::store::{LOG_EXTENSION, CheckpointStore, make_checkpoint_id, lock_workspace, logs, now_nanos};
-use crate::turn::create_log;
 use crate::path_text::path_to_text;
+use crate::plan::{RestorePlan, RestoreStep, WorkspaceHistory};
+use crate::prune::remove;
+use crate::state::{AttributeMask, SavedState, UnsavedReason};
+use crate::store::{
+    CheckpointStore, LOG_EXTENSION, lock_workspace, logs, make_checkpoint_id, now_nanos,
+};
+use crate::turn::create_log;
 
 /// The permission bits of a folder that had to be made to hold a file.
 const DIR_MODE: u32 = 0o755;
@@ -109,7 +111,11 @@ impl CheckpointStore {
     }
 
     /// Writes down what became of the files, where it is not what was meant.
-    fn record_result(&self, manifest: &mut CheckpointManifest, log: &mut CheckpointLog) -> io::Result<()> {
+    fn record_result(
+        &self,
+        manifest: &mut CheckpointManifest,
+        log: &mut CheckpointLog,
+    ) -> io::Result<()> {
         let mut capture = FileCapture::inspecting(self.limits);
         let mut lines = Vec::new();
         for (path, change) in &manifest.changes {
@@ -145,7 +151,9 @@ impl CheckpointStore {
                     restored.is_partial = true;
                     restored.skipped.push((step.path.clone(), why.into()));
                 }
-                Ok(StepResult::LeftInPlace(why)) => restored.skipped.push((step.path.clone(), why.into())),
+                Ok(StepResult::LeftInPlace(why)) => {
+                    restored.skipped.push((step.path.clone(), why.into()))
+                }
                 Err(error) if force => {
                     restored.is_partial = true;
                     restored.skipped.push((step.path.clone(), error.to_string()));
@@ -190,11 +198,14 @@ impl CheckpointStore {
             let now = self.save_one(step, &mut capture, force)?;
             note(&step.path, step.resumed_from.clone().unwrap_or(now), step.to.clone());
         }
-        for (step, begun) in plan.already_done.iter().filter_map(|step| Some((step, step.resumed_from.clone()?))) {
+        for (step, begun) in
+            plan.already_done.iter().filter_map(|step| Some((step, step.resumed_from.clone()?)))
+        {
             note(&step.path, begun, step.to.clone());
         }
         let at = now_nanos();
-        let turn = format!("{}-{at}-{}", plan.kind.command_name().unwrap_or("turn"), std::process::id());
+        let turn =
+            format!("{}-{at}-{}", plan.kind.command_name().unwrap_or("turn"), std::process::id());
         let id = make_checkpoint_id("", &turn, &plan.workspace);
         let (workspace, kind) = (plan.workspace.clone(), plan.kind.clone());
         let mut manifest = CheckpointManifest::new(id, workspace, "", &turn, kind, at);
@@ -256,7 +267,8 @@ impl CheckpointStore {
             }
             SavedState::File { hash, mode, owner, attributes, linked, .. } => {
                 let carried = step.attributes;
-                let kept = SavedAttributes { mode: *mode, owner: *owner, attributes, overrides: carried };
+                let kept =
+                    SavedAttributes { mode: *mode, owner: *owner, attributes, overrides: carried };
                 let lost = if has_same_content(step) {
                     spot.apply_attributes(kept)?
                 } else {
@@ -299,11 +311,17 @@ impl CheckpointStore {
                 // A new one has nothing of its own yet, but perhaps lists that
                 // the folder around it has given it.
                 let meant = if step.from.is_dir() { step.attributes } else { AttributeMask::ALL };
-                let known = AttributeMask { owner: owner.is_some(), attributes: attributes.is_some() };
+                let known =
+                    AttributeMask { owner: owner.is_some(), attributes: attributes.is_some() };
                 let (mode, owner, carried) = (*mode, *owner, meant.intersection(known));
                 let attributes = attributes.as_ref().unwrap_or(&none);
                 // It is there with all that was in it; that counts.
-                let lost = spot.apply_dir_attributes(SavedAttributes { mode, owner, attributes, overrides: carried });
+                let lost = spot.apply_dir_attributes(SavedAttributes {
+                    mode,
+                    owner,
+                    attributes,
+                    overrides: carried,
+                });
                 let lost = lost.unwrap_or_else(|_| vec!["mode".into()]);
                 if !lost.is_empty() {
                     restored.missing_attributes.push((step.path.clone(), lost));
@@ -329,7 +347,11 @@ fn has_same_content(step: &RestoreStep) -> bool {
 }
 
 /// What was replaced without having been kept.
-fn lost_paths(steps: &[&RestoreStep], done: &[PathBuf], manifest: &CheckpointManifest) -> Vec<(PathBuf, UnsavedReason)> {
+fn lost_paths(
+    steps: &[&RestoreStep],
+    done: &[PathBuf],
+    manifest: &CheckpointManifest,
+) -> Vec<(PathBuf, UnsavedReason)> {
     let done: BTreeSet<&PathBuf> = done.iter().collect();
     let replaced = steps.iter().filter(|step| done.contains(&step.path) && !has_same_content(step));
     replaced
@@ -374,7 +396,11 @@ enum DepthOrder {
 impl DepthOrder {
     fn for_step(step: &RestoreStep) -> Self {
         let depth = step.path.components().count();
-        if step.to == SavedState::Absent { Self::Removal(Reverse(depth)) } else { Self::Creation(depth) }
+        if step.to == SavedState::Absent {
+            Self::Removal(Reverse(depth))
+        } else {
+            Self::Creation(depth)
+        }
     }
 }
 
@@ -424,7 +450,9 @@ fn check_obstacles(plan: &RestorePlan) -> Result<(), ToolError> {
     let told: Vec<String> = plan
         .steps
         .iter()
-        .filter_map(|step| Some(format!("{}: {}", path_to_text(&step.path), step.describe_obstacle()?)))
+        .filter_map(|step| {
+            Some(format!("{}: {}", path_to_text(&step.path), step.describe_obstacle()?))
+        })
         .collect();
     if told.is_empty() {
         return Ok(());
@@ -480,7 +508,8 @@ fn deleted_error(plan: &RestorePlan) -> ToolError {
 fn nothing_restored_error(left: &[(PathBuf, String)], kind: &CheckpointKind) -> ToolError {
     let told: Vec<String> =
         left.iter().map(|(path, why)| format!("{}: {why}", path_to_text(path))).collect();
-    let error = ToolError::conflict(format!("Nothing could be brought back. {}", join_first_few(&told)));
+    let error =
+        ToolError::conflict(format!("Nothing could be brought back. {}", join_first_few(&told)));
     let error = error.with("files", told);
     match kind {
         CheckpointKind::Undo(turns) => {
@@ -512,6 +541,9 @@ fn outdated_error(plan: &RestorePlan) -> ToolError {
 }
 
 fn changed_error(path: &Path) -> ToolError {
-    ToolError::conflict(format!("{} was changed just now; nothing was brought back", path_to_text(path)))
-        .with_hint("Run the command again.")
+    ToolError::conflict(format!(
+        "{} was changed just now; nothing was brought back",
+        path_to_text(path)
+    ))
+    .with_hint("Run the command again.")
 }

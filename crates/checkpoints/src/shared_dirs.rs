@@ -21,7 +21,8 @@ pub(crate) fn is_shared_dir(folder: &Path, home: Option<&Path>) -> bool {
         || home.is_some_and(holds)
         || holds(&env::temp_dir())
         || SHARED_DIRS.iter().any(|place| holds(Path::new(place)))
-        || fs::metadata(folder).is_ok_and(|found| found.mode() & STICKY_WORLD_WRITABLE == STICKY_WORLD_WRITABLE)
+        || fs::metadata(folder)
+            .is_ok_and(|found| found.mode() & STICKY_WORLD_WRITABLE == STICKY_WORLD_WRITABLE)
 }
 
 #[cfg(test)]

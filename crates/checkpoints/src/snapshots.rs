@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use hermes_core::{CheckpointSummary, CheckpointReader, ToolError};
+use hermes_core::{CheckpointReader, CheckpointSummary, ToolError};
 
 use crate::manifest::CheckpointManifest;
 use crate::state::SavedState;

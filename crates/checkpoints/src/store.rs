@@ -23,7 +23,7 @@ use hermes_core::ToolError;
 
 use crate::checkpointer::lock;
 use crate::limits::CheckpointLimits;
-use crate::manifest::{LogHeader, CheckpointManifest};
+use crate::manifest::{CheckpointManifest, LogHeader};
 use crate::objects::{ObjectStore, create_private_dir};
 use crate::state::{ContentHash, SavedState};
 
@@ -59,7 +59,12 @@ impl CheckpointStore {
     /// The checkpoints below a folder.
     pub fn new(root: impl Into<PathBuf>, limits: CheckpointLimits) -> Self {
         let root = root.into();
-        Self { objects: ObjectStore::new(root.join("objects")), root, limits, headers: Mutex::default() }
+        Self {
+            objects: ObjectStore::new(root.join("objects")),
+            root,
+            limits,
+            headers: Mutex::default(),
+        }
     }
 
     /// Where it is.
@@ -105,7 +110,9 @@ impl CheckpointStore {
     /// The nearest folder at or above `folder` that has checkpoints.
     pub fn nearest_workspace(&self, folder: &Path) -> Option<PathBuf> {
         let mut above = folder.ancestors();
-        above.find(|at| logs(&self.workspace_dir(at)).is_ok_and(|l| !l.is_empty())).map(PathBuf::from)
+        above
+            .find(|at| logs(&self.workspace_dir(at)).is_ok_and(|l| !l.is_empty()))
+            .map(PathBuf::from)
     }
 
     /// The checkpoint of that name, or the only one whose name begins so.

@@ -13,10 +13,10 @@ use std::time::Instant;
 use hermes_core::{CancellationToken, ToolError};
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::read_dir_xattrs;
 use crate::capture::FileCapture;
 use crate::deep_paths::is_too_deep;
 use crate::ignored::GitIgnoreRules;
-use crate::attributes::read_dir_xattrs;
 use crate::names;
 use crate::objects::ObjectStore;
 use crate::state::{ContentHash, FileStamp, SavedState};
@@ -84,7 +84,9 @@ impl TreeLister<'_> {
                 if self.cancel.is_cancelled() {
                     return Err(ToolError::cancelled());
                 }
-                if listing.entries.len() + listing.ignored.len() >= self.max_entries || self.is_past_deadline() {
+                if listing.entries.len() + listing.ignored.len() >= self.max_entries
+                    || self.is_past_deadline()
+                {
                     listing.is_partial = true;
                     return Ok(listing);
                 }
@@ -212,7 +214,9 @@ pub(crate) fn file_stamp(found: &Metadata) -> FileStamp {
 
 /// Entries as a list, since a path need not be text.
 mod entries {
-    use super::{BTreeMap, Deserialize, ListingEntry, PathBuf, Serialize, FileStamp, SavedState, names};
+    use super::{
+        BTreeMap, Deserialize, FileStamp, ListingEntry, PathBuf, SavedState, Serialize, names,
+    };
     use serde::{Deserializer, Serializer};
 
     #[derive(Serialize)]
@@ -225,13 +229,18 @@ mod entries {
         entries: &BTreeMap<PathBuf, ListingEntry>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        to.collect_seq(entries.iter().map(|(path, leaf)| SerializedEntry(path, &leaf.state, leaf.stamp)))
+        to.collect_seq(
+            entries.iter().map(|(path, leaf)| SerializedEntry(path, &leaf.state, leaf.stamp)),
+        )
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<BTreeMap<PathBuf, ListingEntry>, D::Error> {
         let list = Vec::<DeserializedEntry>::deserialize(from)?;
-        Ok(list.into_iter().map(|DeserializedEntry(path, state, stamp)| (path, ListingEntry { state, stamp })).collect())
+        Ok(list
+            .into_iter()
+            .map(|DeserializedEntry(path, state, stamp)| (path, ListingEntry { state, stamp }))
+            .collect())
     }
 }

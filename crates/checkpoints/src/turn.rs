@@ -11,11 +11,14 @@ use hermes_core::PendingChange;
 use crate::capture::{FileCapture, descendants, unsaved_dir_state};
 use crate::history::CheckpointKind;
 use crate::limits::CheckpointLimits;
-use crate::manifest::{CallLine, PathChange, LogHeader, CheckpointLine, CheckpointLog, CheckpointManifest, PathRecord, TreeLine, is_absent};
+use crate::manifest::{
+    CallLine, CheckpointLine, CheckpointLog, CheckpointManifest, LogHeader, PathChange, PathRecord,
+    TreeLine, is_absent,
+};
 use crate::objects::create_private_dir;
 use crate::prune::{ListingPointer, remove};
 use crate::state::{ContentHash, SavedState, UnsavedReason};
-use crate::store::{LOG_EXTENSION, CheckpointStore, find_log, now_nanos};
+use crate::store::{CheckpointStore, LOG_EXTENSION, find_log, now_nanos};
 use crate::tree::{TreeLister, TreeListing};
 
 /// Entries below one folder that is about to change.
@@ -86,7 +89,12 @@ pub(crate) struct TurnRecord {
 
 impl TurnRecord {
     /// The turn as it was left, or a new one.
-    pub(crate) fn load_or_new(store: &CheckpointStore, id: &str, change: &PendingChange<'_>, workspace: &Path) -> Self {
+    pub(crate) fn load_or_new(
+        store: &CheckpointStore,
+        id: &str,
+        change: &PendingChange<'_>,
+        workspace: &Path,
+    ) -> Self {
         let folder = store.workspace_dir(workspace);
         let (there, others) = find_log(&folder, id).unwrap_or_default();
         let left = there.and_then(|path| {
@@ -98,7 +106,17 @@ impl TurnRecord {
             None => {
                 let workspace = workspace.to_path_buf();
                 let (session, turn) = (change.session, change.turn);
-                (CheckpointManifest::new(id.into(), workspace, session, turn, CheckpointKind::Turn, now_nanos()), None)
+                (
+                    CheckpointManifest::new(
+                        id.into(),
+                        workspace,
+                        session,
+                        turn,
+                        CheckpointKind::Turn,
+                        now_nanos(),
+                    ),
+                    None,
+                )
             }
         };
         Self { manifest, log, is_new: false, sibling_count: others, active_calls: Vec::new() }
@@ -279,12 +297,21 @@ impl TurnRecord {
             Some(running) => running.held.extend(held),
             None => {
                 let id = call_id.to_owned();
-                self.active_calls.push(ActiveCall { id, reports_changes: true, held, ..ActiveCall::default() });
+                self.active_calls.push(ActiveCall {
+                    id,
+                    reports_changes: true,
+                    held,
+                    ..ActiveCall::default()
+                });
             }
         }
     }
 
-    pub(crate) fn write(&mut self, store: &CheckpointStore, lines: Vec<CheckpointLine>) -> io::Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        store: &CheckpointStore,
+        lines: Vec<CheckpointLine>,
+    ) -> io::Result<()> {
         match &mut self.log {
             Some(log) => log.write(&lines)?,
             None => {
@@ -328,7 +355,8 @@ impl TurnRecord {
             changes.get(place).is_some_and(|c| !matches!(c.before, SavedState::Unkept { .. }));
         let is_folder = fs::symlink_metadata(place).is_ok_and(|found| found.is_dir());
         if is_whole && is_folder {
-            let inside = descendants(place, MAX_DIR_ENTRIES.min(limits.tree_entries)).unwrap_or_default();
+            let inside =
+                descendants(place, MAX_DIR_ENTRIES.min(limits.tree_entries)).unwrap_or_default();
             for path in inside.iter().filter(|path| !changes.contains_key(*path)) {
                 look(path, &SavedState::Absent)?;
             }
@@ -395,7 +423,9 @@ impl TurnRecord {
             let is_older = || {
                 let found = crate::path_handle::PathHandle::resolve(&workspace.join(path));
                 let found = found.ok().flatten().and_then(|spot| spot.stat().ok().flatten());
-                found.is_some_and(|found| found.stamp.changed < before.started - FILE_TIME_GRANULARITY_NANOS)
+                found.is_some_and(|found| {
+                    found.stamp.changed < before.started - FILE_TIME_GRANULARITY_NANOS
+                })
             };
             let is_made = || match before.listing.has_ignored(path) {
                 Some(is_there) => !is_there && (!rules_changed || !is_older()),
@@ -418,7 +448,12 @@ impl TurnRecord {
     }
 
     /// What git ignores that was there before and is gone, and was not kept.
-    pub(crate) fn deleted_ignored(&self, workspace: &Path, before: &TreeListing, after: &TreeListing) -> Vec<PathBuf> {
+    pub(crate) fn deleted_ignored(
+        &self,
+        workspace: &Path,
+        before: &TreeListing,
+        after: &TreeListing,
+    ) -> Vec<PathBuf> {
         let changes = &self.manifest.changes;
         let is_unkept = |above: &Path| {
             changes.get(above).is_some_and(|change| change.before.unsaved_reason().is_some())
@@ -455,10 +490,16 @@ impl TurnRecord {
             let known = self.manifest.changes.get(&path);
             let Some(after) = change.after else { continue };
             if known.is_none() {
-                lines.push(CheckpointLine::Before(PathRecord { path: path.clone(), state: change.before }));
+                lines.push(CheckpointLine::Before(PathRecord {
+                    path: path.clone(),
+                    state: change.before,
+                }));
             }
             if change.is_interleaved {
-                lines.push(CheckpointLine::Broken(PathRecord { path: path.clone(), state: after.clone() }));
+                lines.push(CheckpointLine::Broken(PathRecord {
+                    path: path.clone(),
+                    state: after.clone(),
+                }));
             }
             if known.is_none_or(|known| known.after.as_ref() != Some(&after)) {
                 lines.push(CheckpointLine::After(PathRecord { path, state: after }));
@@ -506,7 +547,11 @@ pub(crate) fn call_line(change: &PendingChange<'_>) -> CallLine {
 }
 
 /// A new log in its workspace's folder, with its first lines.
-pub(crate) fn create_log(store: &CheckpointStore, head: &LogHeader, first: &[CheckpointLine]) -> io::Result<CheckpointLog> {
+pub(crate) fn create_log(
+    store: &CheckpointStore,
+    head: &LogHeader,
+    first: &[CheckpointLine],
+) -> io::Result<CheckpointLog> {
     let folder = store.workspace_dir(&head.workspace);
     let path = folder.join(format!("{:020}-{}.{LOG_EXTENSION}", head.at, head.id));
     match CheckpointLog::create(path.clone(), head, first) {

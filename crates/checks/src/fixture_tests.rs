@@ -5,10 +5,14 @@ use std::path::Path;
 use crate::survey::{ProjectDir, ProjectSurvey};
 
 /// The same with folders in it, each with these files and their texts.
-pub(crate) fn with_parts(mut survey: ProjectSurvey, parts: &[(&str, &[(&str, &str)])]) -> ProjectSurvey {
+pub(crate) fn with_parts(
+    mut survey: ProjectSurvey,
+    parts: &[(&str, &[(&str, &str)])],
+) -> ProjectSurvey {
     for (name, files) in parts {
         let path = survey.path.join(name);
-        let mut folder = ProjectDir { path: path.clone(), real_path: path, ..ProjectDir::default() };
+        let mut folder =
+            ProjectDir { path: path.clone(), real_path: path, ..ProjectDir::default() };
         for (name, text) in *files {
             folder.names.insert((*name).to_owned());
             folder.texts.insert((*name).to_owned(), (*text).to_owned());

@@ -15,7 +15,12 @@ fn project(files: &[(&str, &str)]) -> ProjectSurvey {
 #[test]
 fn the_projects_manager_installs_it() {
     let cases: [(Files<'_>, PackageSource, &str, &str); 11] = [
-        (&[("uv.lock", ""), ("pyproject.toml", "")], PackageSource::Python, "ruff", "uv add --dev ruff"),
+        (
+            &[("uv.lock", ""), ("pyproject.toml", "")],
+            PackageSource::Python,
+            "ruff",
+            "uv add --dev ruff",
+        ),
         (
             &[("uv.lock", ""), ("pyproject.toml", "dev = [\"ruff\"]")],
             PackageSource::Python,
@@ -42,7 +47,12 @@ fn the_projects_manager_installs_it() {
             "poetry add --group dev mypy",
         ),
         (&[], PackageSource::Python, "mypy", "python3 -m venv .venv && .venv/bin/pip install mypy"),
-        (&[("package.json", "{}"), ("yarn.lock", "")], PackageSource::Node, "jest", "yarn add --dev jest"),
+        (
+            &[("package.json", "{}"), ("yarn.lock", "")],
+            PackageSource::Node,
+            "jest",
+            "yarn add --dev jest",
+        ),
         (
             &[("package.json", r#"{"devDependencies":{"jest":"1"}}"#)],
             PackageSource::Node,
@@ -62,7 +72,10 @@ fn the_projects_manager_installs_it() {
 fn an_environment_of_the_project_is_used() {
     let mut survey = project(&[("requirements.txt", "")]);
     survey.dirs[0].bins.push(("/w/.venv/bin".into(), ["pip".to_owned()].into()));
-    assert_eq!(install_command(&survey, PackageSource::Python, "ruff"), "/w/.venv/bin/pip install ruff");
+    assert_eq!(
+        install_command(&survey, PackageSource::Python, "ruff"),
+        "/w/.venv/bin/pip install ruff"
+    );
     survey.programs.insert("apk".to_owned(), "/sbin/apk".into());
     assert_eq!(install_command(&survey, PackageSource::System, "make"), "apk add make");
 }

@@ -5,7 +5,6 @@
 //! script has found around a path; from it the tools are chosen; each gives
 //! the words of its command, and reads what the command printed.
 
-mod new_findings;
 mod finding;
 #[cfg(test)]
 #[path = "fixture_tests.rs"]
@@ -14,13 +13,14 @@ pub mod format;
 mod install;
 mod lines;
 pub mod lint;
+mod new_findings;
 mod survey;
 pub mod test;
 
-pub use new_findings::{LintBaseline, ChangedLines};
-pub use finding::{LintFinding, LintSeverity, sort_findings, is_within};
+pub use finding::{LintFinding, LintSeverity, is_within, sort_findings};
 pub use install::{PackageSource, install_command};
-pub use survey::{ProjectDir, KNOWN_PROGRAMS, SURVEY_SCRIPT, ProjectSurvey, SurveyError};
+pub use new_findings::{ChangedLines, LintBaseline};
+pub use survey::{KNOWN_PROGRAMS, ProjectDir, ProjectSurvey, SURVEY_SCRIPT, SurveyError};
 
 /// What a program has printed.
 #[derive(Debug, Clone, Copy, Default)]

@@ -46,7 +46,11 @@ fn parse_numbers(mut text: &str) -> (Vec<u64>, &str) {
 }
 
 /// The text between the last pair of these at its end: `message [code]`.
-pub(crate) fn split_trailing_code<'a>(text: &'a str, open: &str, close: char) -> (&'a str, Option<&'a str>) {
+pub(crate) fn split_trailing_code<'a>(
+    text: &'a str,
+    open: &str,
+    close: char,
+) -> (&'a str, Option<&'a str>) {
     let text = text.trim_end();
     let inner = text.strip_suffix(close).and_then(|text| text.rfind(open).map(|at| (text, at)));
     match inner {

@@ -17,7 +17,10 @@ fn a_place_is_taken_apart() {
 
 #[test]
 fn a_code_at_the_end_is_taken_off() {
-    assert_eq!(split_trailing_code("bad thing  [arg-type]", "[", ']'), ("bad thing", Some("arg-type")));
+    assert_eq!(
+        split_trailing_code("bad thing  [arg-type]", "[", ']'),
+        ("bad thing", Some("arg-type"))
+    );
     assert_eq!(split_trailing_code("expected list[int]", "[", ']').1, Some("int"));
     assert_eq!(split_trailing_code("see [the docs]", "[", ']'), ("see [the docs]", None));
     assert_eq!(split_trailing_code("nothing", "[", ']'), ("nothing", None));

@@ -23,7 +23,8 @@ fn a_baseline_knows_findings_wherever_they_have_moved() {
     let left: Vec<_> = now.iter().map(|f| (f.file.as_str(), f.line)).collect();
     assert_eq!(left, [("a.py", Some(12)), ("b.py", Some(1))], "a third one is new");
     let mut numbered = vec![finding("c.py", 1, "E1", "redefined, first in line 30")];
-    LintBaseline::from_findings(&[finding("c.py", 2, "E1", "redefined, first in line 4")]).keep_new(&mut numbered);
+    LintBaseline::from_findings(&[finding("c.py", 2, "E1", "redefined, first in line 4")])
+        .keep_new(&mut numbered);
     assert!(numbered.is_empty());
 }
 

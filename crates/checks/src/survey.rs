@@ -270,7 +270,10 @@ impl ProjectSurvey {
 
     /// The folders below it of which this can be said, without those that are in
     /// another one.
-    pub(crate) fn outermost_subdirs(&self, is_one: impl Fn(&ProjectDir) -> bool) -> Vec<&ProjectDir> {
+    pub(crate) fn outermost_subdirs(
+        &self,
+        is_one: impl Fn(&ProjectDir) -> bool,
+    ) -> Vec<&ProjectDir> {
         let mut found: Vec<&ProjectDir> = Vec::new();
         // One comes before what is in it.
         for folder in self.subdirs.iter().filter(|folder| is_one(folder)) {

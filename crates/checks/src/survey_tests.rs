@@ -70,13 +70,20 @@ fn nothing_there_and_nothing_sensible_are_told_apart() {
     assert_eq!(ProjectSurvey::parse("M", b""), Err(SurveyError::Unparsable));
     assert_eq!(ProjectSurvey::parse("M", b"\nM at"), Err(SurveyError::Unparsable));
     let cut = printed(&[("folder", "/w", ""), ("at", "/w", "a\n")]);
-    assert_eq!(ProjectSurvey::parse("M", &cut), Err(SurveyError::Unparsable), "it was ended before its end");
+    assert_eq!(
+        ProjectSurvey::parse("M", &cut),
+        Err(SurveyError::Unparsable),
+        "it was ended before its end"
+    );
 }
 
 /// Runs the script with a shell that is there; none if it is not.
 fn look(shell: &[&str], top: &Path, path: &Path, active: Option<&Path>) -> Option<ProjectSurvey> {
     let mut command = std::process::Command::new(shell[0]);
-    command.args(&shell[1..]).args(["-c", SURVEY_SCRIPT, "sh"]).args(ProjectSurvey::arguments("M", top, path));
+    command
+        .args(&shell[1..])
+        .args(["-c", SURVEY_SCRIPT, "sh"])
+        .args(ProjectSurvey::arguments("M", top, path));
     command.env_remove("VIRTUAL_ENV").envs(active.map(|folder| ("VIRTUAL_ENV", folder)));
     let output = command.output().ok()?;
     Some(ProjectSurvey::parse("M", &output.stdout).unwrap_or_else(|unseen| {

@@ -5,24 +5,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes::core::{NoticeQueue, Session};
-use hermes::engine::{Caller, ToolDefinitions, ResultSizeLimits};
+use hermes::engine::{Caller, ResultSizeLimits, ToolDefinitions};
 use hermes_agent::{
-    Agent, BudgetLimits, AgentBudget, ProjectGuidance, AgentParts, AgentEvent, SystemPrompt, SessionReminder, SessionJournal, AgentObserver,
-    policy_read_gate,
+    Agent, AgentBudget, AgentEvent, AgentObserver, AgentParts, BudgetLimits, ProjectGuidance,
+    SessionJournal, SessionReminder, SystemPrompt, policy_read_gate,
 };
-use hermes_history::{NewSession, HomeHistory, HistoryStore, Timestamp, format_local};
-use hermes_llm::{ChatMessage, RetryEvent, OnRetry};
+use hermes_history::{HistoryStore, HomeHistory, NewSession, Timestamp, format_local};
+use hermes_llm::{ChatMessage, OnRetry, RetryEvent};
 use hermes_memory::MemoryStore;
 use hermes_store::regular_file;
 use serde_json::Value;
 
 use crate::app::AppServices;
 use crate::args::ToolsetFilter;
-use crate::commands::sessions;
+use crate::call_summary;
 use crate::command_error::CommandError;
+use crate::commands::sessions;
 use crate::mode::AgentMode;
 use crate::models::SelectedModel;
-use crate::call_summary;
 
 /// Notices that the model is told of at once.
 pub(crate) const MAX_NOTICES: usize = 20;
@@ -78,7 +78,8 @@ impl AppServices {
         caller: Caller,
         terms: AgentOptions<'_>,
     ) -> Result<AgentSession, CommandError> {
-        let SelectedModel { found, params: manner } = self.models.find(terms.model, retry_callback(&terms.observer)).await?;
+        let SelectedModel { found, params: manner } =
+            self.models.find(terms.model, retry_callback(&terms.observer)).await?;
         self.subagent_services.begin_session(caller.session.id(), caller.approver.clone());
         let window = found.model.window();
         let (definitions, tools) = self.tool_definitions(terms.choice, window).await?;
@@ -96,14 +97,17 @@ impl AppServices {
         let project = guidance.initial_text();
         let mut warnings = guidance.take_refused();
         let session = caller.session.id().to_owned();
-        let PriorConversation { history, last_message_id: last, system, warning } = match terms.resume {
-            Some(_) => load_prior(&store, &session, &caller.cwd)?,
-            None => PriorConversation::default(),
-        };
+        let PriorConversation { history, last_message_id: last, system, warning } =
+            match terms.resume {
+                Some(_) => load_prior(&store, &session, &caller.cwd)?,
+                None => PriorConversation::default(),
+            };
         warnings.extend(warning);
         let mut system = match system {
             Some(system) => system,
-            None => self.build_prompt(&caller, &definitions, project, &terms, &mut warnings).render(),
+            None => {
+                self.build_prompt(&caller, &definitions, project, &terms, &mut warnings).render()
+            }
         };
         warnings.extend(full_context_warning(window, system.len() + definitions.json.len()));
         if terms.resume.is_none() {
@@ -136,7 +140,14 @@ impl AppServices {
             depth: 0,
         };
         let agent = Agent::new(makeup, history);
-        Ok(AgentSession { agent, session, store, definitions, model_origin: found.source, warnings })
+        Ok(AgentSession {
+            agent,
+            session,
+            store,
+            definitions,
+            model_origin: found.source,
+            warnings,
+        })
     }
 
     /// The session that is meant by an id, the beginning of one, or `last`.
@@ -251,7 +262,9 @@ pub(crate) fn stopped_text(stopped: &[(String, String)]) -> Option<String> {
         1 => "A sub-agent that was at work in the background is stopped".to_owned(),
         count => format!("{count} sub-agents that were at work in the background are stopped"),
     };
-    let one = |(handle, goal): &(String, String)| format!("{handle}: {}", call_summary::shorten(goal, 60));
+    let one = |(handle, goal): &(String, String)| {
+        format!("{handle}: {}", call_summary::shorten(goal, 60))
+    };
     Some(format!("{what} ({}).", stopped.iter().map(one).collect::<Vec<_>>().join("; ")))
 }
 
@@ -267,7 +280,11 @@ pub(crate) fn retry_callback(watcher: &Arc<dyn AgentObserver>) -> OnRetry {
 }
 
 /// The conversation of a session, and what its model was told first.
-fn load_prior(store: &HistoryStore, session: &str, cwd: &Path) -> Result<PriorConversation, CommandError> {
+fn load_prior(
+    store: &HistoryStore,
+    session: &str,
+    cwd: &Path,
+) -> Result<PriorConversation, CommandError> {
     let reader = store.reader();
     let info = reader.session(session)?;
     let last = reader.last_message()?;

@@ -7,34 +7,41 @@ use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
 use hermes::core::{
-    UserPrompter, DynTool, ErrorKind, MemorySessionStore, NoticeQueue, NoticeSink, PasswordPrompter, Ports, Session,
-    SessionNetworks, SessionStore, CheckpointReader, WorkingDir,
+    CheckpointReader, DynTool, ErrorKind, MemorySessionStore, NoticeQueue, NoticeSink,
+    PasswordPrompter, Ports, Session, SessionNetworks, SessionStore, UserPrompter, WorkingDir,
 };
-use hermes::engine::toolsets::{CustomToolsets, ToolSelection, ToolsetError, ToolsetCatalog};
-use hermes::engine::{Caller, DeferMode, DeferralSettings, Engine, ResultSizeLimits, RegistrySnapshot};
-use hermes_checkpoints::{FileCheckpointer as FileKeeper, CheckpointStore as Checkpoints};
-use hermes_config::{ResolvedConfig, ConfigError, EnvSnapshot, HermesHome, RawConfig, HermesSettings, ToolSearchMode, save};
-use hermes_delegation::{SubagentPool, MixtureSettings, PoolGuard, DelegationSettings as Delegation, SubagentHost};
+use hermes::engine::toolsets::{CustomToolsets, ToolSelection, ToolsetCatalog, ToolsetError};
+use hermes::engine::{
+    Caller, DeferMode, DeferralSettings, Engine, RegistrySnapshot, ResultSizeLimits,
+};
+use hermes_checkpoints::{CheckpointStore as Checkpoints, FileCheckpointer as FileKeeper};
+use hermes_config::{
+    ConfigError, EnvSnapshot, HermesHome, HermesSettings, RawConfig, ResolvedConfig,
+    ToolSearchMode, save,
+};
+use hermes_delegation::{
+    DelegationSettings as Delegation, MixtureSettings, PoolGuard, SubagentHost, SubagentPool,
+};
 use hermes_exec::output::OutputMask;
-use hermes_exec::{JobRegistry, HostFacts};
+use hermes_exec::{HostFacts, JobRegistry};
 use hermes_files::JournalDir;
 use hermes_history::Summarizer;
 use hermes_mcp::client::{McpServers, names};
 use hermes_store::{FileSessionStore, regular_file};
 use serde_json::Value;
 
-use crate::args::{CallOptions, ToolsetFilter, GlobalOptions};
-use crate::commands::{audit, checkpoints, memory, runtime};
-use crate::command_error::CommandError;
-use crate::security::{RedactingStore, SecretsProvider};
+use crate::args::{CallOptions, GlobalOptions, ToolsetFilter};
 use crate::auxiliary_model::AuxiliaryModel;
-use crate::prompter::TerminalPrompter;
+use crate::command_error::CommandError;
+use crate::commands::{audit, checkpoints, memory, runtime};
+use crate::exec_target::{self, ExecTarget};
 use crate::limits;
 use crate::messaging;
 use crate::models::ModelFinder;
-use crate::exec_target::{self, ExecTarget};
 use crate::progress::ProgressLine;
+use crate::prompter::TerminalPrompter;
 use crate::reduced_sandbox::ReducedSandboxAnswer;
+use crate::security::{RedactingStore, SecretsProvider};
 use crate::subagent_services::SubagentServices;
 use crate::terminal::TerminalOutput;
 
@@ -156,7 +163,8 @@ impl AppContext {
         let home = self.home()?;
         let config = self.config(&home)?;
         let secrets = Arc::new(SecretsProvider::new(&home));
-        let records = Arc::new(AuditRecorder::new(hermes::audit::AuditLog::open(audit::log_dir(&home))));
+        let records =
+            Arc::new(AuditRecorder::new(hermes::audit::AuditLog::open(audit::log_dir(&home))));
         let kept = checkpoints::checkpoint_limits(&config.settings);
         let kept = Arc::new(Checkpoints::new(home.checkpoints_dir(), kept));
         // Files of another place are not ours to keep, least of all those of
@@ -165,7 +173,10 @@ impl AppContext {
         let checkpoints = checkpoints::file_checkpointer(&home, &config.settings, &kept, &journals);
         let checkpoints = checkpoints.filter(|_| config.settings.terminal.backend == "local");
         let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
-        let ground = ExecTarget::new(exec_target::configured_backend(&config.settings, &home, &started_in)?, &home);
+        let ground = ExecTarget::new(
+            exec_target::configured_backend(&config.settings, &home, &started_in)?,
+            &home,
+        );
         let jobs = JobRegistry::new(ground.backend(), home.cache_dir().join("jobs"));
         let jobs = jobs.with_retention(limits::output_retention(&config.settings));
         let jobs = Arc::new(jobs.with_mask(Arc::clone(&secrets) as Arc<dyn OutputMask>));
@@ -188,7 +199,11 @@ impl AppContext {
             .with(Arc::new(crate::commands::cron::open_jobs(&home, &config)?))
             .with(Arc::clone(&jobs))
             .with(journals)
-            .with::<dyn Summarizer>(Arc::new(AuxiliaryModel::new(models.clone(), &config, "session_search")))
+            .with::<dyn Summarizer>(Arc::new(AuxiliaryModel::new(
+                models.clone(),
+                &config,
+                "session_search",
+            )))
             .with(Arc::new(hermes_history::HomeHistory::for_home(home.root())));
         let ports = match jobs.backend().networks() {
             Some(networks) => {
@@ -196,13 +211,21 @@ impl AppContext {
             }
             None => ports,
         };
-        let mut tools = messaging::with_message_targets(all_tools(ground.file_tools()), &config, &secrets)?;
+        let mut tools =
+            messaging::with_message_targets(all_tools(ground.file_tools()), &config, &secrets)?;
         let stock = SubagentServices::new(&home, models.clone(), &notices);
         stock.set_jobs(Arc::clone(&jobs));
         let crew = subagent_pool(&stock, &config)?;
         tools.extend(hermes_delegation::tools(&crew));
-        let engine =
-            build_engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone(), tools)?;
+        let engine = build_engine(
+            &home,
+            &config.settings,
+            &secrets,
+            &records,
+            ports,
+            checkpoints.clone(),
+            tools,
+        )?;
         let serving = crew.serve(engine.clone());
         Ok(AppServices {
             sessions: FileSessionStore::new(home.session_state_dir()),
@@ -276,7 +299,11 @@ impl AppContext {
 
     /// Where a caller will be, once the place is reached; the permissions of
     /// there count from then on.
-    fn workplace_when_open(&self, ready: &AppServices, options: &CallOptions) -> Arc<OnceLock<WorkingDir>> {
+    fn workplace_when_open(
+        &self,
+        ready: &AppServices,
+        options: &CallOptions,
+    ) -> Arc<OnceLock<WorkingDir>> {
         let late = Arc::new(OnceLock::new());
         let (found, app, options) = (Arc::clone(&late), self.clone(), options.clone());
         let rules = ready.policy_inputs();
@@ -316,9 +343,11 @@ impl AppContext {
         let choice = ToolsetFilter { toolsets: toolsets.to_vec(), without: Vec::new() };
         let selection = ready.selection(&choice);
         if selection.enabled.is_some() || !selection.disabled.is_empty() {
-            let chosen =
-                runtime::block_on_current_thread(ready.engine.definitions(&selection, ready.deferral(None)))?;
-            caller.scope = Some(Arc::clone(&chosen.map_err(|e| ready.unknown_toolset_error(e))?.scope));
+            let chosen = runtime::block_on_current_thread(
+                ready.engine.definitions(&selection, ready.deferral(None)),
+            )?;
+            caller.scope =
+                Some(Arc::clone(&chosen.map_err(|e| ready.unknown_toolset_error(e))?.scope));
         }
         if self.terminal.stderr_is_person && !self.json {
             caller.observer = Some(Arc::new(ProgressLine::default()));
@@ -391,7 +420,8 @@ pub(crate) fn working_dir(named: Option<&Path>) -> Result<PathBuf, CommandError>
         });
     };
     let cannot = |why: &str| {
-        CommandError::usage(format!("--cwd {}: {why}", dir.display())).hint("Name a folder that exists.")
+        CommandError::usage(format!("--cwd {}: {why}", dir.display()))
+            .hint("Name a folder that exists.")
     };
     let folder = std::path::absolute(dir).map_err(|e| cannot(&e.to_string()))?;
     match std::fs::metadata(&folder) {
@@ -410,7 +440,8 @@ fn build_engine(
     checkpoints: Option<Arc<FileKeeper>>,
     tools: Vec<Arc<dyn DynTool>>,
 ) -> Result<Engine, CommandError> {
-    let defect = |e: &dyn std::fmt::Display| CommandError::failed(ErrorKind::Internal, e.to_string());
+    let defect =
+        |e: &dyn std::fmt::Display| CommandError::failed(ErrorKind::Internal, e.to_string());
     let variables = env_file_variables(home);
     let mut builder = Engine::builder();
     if let Some(keeper) = checkpoints {
@@ -437,7 +468,10 @@ fn build_engine(
 }
 
 /// Who does parts of the work, by the settings.
-fn subagent_pool(stock: &Arc<SubagentServices>, config: &ResolvedConfig) -> Result<Arc<SubagentPool>, CommandError> {
+fn subagent_pool(
+    stock: &Arc<SubagentServices>,
+    config: &ResolvedConfig,
+) -> Result<Arc<SubagentPool>, CommandError> {
     let wrong = |why: String| CommandError::usage(why).hint("Mend it in config.yaml.");
     let delegation = Delegation::read(&config.settings.delegation).map_err(wrong)?;
     // What is written there as nothing is not what is usual.
@@ -456,7 +490,10 @@ fn env_file_variables(home: &HermesHome) -> indexmap::IndexMap<String, String> {
 }
 
 /// The user's own toolsets.
-fn load_toolsets(home: &HermesHome, snapshot: &RegistrySnapshot) -> Result<ToolsetCatalog, CommandError> {
+fn load_toolsets(
+    home: &HermesHome,
+    snapshot: &RegistrySnapshot,
+) -> Result<ToolsetCatalog, CommandError> {
     let path = home.toolsets_file();
     match regular_file::read_text(&path) {
         Ok(text) => parse_toolsets(&path, &text, snapshot),
@@ -466,7 +503,11 @@ fn load_toolsets(home: &HermesHome, snapshot: &RegistrySnapshot) -> Result<Tools
     }
 }
 
-fn parse_toolsets(path: &Path, text: &str, snapshot: &RegistrySnapshot) -> Result<ToolsetCatalog, CommandError> {
+fn parse_toolsets(
+    path: &Path,
+    text: &str,
+    snapshot: &RegistrySnapshot,
+) -> Result<ToolsetCatalog, CommandError> {
     if text.trim().is_empty() {
         return Ok(ToolsetCatalog::default());
     }

@@ -8,11 +8,11 @@ use hermes::core::BoxFuture;
 use hermes::policy::ApprovalReviewer;
 use hermes_config::ResolvedConfig;
 use hermes_history::Summarizer;
-use hermes_llm::{ToolChoice, ModelError, ChatMessage, LanguageModel, ModelRequest};
+use hermes_llm::{ChatMessage, LanguageModel, ModelError, ModelRequest, ToolChoice};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::models::{SelectedModel, ModelFinder};
+use crate::models::{ModelFinder, SelectedModel};
 
 /// How long it may take; after that the person is asked.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -59,7 +59,9 @@ impl AuxiliaryModel {
 
 impl ApprovalReviewer for AuxiliaryModel {
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>> {
-        Box::pin(async move { tokio::time::timeout(REPLY_TIMEOUT, self.ask(prompt)).await.ok()?.ok() })
+        Box::pin(
+            async move { tokio::time::timeout(REPLY_TIMEOUT, self.ask(prompt)).await.ok()?.ok() },
+        )
     }
 }
 

@@ -42,7 +42,10 @@ impl ToolParameters<'_> {
 }
 
 /// Reads the arguments of `hermes call`: one JSON object, or pairs.
-pub(crate) fn read_arguments(words: &[String], parameters: &ToolParameters<'_>) -> Result<Value, CommandError> {
+pub(crate) fn read_arguments(
+    words: &[String],
+    parameters: &ToolParameters<'_>,
+) -> Result<Value, CommandError> {
     match words {
         [] => Ok(Value::Object(Map::new())),
         // The pipeline reads the text, and mends it where it can.
@@ -62,8 +65,10 @@ pub(crate) fn read_stdin() -> Result<String, CommandError> {
         .map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        CommandError::usage(format!("Standard input is not UTF-8: byte {at} begins no valid character"))
-            .hint("Encode it as UTF-8; write other bytes as \\u escapes or base64.")
+        CommandError::usage(format!(
+            "Standard input is not UTF-8: byte {at} begins no valid character"
+        ))
+        .hint("Encode it as UTF-8; write other bytes as \\u escapes or base64.")
     })
 }
 
@@ -78,7 +83,8 @@ fn read_pairs(pairs: &[String], parameters: &ToolParameters<'_>) -> Result<Value
             None => (key, parse_by_schema(parameters, key, text)?),
         };
         if key.is_empty() {
-            return Err(CommandError::usage(format!("'{pair}' has no key before '='")).hint(ARGUMENT_FORMS_HINT));
+            return Err(CommandError::usage(format!("'{pair}' has no key before '='"))
+                .hint(ARGUMENT_FORMS_HINT));
         }
         insert_or_append(&mut fields, key, value);
     }
@@ -90,7 +96,8 @@ fn not_a_pair_error(word: &str, alone: bool, parameters: &ToolParameters<'_>) ->
         Some(name) => format!("Write {name}={word}, or one JSON object in quotes."),
         None => ARGUMENT_FORMS_HINT.to_owned(),
     };
-    CommandError::usage(format!("'{word}' is neither a key=value pair nor a JSON object")).hint(hint)
+    CommandError::usage(format!("'{word}' is neither a key=value pair nor a JSON object"))
+        .hint(hint)
 }
 
 /// A key that is given again makes a list.
@@ -112,13 +119,20 @@ fn parse_literal(key: &str, text: &str) -> Result<Value, CommandError> {
     })
 }
 
-fn parse_by_schema(parameters: &ToolParameters<'_>, key: &str, text: &str) -> Result<Value, CommandError> {
+fn parse_by_schema(
+    parameters: &ToolParameters<'_>,
+    key: &str,
+    text: &str,
+) -> Result<Value, CommandError> {
     let text = match text.strip_prefix('@') {
         Some(file) if !file.is_empty() => std::fs::read_to_string(file).map_err(|e| {
             let missing = e.kind() == std::io::ErrorKind::NotFound;
             let message = format!("{key}=@{file}: {e}");
-            let failure =
-                if missing { CommandError::not_found(message) } else { CommandError::usage(message) };
+            let failure = if missing {
+                CommandError::not_found(message)
+            } else {
+                CommandError::usage(message)
+            };
             failure.hint(format!("For text that begins with '@', write {key}:='\"@…\"'."))
         })?,
         _ => text.to_owned(),

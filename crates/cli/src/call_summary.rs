@@ -1,6 +1,6 @@
 //! A call in a few words, as people see it.
 
-use hermes::core::{ErrorKind, ProcessEvent, ProcessNotice, CallStatus, ToolResult};
+use hermes::core::{CallStatus, ErrorKind, ProcessEvent, ProcessNotice, ToolResult};
 use serde_json::Value;
 
 use crate::terminal::one_line;
@@ -31,7 +31,8 @@ const MAX_INSPECTED_BYTES: usize = 100_000;
 /// The arguments of a call in one line.
 pub(crate) fn summarize_arguments(arguments: &Value) -> String {
     let Some(fields) = arguments.as_object() else { return String::new() };
-    let telling = SUMMARY_ARGUMENTS.iter().filter_map(|name| fields.get(*name)).filter_map(value_text);
+    let telling =
+        SUMMARY_ARGUMENTS.iter().filter_map(|name| fields.get(*name)).filter_map(value_text);
     let mut parts: Vec<String> = telling.take(2).collect();
     if parts.is_empty() {
         parts.extend(fields.values().filter_map(value_text).take(1));
@@ -66,7 +67,9 @@ pub(crate) fn result_note(result: &ToolResult) -> String {
         Some(Value::Object(error)) => {
             error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
         }
-        _ if result.status == CallStatus::Error(ErrorKind::Cancelled) => "It was stopped".to_owned(),
+        _ if result.status == CallStatus::Error(ErrorKind::Cancelled) => {
+            "It was stopped".to_owned()
+        }
         _ => String::new(),
     };
     shorten(&one_line(&told), MAX_NOTE_CHARS)
@@ -107,7 +110,10 @@ pub(crate) fn notice_line(notice: &ProcessNotice) -> String {
         }
         ProcessEvent::Matched { lines, .. } => {
             let line = lines.first().map(String::as_str).unwrap_or_default();
-            format!("{session_id} has written “{}”: {command}", shorten(&one_line(line), MAX_SUMMARY_CHARS))
+            format!(
+                "{session_id} has written “{}”: {command}",
+                shorten(&one_line(line), MAX_SUMMARY_CHARS)
+            )
         }
         ProcessEvent::Overflow { message, .. } => format!("{session_id}: {}", one_line(message)),
     }

@@ -10,12 +10,12 @@ use hermes::core::{DynTool, ErrorKind};
 use hermes_config::{HermesHome, HermesSettings, TerminalConfig};
 use hermes_exec::docker::{self, DockerTransport};
 use hermes_exec::singularity::{self, SingularityTransport};
-use hermes_exec::ssh::{self, SshBackend, HostKeyPolicy, SyncMapping};
-use hermes_exec::{ExecBackend, LocalBackend, LazyBackend, HostFacts};
+use hermes_exec::ssh::{self, HostKeyPolicy, SshBackend, SyncMapping};
+use hermes_exec::{ExecBackend, HostFacts, LazyBackend, LocalBackend};
 use hermes_reach::{RemoteToolHost, remote_tool};
 
-use crate::commands::runtime;
 use crate::command_error::CommandError;
+use crate::commands::runtime;
 
 /// The place that the settings name. Nothing is opened yet.
 pub(crate) fn configured_backend(
@@ -27,12 +27,18 @@ pub(crate) fn configured_backend(
     Ok(match terminal.backend.as_str() {
         "docker" => Arc::new(DockerTransport::backend(docker_settings(terminal, home, started_in))),
         "ssh" => Arc::new(SshBackend::new(ssh_settings(terminal, home)?)),
-        "singularity" => Arc::new(SingularityTransport::backend(singularity_settings(terminal, home)?)),
+        "singularity" => {
+            Arc::new(SingularityTransport::backend(singularity_settings(terminal, home)?))
+        }
         _ => Arc::new(LocalBackend::default()),
     })
 }
 
-fn docker_settings(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> docker::DockerSettings {
+fn docker_settings(
+    terminal: &TerminalConfig,
+    home: &HermesHome,
+    started_in: &Path,
+) -> docker::DockerSettings {
     let given = &terminal.docker;
     let pair = |text: &String| {
         let (name, value) = text.split_once('=')?;
@@ -66,7 +72,10 @@ fn docker_settings(terminal: &TerminalConfig, home: &HermesHome, started_in: &Pa
     }
 }
 
-fn ssh_settings(terminal: &TerminalConfig, home: &HermesHome) -> Result<ssh::SshSettings, CommandError> {
+fn ssh_settings(
+    terminal: &TerminalConfig,
+    home: &HermesHome,
+) -> Result<ssh::SshSettings, CommandError> {
     let given = &terminal.ssh;
     let host = given.host.clone().ok_or_else(|| {
         CommandError::usage("Commands are to run on another host, but terminal.ssh_host is not set")
@@ -80,7 +89,9 @@ fn ssh_settings(terminal: &TerminalConfig, home: &HermesHome) -> Result<ssh::Ssh
         host_key: HostKeyPolicy::from_name(&given.host_key).unwrap_or_default(),
         directory: terminal.cwd.clone(),
         sync: parse_synced(&given.sync, "terminal.sync", |here, there| (here, there))?,
-        sync_back: parse_synced(&given.sync_back, "terminal.sync_back", |there, here| (here, there))?,
+        sync_back: parse_synced(&given.sync_back, "terminal.sync_back", |there, here| {
+            (here, there)
+        })?,
         storage: Some(home.root().join("sandboxes").join("ssh")),
         config: given.config.clone().map(Into::into),
         ..ssh::SshSettings::default()
@@ -103,7 +114,10 @@ fn parse_synced(
     pairs.iter().map(read).collect()
 }
 
-fn singularity_settings(terminal: &TerminalConfig, home: &HermesHome) -> Result<singularity::SingularitySettings, CommandError> {
+fn singularity_settings(
+    terminal: &TerminalConfig,
+    home: &HermesHome,
+) -> Result<singularity::SingularitySettings, CommandError> {
     let given = &terminal.singularity;
     let image = given.image.clone().ok_or_else(|| {
         CommandError::usage("Commands are to run in Singularity, but there is no image")
@@ -146,10 +160,16 @@ impl ExecTarget {
             local_dirs: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),
             ..hermes_reach::RemoteHostSettings::default()
         };
-        let patient = (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));
+        let patient =
+            (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));
         let backend = patient.clone().map_or(backend, |patient| patient as Arc<dyn ExecBackend>);
         let hands = patient.is_some().then(|| RemoteToolHost::new(Arc::clone(&backend), settings));
-        Self(Arc::new(ExecTargetState { backend, lazy: patient, remote_tools: hands, is_open: AtomicBool::new(false) }))
+        Self(Arc::new(ExecTargetState {
+            backend,
+            lazy: patient,
+            remote_tools: hands,
+            is_open: AtomicBool::new(false),
+        }))
     }
 
     pub(crate) fn backend(&self) -> Arc<dyn ExecBackend> {
@@ -174,7 +194,10 @@ impl ExecTarget {
 
     /// What is found there; none if that is here. Whoever waits no longer than
     /// that finds it still being opened.
-    pub(crate) fn open(&self, limit: Option<Duration>) -> Result<Option<Arc<HostFacts>>, CommandError> {
+    pub(crate) fn open(
+        &self,
+        limit: Option<Duration>,
+    ) -> Result<Option<Arc<HostFacts>>, CommandError> {
         if self.is_local() {
             return Ok(None);
         }
@@ -186,8 +209,11 @@ impl ExecTarget {
         };
         let late = || {
             let name = self.0.backend.name();
-            Err(CommandError::failed(ErrorKind::Unavailable, format!("{name} does not answer so far"))
-                .hint("`hermes doctor --backend` tells more."))
+            Err(CommandError::failed(
+                ErrorKind::Unavailable,
+                format!("{name} does not answer so far"),
+            )
+            .hint("`hermes doctor --backend` tells more."))
         };
         runtime::block_on_workers(reached)?.unwrap_or_else(late).map(Some)
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hermes::core::OutputLimits;
-use hermes::engine::{LoopThresholds, LoopGuardSettings, ResultSizeLimits, SearchLimits};
+use hermes::engine::{LoopGuardSettings, LoopThresholds, ResultSizeLimits, SearchLimits};
 use hermes_config::HermesSettings;
-use hermes_exec::{RetentionPolicy, CommandTimeouts};
+use hermes_exec::{CommandTimeouts, RetentionPolicy};
 
 pub(crate) fn guard_settings(settings: &HermesSettings) -> LoopGuardSettings {
     let rails = &settings.tool_loop_guardrails;
@@ -50,7 +50,10 @@ pub(crate) fn command_times(settings: &HermesSettings) -> CommandTimeouts {
 pub(crate) fn output_retention(settings: &HermesSettings) -> RetentionPolicy {
     const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
     RetentionPolicy {
-        max_age: settings.terminal.output_days.map(|days| Duration::from_secs(days * SECONDS_PER_DAY)),
+        max_age: settings
+            .terminal
+            .output_days
+            .map(|days| Duration::from_secs(days * SECONDS_PER_DAY)),
         max_bytes: settings.terminal.output_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
     }
 }

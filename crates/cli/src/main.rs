@@ -1,31 +1,31 @@
 //! The `hermes` command.
 
+mod agent_session;
 mod app;
 mod args;
+mod auxiliary_model;
+mod call_arguments;
+mod call_summary;
+mod command_error;
 mod commands;
 mod confirmation;
-mod agent_session;
-mod command_error;
-mod mcp_servers;
-mod security;
-mod auxiliary_model;
-mod prompter;
+mod exec_target;
 mod limits;
+mod mcp_servers;
 mod messaging;
 mod mode;
 mod models;
-mod exec_target;
 mod progress;
-mod stderr_approver;
+mod prompter;
 mod question;
 mod reduced_sandbox;
 mod sandbox_support;
-mod call_summary;
+mod security;
+mod stderr_approver;
 mod subagent_services;
 mod table;
 mod terminal;
 mod tokens;
-mod call_arguments;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

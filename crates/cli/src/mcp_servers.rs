@@ -6,11 +6,11 @@ use std::time::Duration;
 use hermes::core::BoxFuture;
 use hermes_config::{KeyPath, vars};
 use hermes_delegation::SubagentHost as _;
-use hermes_mcp::client::{ChosenModel, SamplingModels, McpServers, ServerStatus, names};
+use hermes_mcp::client::{ChosenModel, McpServers, SamplingModels, ServerStatus, names};
 
 use crate::app::{AppContext, AppServices};
-use crate::commands::runtime;
 use crate::command_error::CommandError;
+use crate::commands::runtime;
 use crate::exec_target::ExecTarget;
 use crate::subagent_services::SubagentServices;
 
@@ -50,7 +50,11 @@ impl AppServices {
     /// at once. Those of which nothing is known are started if their tools are
     /// wanted, and waited for: the one whose tool it is until it is there, all
     /// of them for a short while.
-    pub(crate) fn connect_servers(&self, app: &AppContext, wanted: ServerSelection<'_>) -> Result<(), CommandError> {
+    pub(crate) fn connect_servers(
+        &self,
+        app: &AppContext,
+        wanted: ServerSelection<'_>,
+    ) -> Result<(), CommandError> {
         let safe = app.env.text(&vars::HERMES_SAFE_MODE);
         if safe.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
             return Ok(());
@@ -156,14 +160,18 @@ impl AppServices {
 
     /// How long servers are waited for of which nothing is known yet.
     pub(crate) fn server_start_timeout(&self) -> Duration {
-        let set = KeyPath::from_names(["mcp_discovery_timeout"]).and_then(|path| self.config.get(&path));
+        let set =
+            KeyPath::from_names(["mcp_discovery_timeout"]).and_then(|path| self.config.get(&path));
         let set = set.and_then(|(value, _)| value.as_f64()).filter(|seconds| *seconds >= 0.0);
         set.and_then(|it| Duration::try_from_secs_f64(it).ok()).unwrap_or(SERVER_START_TIMEOUT)
     }
 
     /// What is to be left when all calls are made.
     pub(crate) fn teardown(&self) -> SessionTeardown {
-        SessionTeardown { exec_target: self.exec_target.clone(), servers: self.servers.get().cloned() }
+        SessionTeardown {
+            exec_target: self.exec_target.clone(),
+            servers: self.servers.get().cloned(),
+        }
     }
 }
 
@@ -171,7 +179,9 @@ fn warn_problems(app: &AppContext, status: &ServerStatus) {
     for problem in status.problems.iter().take(MAX_SHOWN_PROBLEMS) {
         app.terminal.warn(&format!("MCP server {}: {problem}", status.name));
     }
-    if let Some(more) = status.problems.len().checked_sub(MAX_SHOWN_PROBLEMS).filter(|more| *more > 0) {
+    if let Some(more) =
+        status.problems.len().checked_sub(MAX_SHOWN_PROBLEMS).filter(|more| *more > 0)
+    {
         app.terminal.warn(&format!(
             "MCP server {0}: and {more} more; `hermes mcp test {0}` shows all",
             status.name

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hermes::core::ToolError;
 use hermes_agent::ModelParams;
-use hermes_config::{ResolvedConfig, HermesHome};
-use hermes_llm::{ModelError, HttpClients, RetrySettings, OnRetry, discovery};
+use hermes_config::{HermesHome, ResolvedConfig};
+use hermes_llm::{HttpClients, ModelError, OnRetry, RetrySettings, discovery};
 use serde_json::{Value, json};
 
 use crate::command_error::CommandError;
@@ -54,7 +54,11 @@ impl ModelFinder {
 
     /// Finds the model that is wanted, or the usual one. `PROVIDER:MODEL` names
     /// who runs it.
-    pub(crate) async fn find(&self, wanted: Option<&str>, told: OnRetry) -> Result<SelectedModel, ModelError> {
+    pub(crate) async fn find(
+        &self,
+        wanted: Option<&str>,
+        told: OnRetry,
+    ) -> Result<SelectedModel, ModelError> {
         let mut settings = Value::clone(&self.settings);
         let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| {
@@ -85,7 +89,15 @@ impl ModelFinder {
             }
         }
         let retries = RetrySettings::default();
-        let found = discovery::discover_model(&self.http, &settings, &lookup, discovery::LOCAL_SERVERS, retries, told).await?;
+        let found = discovery::discover_model(
+            &self.http,
+            &settings,
+            &lookup,
+            discovery::LOCAL_SERVERS,
+            retries,
+            told,
+        )
+        .await?;
         let first = found.endpoints.first();
         let manner = ModelParams {
             model: first.map(|endpoint| endpoint.model.clone()).unwrap_or_default(),
@@ -100,7 +112,8 @@ impl ModelFinder {
     pub(crate) fn is_configured(&self) -> bool {
         let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
-        discovery::configured_endpoints(&self.settings, &lookup).is_ok_and(|found| !found.is_empty())
+        discovery::configured_endpoints(&self.settings, &lookup)
+            .is_ok_and(|found| !found.is_empty())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hermes::core::{BoxFuture, PasswordPrompter};
-use hermes_chat::{QuestionAnswer, UserQuestion, ChatScreen};
+use hermes_chat::{ChatScreen, QuestionAnswer, UserQuestion};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, oneshot};
 
@@ -72,9 +72,15 @@ impl PasswordPrompter for TerminalPrompter {
         Box::pin(async move {
             if let Some(screen) = self.screen() {
                 let title = question.to_owned();
-                let question =
-                    UserQuestion { title, secret: true, free_text: true, ..UserQuestion::default() };
-                let Some(QuestionAnswer::Text(password)) = screen.ask(question).await else { return None };
+                let question = UserQuestion {
+                    title,
+                    secret: true,
+                    free_text: true,
+                    ..UserQuestion::default()
+                };
+                let Some(QuestionAnswer::Text(password)) = screen.ask(question).await else {
+                    return None;
+                };
                 self.secrets.learn_secret("typed password", &password);
                 return Some(password);
             }

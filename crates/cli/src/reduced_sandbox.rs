@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope};
+use hermes::core::{ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture};
 use hermes_chat::{QuestionChoice, UserQuestion};
 use hermes_config::HermesHome;
 use serde_json::Value;
@@ -50,7 +50,9 @@ impl ReducedSandboxApprover {
         let answer = self.keyboard.choose(reduced_sandbox_question()).await;
         if answer == Some('a') {
             let reduced = Value::from("reduced");
-            if let Err(failure) = config::save_setting(&self.app, &self.home, MISSING_SETTING, &reduced) {
+            if let Err(failure) =
+                config::save_setting(&self.app, &self.home, MISSING_SETTING, &reduced)
+            {
                 let told = format!("{MISSING_SETTING} could not be kept: {}", failure.message);
                 self.app.terminal.warn(&told);
             }

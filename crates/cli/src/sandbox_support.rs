@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use hermes::core::{
-    ToolAnnotations, Confinement, Effect, NetworkMode, CallProposal, Resource, Scope, Session, WorkingDir,
+    CallProposal, Confinement, Effect, NetworkMode, Resource, Scope, Session, ToolAnnotations,
+    WorkingDir,
 };
 use hermes::policy::PermissionPolicy;
 use hermes::sandbox::SandboxSupport;
@@ -153,7 +154,10 @@ impl NamespaceObstacle {
             return Self {
                 reason: format!("AppArmor restricts user namespaces ({detail})"),
                 detail,
-                remedies: vec![apparmor_profile(evidence.program), sysctl_command(APPARMOR_SETTING, 0)],
+                remedies: vec![
+                    apparmor_profile(evidence.program),
+                    sysctl_command(APPARMOR_SETTING, 0),
+                ],
             };
         }
         if evidence.is_container {

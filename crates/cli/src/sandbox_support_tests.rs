@@ -4,7 +4,12 @@ fn explain(settings: &[(&str, u64)], is_container: bool) -> NamespaceObstacle {
     let setting = |name: &str| settings.iter().find(|(it, _)| *it == name).map(|(_, value)| *value);
     let program = Path::new("/opt/my hermes/hermes");
     let error = "Operation not permitted (os error 1)";
-    NamespaceObstacle::explain(&NamespaceEvidence { setting: &setting, is_container, program, error })
+    NamespaceObstacle::explain(&NamespaceEvidence {
+        setting: &setting,
+        is_container,
+        program,
+        error,
+    })
 }
 
 #[test]

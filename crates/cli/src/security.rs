@@ -5,24 +5,25 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use hermes::core::{Approver, NetworkMode, SessionError, SessionStore};
-use hermes::engine::{ToolEntry, SecretSource};
+use hermes::engine::{SecretSource, ToolEntry};
 use hermes::policy::{
-    ApprovalMode, MissingSandbox, EnforcementMode, PermissionPolicy, PathVariables, PolicyError, RegistryLookup,
-    SandboxDefaults, SavedRules, EnforcementSettings, SmartApprover, PolicySources, TicketStore,
+    ApprovalMode, EnforcementMode, EnforcementSettings, MissingSandbox, PathVariables,
+    PermissionPolicy, PolicyError, PolicySources, RegistryLookup, SandboxDefaults, SavedRules,
+    SmartApprover, TicketStore,
 };
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
-use hermes_config::{ResolvedConfig, HermesHome, vars};
+use hermes_config::{HermesHome, ResolvedConfig, vars};
 use hermes_exec::network::registries::UserRegistries;
 use serde_json::{Map, Value, json};
 
 use crate::app::{AppContext, AppServices, PolicyInputs};
 use crate::args::{CallOptions, ProfileOptions};
-use crate::command_error::CommandError;
 use crate::auxiliary_model::AuxiliaryModel;
+use crate::command_error::CommandError;
 use crate::mode::AgentMode;
-use crate::stderr_approver::StderrApprover;
 use crate::reduced_sandbox::ReducedSandboxApprover;
 use crate::sandbox_support;
+use crate::stderr_approver::StderrApprover;
 
 /// The profile of somebody who has chosen none.
 const DEFAULT_PROFILE: &str = "default";
@@ -172,22 +173,31 @@ impl AppContext {
             redact: Some(Arc::new(move |text| keeper.redactor().redact(text).into_owned())),
             registries: Some(registry_lookup(&ready.home)),
         };
-        let saved = SavedRules::load(ready.home.saved_rules_file())
-            .map_err(|problem| CommandError::usage(problem).hint("Mend the file or move it away."))?;
+        let saved = SavedRules::load(ready.home.saved_rules_file()).map_err(|problem| {
+            CommandError::usage(problem).hint("Mend the file or move it away.")
+        })?;
         let tickets = TicketStore::new(ready.home.tickets_dir());
         Ok(Arc::new(sources.permissions(&name, settings, saved, tickets)?))
     }
 
     /// The mode that is in force: the one that was chosen, or what the settings
     /// come to.
-    pub(crate) fn effective_mode(&self, config: &ResolvedConfig, chosen: Option<AgentMode>) -> AgentMode {
+    pub(crate) fn effective_mode(
+        &self,
+        config: &ResolvedConfig,
+        chosen: Option<AgentMode>,
+    ) -> AgentMode {
         match self.effective_approvals(config, chosen) {
             ApprovalMode::Off => AgentMode::Yolo,
             _ => chosen.filter(|mode| *mode != AgentMode::Yolo).unwrap_or_default(),
         }
     }
 
-    fn effective_approvals(&self, config: &ResolvedConfig, chosen: Option<AgentMode>) -> ApprovalMode {
+    fn effective_approvals(
+        &self,
+        config: &ResolvedConfig,
+        chosen: Option<AgentMode>,
+    ) -> ApprovalMode {
         // A task that runs by itself has nobody who could have meant it so.
         if std::env::var_os("HERMES_CRON_RUN").is_some() {
             return ApprovalMode::Manual;
@@ -219,8 +229,9 @@ impl AppContext {
         has_session: bool,
     ) -> Option<Arc<dyn Approver>> {
         let is_there = self.is_interactive() && !stdin_is_taken;
-        let person = is_there
-            .then(|| Arc::new(StderrApprover::new(self.terminal, has_session)) as Arc<dyn Approver>);
+        let person = is_there.then(|| {
+            Arc::new(StderrApprover::new(self.terminal, has_session)) as Arc<dyn Approver>
+        });
         self.with_reviewer(ready, options.mode.chosen(), person)
     }
 
@@ -253,7 +264,9 @@ impl AppContext {
 fn registry_lookup(home: &HermesHome) -> RegistryLookup {
     static REGISTRY_LOOKUP: OnceLock<UserRegistries> = OnceLock::new();
     let file = home.root().join("sandbox/registries.json");
-    Arc::new(move |manager| REGISTRY_LOOKUP.get_or_init(|| UserRegistries::new(file.clone())).hosts_for(manager))
+    Arc::new(move |manager| {
+        REGISTRY_LOOKUP.get_or_init(|| UserRegistries::new(file.clone())).hosts_for(manager)
+    })
 }
 
 /// The rules of the project that the workspace is in: the nearest file above,

@@ -2,7 +2,9 @@
 
 use std::io::{self, BufRead as _, Write as _};
 
-use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, excerpt};
+use hermes::core::{
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, excerpt,
+};
 use tokio::sync::{Mutex, oneshot};
 
 use crate::terminal::{OpenQuestion, TerminalOutput, one_line};
@@ -115,8 +117,12 @@ fn parse_decision(line: &str, has_session: bool, can_keep: bool) -> Option<Appro
     let line = line.trim();
     match line.to_lowercase().as_str() {
         "o" | "once" | "y" | "yes" => return Some(ApprovalDecision::Approved(ApprovalScope::Once)),
-        "s" | "session" if has_session => return Some(ApprovalDecision::Approved(ApprovalScope::Session)),
-        "a" | "always" if can_keep => return Some(ApprovalDecision::Approved(ApprovalScope::Always)),
+        "s" | "session" if has_session => {
+            return Some(ApprovalDecision::Approved(ApprovalScope::Session));
+        }
+        "a" | "always" if can_keep => {
+            return Some(ApprovalDecision::Approved(ApprovalScope::Always));
+        }
         "" => return Some(ApprovalDecision::Refused(None)),
         _ => {}
     }

@@ -12,7 +12,10 @@ fn only_a_whole_line_agrees() {
         ("always", Some(ApprovalDecision::Approved(ApprovalScope::Always))),
         ("", Some(ApprovalDecision::Refused(None))),
         ("n", Some(ApprovalDecision::Refused(None))),
-        ("no, use git rm", Some(ApprovalDecision::Refused(Some("The user refused: use git rm".into())))),
+        (
+            "no, use git rm",
+            Some(ApprovalDecision::Refused(Some("The user refused: use git rm".into()))),
+        ),
         ("yes, but not there", None),
         ("once I have looked", None),
         ("always ask me", None),

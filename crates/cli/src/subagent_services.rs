@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
-use hermes_agent::{ReadGate, ProjectGuidance, ConversationJournal, SessionReminder, SessionJournal};
+use hermes_agent::{
+    ConversationJournal, ProjectGuidance, ReadGate, SessionJournal, SessionReminder,
+};
 use hermes_config::HermesHome;
-use hermes_delegation::{SubagentSpec, ModelLookup, SubagentHost};
+use hermes_delegation::{ModelLookup, SubagentHost, SubagentSpec};
 use hermes_exec::JobRegistry;
-use hermes_history::{NewSession, HomeHistory, SessionRelation, ParentLink};
+use hermes_history::{HomeHistory, NewSession, ParentLink, SessionRelation};
 use hermes_llm::discovery::SETUP_HINT;
 
 use crate::agent_session::{notice_reminder, todo_reminder};
@@ -32,7 +34,11 @@ pub(crate) struct SubagentServices {
 }
 
 impl SubagentServices {
-    pub(crate) fn new(home: &HermesHome, models: ModelFinder, notices: &Arc<NoticeQueue>) -> Arc<Self> {
+    pub(crate) fn new(
+        home: &HermesHome,
+        models: ModelFinder,
+        notices: &Arc<NoticeQueue>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             models,
             history: HomeHistory::for_home(home.root()),
@@ -89,7 +95,8 @@ impl SubagentHost for SubagentServices {
             cwd: Some(child.cwd.display().to_string()),
             model: Some(child.model.to_owned()),
             system: Some(child.system.to_owned()),
-            parent: parent.map(|parent| ParentLink { id: parent.id, relation: SessionRelation::Delegation }),
+            parent: parent
+                .map(|parent| ParentLink { id: parent.id, relation: SessionRelation::Delegation }),
         };
         let id = store.begin(&beginning).map_err(|error| error.to_string())?;
         Ok(Arc::new(SessionJournal::new(store, id)))

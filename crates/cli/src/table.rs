@@ -19,7 +19,12 @@ impl TextTable {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
             .map(|c| {
-                self.rows.iter().filter_map(|r| r.get(c)).map(|(t, _)| display_width(t)).max().unwrap_or(0)
+                self.rows
+                    .iter()
+                    .filter_map(|r| r.get(c))
+                    .map(|(t, _)| display_width(t))
+                    .max()
+                    .unwrap_or(0)
             })
             .collect();
         let room = terminal.width();
@@ -30,8 +35,11 @@ impl TextTable {
             for (at, (text, style)) in row.iter().enumerate() {
                 let last = at + 1 == row.len();
                 let shown = if last { clip(text, room.saturating_sub(used)) } else { text.clone() };
-                let shown =
-                    if terminal.stdout_is_person { show_control_chars(&shown).into_owned() } else { shown };
+                let shown = if terminal.stdout_is_person {
+                    show_control_chars(&shown).into_owned()
+                } else {
+                    shown
+                };
                 let painted = style.map_or_else(|| shown.clone(), |s| terminal.paint(s, &shown));
                 line.push_str(&painted);
                 if !last {

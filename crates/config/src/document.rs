@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use hermes_store::regular_file;
 use serde_json::{Map, Value};
 
-use crate::error::{ConfigError, ConfigDiagnostic, FilePosition};
+use crate::error::{ConfigDiagnostic, ConfigError, FilePosition};
 use crate::expand::expand;
 use crate::path::KeyPath;
 use crate::scalar::resolve_plain;
-use crate::source::{SpannedProblem, SourceText};
-use crate::tree::{self, CommentMode, YamlNodeKind, NodeId, YamlTree};
+use crate::source::{SourceText, SpannedProblem};
+use crate::tree::{self, CommentMode, NodeId, YamlNodeKind, YamlTree};
 
 /// The most bytes a configuration may have.
 pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
@@ -71,7 +71,12 @@ impl ConfigDocument {
     }
 
     /// A fault with the value at a path, shown with its line if it has one.
-    pub(crate) fn diagnose(&self, names: &[String], message: String, hint: String) -> ConfigDiagnostic {
+    pub(crate) fn diagnose(
+        &self,
+        names: &[String],
+        message: String,
+        hint: String,
+    ) -> ConfigDiagnostic {
         match self.find(names) {
             Some((start, node)) => {
                 let node = self.tree.node(node);
@@ -147,7 +152,10 @@ pub(crate) fn parse_document(text: &str) -> Result<(YamlTree, Value), SpannedPro
     parse_document_with(text, CommentMode::Skip)
 }
 
-pub(crate) fn parse_document_with(text: &str, comments: CommentMode) -> Result<(YamlTree, Value), SpannedProblem> {
+pub(crate) fn parse_document_with(
+    text: &str,
+    comments: CommentMode,
+) -> Result<(YamlTree, Value), SpannedProblem> {
     let tree = tree::parse(text, comments)?;
     let value = match tree.root {
         Some(root) => expand(&tree, root)?,
@@ -224,7 +232,9 @@ pub fn parse_value(text: &str) -> Value {
         Some('[' | '{' | '"' | '\'') if trimmed.len() <= MAX_CONFIG_BYTES => {
             let parsed = tree::parse(trimmed, CommentMode::Skip);
             let value = parsed.and_then(|tree| match tree.root {
-                Some(root) if is_bare_mapping(&tree.node(root).kind) => expand(&tree, root).map(Some),
+                Some(root) if is_bare_mapping(&tree.node(root).kind) => {
+                    expand(&tree, root).map(Some)
+                }
                 _ => Ok(None),
             });
             value.ok().flatten().unwrap_or_else(as_text)

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::source::SpannedProblem;
-use crate::tree::{MapEntry, YamlNodeKind, MAX_DEPTH, MAX_NODES, NodeId, YamlTree, too_deep, too_many};
+use crate::tree::{
+    MAX_DEPTH, MAX_NODES, MapEntry, NodeId, YamlNodeKind, YamlTree, too_deep, too_many,
+};
 
 /// How much text the values may hold with aliases written out.
 const MAX_EXPANDED_BYTES: usize = 64 * 1024 * 1024;

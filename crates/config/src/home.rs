@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::ConfigError;
-use crate::vars::{EnvSnapshot, HERMES_HOME, HOME, EnvVar};
+use crate::vars::{EnvSnapshot, EnvVar, HERMES_HOME, HOME};
 
 /// The user's variable on Windows, where `HOME` is not customary.
 const USERPROFILE_VAR: EnvVar =

@@ -7,10 +7,10 @@ use serde_json::{Number, Value};
 
 use crate::settings::ToolSearchMode;
 use crate::vars::{
-    HERMES_CRON_MAX_PARALLEL, HERMES_INFERENCE_PROVIDER, HERMES_MODEL, HERMES_PERMISSION_PROFILE,
-    TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV, TERMINAL_MAX_FOREGROUND_TIMEOUT,
-    TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST, TERMINAL_SSH_KEY, TERMINAL_SSH_PORT,
-    TERMINAL_SSH_USER, TERMINAL_TIMEOUT, EnvVar,
+    EnvVar, HERMES_CRON_MAX_PARALLEL, HERMES_INFERENCE_PROVIDER, HERMES_MODEL,
+    HERMES_PERMISSION_PROFILE, TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV,
+    TERMINAL_MAX_FOREGROUND_TIMEOUT, TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST,
+    TERMINAL_SSH_KEY, TERMINAL_SSH_PORT, TERMINAL_SSH_USER, TERMINAL_TIMEOUT,
 };
 
 /// A known setting.
@@ -96,8 +96,8 @@ pub(crate) struct TypedKey<T> {
 macro_rules! keys {
     ($($id:ident: $ty:ty = $name:literal, $kind:expr, $default:expr $(, or $var:expr)?; $about:literal)+) => {
         $(
-            pub(crate) const $id: Typed<$ty> = Typed {
-                key: Key {
+            pub(crate) const $id: TypedKey<$ty> = TypedKey {
+                key: SettingKey {
                     name: $name,
                     kind: $kind,
                     default: $default,
@@ -108,7 +108,7 @@ macro_rules! keys {
             };
         )+
         /// Every known setting, in the order in which they are documented.
-        pub const KEYS: &[Key] = &[$($id.key),+];
+        pub const KEYS: &[SettingKey] = &[$($id.key),+];
     };
 }
 

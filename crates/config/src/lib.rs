@@ -34,14 +34,15 @@ mod tree;
 
 pub use document::{ConfigDocument, MAX_CONFIG_BYTES, parse_value};
 pub use edit::EditError;
-pub use error::{ConfigError, ConfigDiagnostic, FilePosition};
+pub use error::{ConfigDiagnostic, ConfigError, FilePosition};
 pub use home::HermesHome;
-pub use keys::{KEYS, SettingKey, SettingKind, DefaultValue};
+pub use keys::{DefaultValue, KEYS, SettingKey, SettingKind};
 pub use path::{KeyPath, KeyPathError};
-pub use resolve::{ResolvedConfig, SettingOrigin, RawConfig, ResolvedSetting, ConfigWarning};
+pub use resolve::{ConfigWarning, RawConfig, ResolvedConfig, ResolvedSetting, SettingOrigin};
 pub use settings::{
-    AgentConfig, ApprovalConfig, CheckpointConfig, CodeExecutionConfig, ContainerConfig, CronConfig, DockerConfig, LoopGuardConfig, MemoryConfig,
-    ModelConfig, PermissionConfig, SandboxConfig, HermesSettings, SingularityConfig, SshConfig, TerminalConfig, LoopGuardThresholds, ToolOutputConfig,
-    ToolSearchConfig, ToolSearchMode,
+    AgentConfig, ApprovalConfig, CheckpointConfig, CodeExecutionConfig, ContainerConfig,
+    CronConfig, DockerConfig, HermesSettings, LoopGuardConfig, LoopGuardThresholds, MemoryConfig,
+    ModelConfig, PermissionConfig, SandboxConfig, SingularityConfig, SshConfig, TerminalConfig,
+    ToolOutputConfig, ToolSearchConfig, ToolSearchMode,
 };
-pub use vars::{EnvSnapshot, VARS, EnvVar};
+pub use vars::{EnvSnapshot, EnvVar, VARS};

@@ -48,8 +48,9 @@ impl FromStr for KeyPath {
         let mut rest = text;
         loop {
             let (name, after) = if let Some(quoted) = rest.strip_prefix('"') {
-                let (name, after) =
-                    quoted.split_once('"').ok_or_else(|| KeyPathError::BadQuote(text.to_owned()))?;
+                let (name, after) = quoted
+                    .split_once('"')
+                    .ok_or_else(|| KeyPathError::BadQuote(text.to_owned()))?;
                 if !after.is_empty() && !after.starts_with('.') {
                     return Err(KeyPathError::BadQuote(text.to_owned()));
                 }

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::document::{ConfigDocument, describe, get, parse_value};
-use crate::error::{ConfigError, ConfigDiagnostic, FilePosition};
+use crate::error::{ConfigDiagnostic, ConfigError, FilePosition};
 use crate::home::HermesHome;
-use crate::keys::{KEYS, SettingKey, SettingKind, OTHER_SECTIONS, SEARCH_DEFAULT_LIMIT, SEARCH_MAX_LIMIT, TypedKey};
+use crate::keys::{
+    KEYS, OTHER_SECTIONS, SEARCH_DEFAULT_LIMIT, SEARCH_MAX_LIMIT, SettingKey, SettingKind, TypedKey,
+};
 use crate::path::KeyPath;
-use crate::settings::{SettingSource, SettingValue, HermesSettings};
+use crate::settings::{HermesSettings, SettingSource, SettingValue};
 use crate::suggest::nearest;
 use crate::vars::EnvSnapshot;
 
@@ -118,7 +120,11 @@ impl RawConfig {
         let search = &mut settings.tool_search;
         if search.search_default_limit > search.max_search_limit {
             search.search_default_limit = search.max_search_limit;
-            warnings.extend(clamp_default_limit(&self.document, &mut resolved, search.max_search_limit));
+            warnings.extend(clamp_default_limit(
+                &self.document,
+                &mut resolved,
+                search.max_search_limit,
+            ));
         }
         Ok(ResolvedConfig { settings, resolved, warnings, document: self.document })
     }
@@ -273,10 +279,13 @@ fn mismatch_hint(key: &SettingKey, found: &Value) -> String {
         (SettingKind::TextList, Value::Array(_)) => {
             "put quotes around the items that are not texts".to_owned()
         }
-        (SettingKind::Text, Value::Number(_) | Value::Bool(_)) => "put the value in quotes".to_owned(),
-        (SettingKind::Count { .. } | SettingKind::Percent | SettingKind::Flag, Value::String(text))
-            if key.kind.normalize(&parse_value(text)).is_some() =>
-        {
+        (SettingKind::Text, Value::Number(_) | Value::Bool(_)) => {
+            "put the value in quotes".to_owned()
+        }
+        (
+            SettingKind::Count { .. } | SettingKind::Percent | SettingKind::Flag,
+            Value::String(text),
+        ) if key.kind.normalize(&parse_value(text)).is_some() => {
             format!("write it without quotes: `{leaf}: {text}`")
         }
         _ if key.default.to_value().is_null() => "remove the key to leave it unset".to_owned(),
@@ -325,13 +334,19 @@ fn misspelled_keys(document: &ConfigDocument) -> Vec<ConfigWarning> {
             }
         }
     }
-    let line = |warning: &ConfigWarning| warning.0.position.as_ref().map(|place| (place.line, place.column));
+    let line = |warning: &ConfigWarning| {
+        warning.0.position.as_ref().map(|place| (place.line, place.column))
+    };
     warnings.sort_by_key(line);
     warnings
 }
 
 /// A search cannot return more than it may ask for; worth a word only if the user said both.
-fn clamp_default_limit(document: &ConfigDocument, resolved: &mut [ResolvedSetting], limit: u64) -> Option<ConfigWarning> {
+fn clamp_default_limit(
+    document: &ConfigDocument,
+    resolved: &mut [ResolvedSetting],
+    limit: u64,
+) -> Option<ConfigWarning> {
     let name = SEARCH_DEFAULT_LIMIT.key.name;
     let most = SEARCH_MAX_LIMIT.key.name;
     let entry = resolved.iter_mut().find(|entry| entry.key.name == name)?;

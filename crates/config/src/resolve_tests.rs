@@ -269,6 +269,9 @@ fn a_model_may_be_named_without_its_section() {
     assert_eq!(whole.settings.model.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
     assert!(whole.warnings.is_empty(), "{:?}", whole.warnings);
     assert!(
-        RawConfig::parse("config.yaml", "model: [a]\n", EnvSnapshot::default()).unwrap().resolve().is_err()
+        RawConfig::parse("config.yaml", "model: [a]\n", EnvSnapshot::default())
+            .unwrap()
+            .resolve()
+            .is_err()
     );
 }

@@ -221,7 +221,12 @@ impl TreeBuilder {
         self.attach(node, name)
     }
 
-    fn open(&mut self, kind: YamlNodeKind, span: &Span, anchor: usize) -> Result<(), SpannedProblem> {
+    fn open(
+        &mut self,
+        kind: YamlNodeKind,
+        span: &Span,
+        anchor: usize,
+    ) -> Result<(), SpannedProblem> {
         let node = self.add(kind, span, anchor)?;
         if self.stack.len() >= MAX_DEPTH {
             let at = self.tree.node(node).range();
@@ -233,7 +238,12 @@ impl TreeBuilder {
         Ok(())
     }
 
-    fn add(&mut self, kind: YamlNodeKind, span: &Span, anchor: usize) -> Result<NodeId, SpannedProblem> {
+    fn add(
+        &mut self,
+        kind: YamlNodeKind,
+        span: &Span,
+        anchor: usize,
+    ) -> Result<NodeId, SpannedProblem> {
         let at = span.byte_range().unwrap_or(0..0);
         if self.tree.nodes.len() >= MAX_NODES {
             return Err(too_many(at));
@@ -275,9 +285,12 @@ impl TreeBuilder {
                             .hint("put quotes around the key"));
                     };
                     if let Some(first) = frame.names.insert(name.clone(), at.start) {
-                        return Err(SpannedProblem::new(at, format!("the key `{name}` is given twice"))
-                            .related(first)
-                            .hint("keep one of the two"));
+                        return Err(SpannedProblem::new(
+                            at,
+                            format!("the key `{name}` is given twice"),
+                        )
+                        .related(first)
+                        .hint("keep one of the two"));
                     }
                     frame.key = Some(PendingKey { node, name, merge });
                 }
@@ -294,8 +307,11 @@ pub(crate) fn too_deep(at: Range<usize>) -> SpannedProblem {
 }
 
 pub(crate) fn too_many(at: Range<usize>) -> SpannedProblem {
-    SpannedProblem::new(at, format!("the document has more than {MAX_NODES} values, aliases written out"))
-        .hint("write fewer aliases, or check that this is the right file")
+    SpannedProblem::new(
+        at,
+        format!("the document has more than {MAX_NODES} values, aliases written out"),
+    )
+    .hint("write fewer aliases, or check that this is the right file")
 }
 
 fn plain_text(value: &Value) -> String {

@@ -19,14 +19,14 @@ macro_rules! vars {
     ($($name:ident: $meaning:literal, default $default:literal;)+) => {
         $(
             #[doc = $meaning]
-            pub const $name: Var = Var {
+            pub const $name: EnvVar = EnvVar {
                 name: stringify!($name),
                 meaning: $meaning,
                 default: $default,
             };
         )+
         /// All of them, in the order in which they are documented.
-        pub const VARS: &[Var] = &[$($name),+];
+        pub const VARS: &[EnvVar] = &[$($name),+];
     };
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
-    ToolAnnotations, BoxFuture, Confinement, ConnectionRequest, Effect, Grants, Resource, Scope,
-    Session, WorkingDir,
+    BoxFuture, Confinement, ConnectionRequest, Effect, Grants, Resource, Scope, Session,
+    ToolAnnotations, WorkingDir,
 };
 
 /// The rule by which a path is refused that cannot be followed to its end:
@@ -154,7 +154,11 @@ pub trait Policy: Send + Sync {
     }
 
     /// Keeps an answer for calls to come.
-    fn remember_approval(&self, _proposal: &CallProposal<'_>, _lasting: ApprovalScope) -> Result<(), String> {
+    fn remember_approval(
+        &self,
+        _proposal: &CallProposal<'_>,
+        _lasting: ApprovalScope,
+    ) -> Result<(), String> {
         Ok(())
     }
 }

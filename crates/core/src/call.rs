@@ -107,7 +107,12 @@ pub struct ToolResult {
 
 impl ToolResult {
     /// The answer to a call that failed before or while it ran.
-    pub fn error(call_id: &str, name: &str, error: &ToolError, disposition: EffectDisposition) -> Self {
+    pub fn error(
+        call_id: &str,
+        name: &str,
+        error: &ToolError,
+        disposition: EffectDisposition,
+    ) -> Self {
         let content = if disposition == EffectDisposition::Unknown {
             error.clone().with("effect_disposition", disposition.name()).to_json()
         } else {

@@ -59,7 +59,11 @@ pub trait CheckpointHooks: Send + Sync {
     fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError>;
 
     /// While it runs: it is about to change these places, and holds them.
-    fn before_change(&self, _change: &PendingChange<'_>, _places: &[PathBuf]) -> Result<(), ToolError> {
+    fn before_change(
+        &self,
+        _change: &PendingChange<'_>,
+        _places: &[PathBuf],
+    ) -> Result<(), ToolError> {
         Ok(())
     }
 
@@ -68,7 +72,11 @@ pub trait CheckpointHooks: Send + Sync {
     fn prune(&self, _change: &PendingChange<'_>) {}
 
     /// While it runs: it has changed these places.
-    fn after_change(&self, _change: &PendingChange<'_>, _made: &[FileWritten<'_>]) -> Result<(), ToolError> {
+    fn after_change(
+        &self,
+        _change: &PendingChange<'_>,
+        _made: &[FileWritten<'_>],
+    ) -> Result<(), ToolError> {
         Ok(())
     }
 }

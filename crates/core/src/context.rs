@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{Confinement, Grants, EngineHandle, Ports, Resource, Scope, Session, ToolError};
+use crate::{Confinement, EngineHandle, Grants, Ports, Resource, Scope, Session, ToolError};
 
 /// Where a call happens: what relative paths are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,7 +184,10 @@ impl ToolContext {
     }
 
     /// Waits for `work`, or for the call to be cancelled.
-    pub async fn run_until_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+    pub async fn run_until_cancelled<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, ToolError> {
         self.cancel.run_until_cancelled(work).await.ok_or_else(ToolError::cancelled)
     }
 }

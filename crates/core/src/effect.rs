@@ -196,7 +196,8 @@ impl fmt::Display for Resource {
 /// As much of a text as somebody reads who is asked about it.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     const MAX_EXCERPT_CHARS: usize = 2000;
-    match text.char_indices().nth(MAX_EXCERPT_CHARS).and_then(|(end, _)| text.split_at_checked(end)) {
+    match text.char_indices().nth(MAX_EXCERPT_CHARS).and_then(|(end, _)| text.split_at_checked(end))
+    {
         Some((begin, rest)) => format!("{begin}… and {} bytes more", rest.len()).into(),
         None => text.into(),
     }
@@ -253,8 +254,8 @@ impl Effect {
         if self.reaches_anything() || other.reaches_anything() {
             return true;
         }
-        let exclusive =
-            self.scope.access() == AccessMode::Exclusive || other.scope.access() == AccessMode::Exclusive;
+        let exclusive = self.scope.access() == AccessMode::Exclusive
+            || other.scope.access() == AccessMode::Exclusive;
         // A path is the same path, whoever touches it.
         let same_ground = self.scope.family() == other.scope.family()
             || (self.resource.as_path().is_some() && other.resource.as_path().is_some());

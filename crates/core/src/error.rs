@@ -108,7 +108,8 @@ struct ToolErrorInner {
 impl ToolError {
     /// An error of this kind. The message names the cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let report = ToolErrorInner { kind, message: message.into(), hint: None, details: Map::new() };
+        let report =
+            ToolErrorInner { kind, message: message.into(), hint: None, details: Map::new() };
         Self { inner: Box::new(report) }
     }
 

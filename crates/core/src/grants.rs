@@ -147,7 +147,9 @@ impl Default for Grants {
 fn covers(granted: &Resource, wanted: &Resource) -> bool {
     match (granted, wanted) {
         (Resource::Any, _) => true,
-        (Resource::Path(granted), Resource::Path(wanted)) => relative_below(wanted, granted).is_some(),
+        (Resource::Path(granted), Resource::Path(wanted)) => {
+            relative_below(wanted, granted).is_some()
+        }
         (granted, wanted) => granted == wanted,
     }
 }

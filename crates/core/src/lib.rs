@@ -8,19 +8,19 @@
 mod answers;
 mod approval;
 mod availability;
-mod output_limits;
 mod call;
 mod checkpoint;
 mod clarify;
 mod confinement;
 mod context;
 mod effect;
+mod engine_handle;
 mod error;
 mod grants;
-mod engine_handle;
 mod network;
 mod notice;
 mod output;
+mod output_limits;
 mod password;
 mod ports;
 mod session;
@@ -31,31 +31,35 @@ mod tool;
 
 pub use answers::answer_schema;
 pub use approval::{
-    ApprovalRequest, Approver, ApprovalDecision, ApprovalScope, Policy, CallProposal, Ruling, UNRESOLVABLE_PATH_RULE, Verdict,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, CallProposal, Policy, Ruling,
+    UNRESOLVABLE_PATH_RULE, Verdict,
 };
 pub use availability::Availability;
-pub use output_limits::OutputLimits;
-pub use call::{CallArguments, EffectDisposition, CallStatus, ToolCall, ToolResult};
+pub use call::{CallArguments, CallStatus, EffectDisposition, ToolCall, ToolResult};
 pub use checkpoint::{
-    CheckpointId, CheckpointSummary, CheckpointHooks, PendingChange, PathState, FileWritten, ChangeReporter, CheckpointReader,
+    ChangeReporter, CheckpointHooks, CheckpointId, CheckpointReader, CheckpointSummary,
+    FileWritten, PathState, PendingChange,
 };
 pub use clarify::UserPrompter;
-pub use confinement::{PendingSecrets, ChildLimits, Confinement, PartialDir, OverlayMount, HostService};
-pub use context::{ProgressUpdate, ProgressSink, ToolContext, WorkingDir, is_normalized};
+pub use confinement::{
+    ChildLimits, Confinement, HostService, OverlayMount, PartialDir, PendingSecrets,
+};
+pub use context::{ProgressSink, ProgressUpdate, ToolContext, WorkingDir, is_normalized};
 pub use effect::{AccessMode, Effect, Resource, Scope, ShellScript, excerpt};
+pub use engine_handle::{EngineHandle, ToolMatch};
 pub use error::{ErrorKind, ToolError};
-pub use grants::{GrantExceptions, Grant, Grants};
-pub use engine_handle::{ToolMatch, EngineHandle};
+pub use grants::{Grant, GrantExceptions, Grants};
 pub use network::{
     ClientProcess, ConnectionJudge, ConnectionKind, ConnectionRecord, ConnectionRefusal,
     ConnectionRequest, ConnectionVerdict, NetworkDestination, NetworkMode, SessionNetworks,
 };
-pub use notice::{ProcessEvent, ProcessNotice, NoticeQueue, NoticeSink};
+pub use notice::{NoticeQueue, NoticeSink, ProcessEvent, ProcessNotice};
 pub use output::{Attachment, CallEnding, ToolOutput, tool_error, tool_result};
+pub use output_limits::OutputLimits;
 pub use password::PasswordPrompter;
 pub use ports::Ports;
-pub use session::{MemorySessionStore, Session, SessionError, SessionStore, EnvOverrides};
-pub use spec::{ToolAlias, ToolAnnotations, ToolExample, ResultLimit, ToolSpec};
+pub use session::{EnvOverrides, MemorySessionStore, Session, SessionError, SessionStore};
+pub use spec::{ResultLimit, ToolAlias, ToolAnnotations, ToolExample, ToolSpec};
 pub use taint::Taint;
 pub use tool::{BoundCall, BoxFuture, DynTool, SchemaOverride, Tool, erase};
 

@@ -1,4 +1,4 @@
-use super::{ProcessEvent, MAX_QUEUED_NOTICES, ProcessNotice, NoticeQueue, NoticeSink};
+use super::{MAX_QUEUED_NOTICES, NoticeQueue, NoticeSink, ProcessEvent, ProcessNotice};
 
 fn ended(id: &str) -> ProcessNotice {
     let event = ProcessEvent::Completed { reason: "exited", exit_code: 0, output: String::new() };
@@ -6,7 +6,8 @@ fn ended(id: &str) -> ProcessNotice {
 }
 
 fn matched(id: &str) -> ProcessNotice {
-    let event = ProcessEvent::Matched { patterns: vec!["x".into()], lines: Vec::new(), suppressed: 0 };
+    let event =
+        ProcessEvent::Matched { patterns: vec!["x".into()], lines: Vec::new(), suppressed: 0 };
     ProcessNotice { event, ..ended(id) }
 }
 

@@ -49,7 +49,12 @@ impl ToolOutput {
         let content = serde_json::to_string(value).map_err(|e| {
             ToolError::internal(format!("The result cannot be written as JSON: {e}"))
         })?;
-        Ok(Self { content, known_json: true, ending: CallEnding::Completed, attachments: Vec::new() })
+        Ok(Self {
+            content,
+            known_json: true,
+            ending: CallEnding::Completed,
+            attachments: Vec::new(),
+        })
     }
 
     /// Text that came from elsewhere and claims to be JSON. The pipeline
@@ -95,7 +100,8 @@ impl ToolOutput {
 
     /// Takes the JSON text, once it is known to be JSON.
     pub fn into_checked(self) -> Result<(String, Vec<Attachment>), ToolError> {
-        if !self.known_json && serde_json::from_str::<serde::de::IgnoredAny>(&self.content).is_err() {
+        if !self.known_json && serde_json::from_str::<serde::de::IgnoredAny>(&self.content).is_err()
+        {
             return Err(ToolError::internal("The tool answered with something that is not JSON")
                 .with_hint("The tool must answer with one JSON document.")
                 .with("error_type", "tool_result_contract"));

@@ -145,7 +145,8 @@ impl Session {
             return Ok(());
         };
         let scopes = match (document_owner(key), access) {
-            (DocumentOwner::AnyCall, _) | (DocumentOwner::PubliclyReadable, DocumentAccess::Read) => return Ok(()),
+            (DocumentOwner::AnyCall, _)
+            | (DocumentOwner::PubliclyReadable, DocumentAccess::Read) => return Ok(()),
             (DocumentOwner::Scoped(read, write), DocumentAccess::Read) => vec![read, write],
             (DocumentOwner::Inherited(read, write), DocumentAccess::Read) => {
                 vec![read, write, Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE]
@@ -157,9 +158,13 @@ impl Session {
                 Scope::ENV_READ,
                 Scope::ENV_WRITE,
             ],
-            (DocumentOwner::Shell, DocumentAccess::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::ENV_WRITE],
+            (DocumentOwner::Shell, DocumentAccess::Write) => {
+                vec![Scope::TERMINAL_EXECUTE, Scope::ENV_WRITE]
+            }
             (DocumentOwner::Scoped(_, write), DocumentAccess::Write) => vec![write],
-            (DocumentOwner::PubliclyReadable, DocumentAccess::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE],
+            (DocumentOwner::PubliclyReadable, DocumentAccess::Write) => {
+                vec![Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE]
+            }
             (DocumentOwner::EngineOnly, _) => Vec::new(),
         };
         if list.iter().any(|grant| scopes.contains(&grant.effect.scope)) {

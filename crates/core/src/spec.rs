@@ -138,14 +138,23 @@ impl ToolSpec {
 
     /// Another name that fixes some arguments (a JSON object).
     #[must_use]
-    pub fn preset_alias(mut self, name: impl Into<StaticText>, arguments: impl Into<StaticText>) -> Self {
-        self.aliases.push(ToolAlias { name: name.into(), preset_arguments: Some(arguments.into()) });
+    pub fn preset_alias(
+        mut self,
+        name: impl Into<StaticText>,
+        arguments: impl Into<StaticText>,
+    ) -> Self {
+        self.aliases
+            .push(ToolAlias { name: name.into(), preset_arguments: Some(arguments.into()) });
         self
     }
 
     /// Another spelling of a parameter.
     #[must_use]
-    pub fn parameter_alias(mut self, from: impl Into<StaticText>, to: impl Into<StaticText>) -> Self {
+    pub fn parameter_alias(
+        mut self,
+        from: impl Into<StaticText>,
+        to: impl Into<StaticText>,
+    ) -> Self {
         self.parameter_aliases.push((from.into(), to.into()));
         self
     }

@@ -37,7 +37,11 @@ impl Taint {
     }
 
     /// Notes that a tool brought in text from outside.
-    pub fn record_source(session: &Session, source: &str, findings: &[String]) -> Result<(), SessionError> {
+    pub fn record_source(
+        session: &Session,
+        source: &str,
+        findings: &[String],
+    ) -> Result<(), SessionError> {
         session.without_grants().update(TAINT_DOCUMENT, |taint: &mut Self| {
             push_unique(&mut taint.sources, source);
             for finding in findings {

@@ -11,7 +11,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Attachment, Availability, Effect, CallEnding, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Attachment, Availability, CallEnding, Effect, ToolContext, ToolError, ToolOutput, ToolSpec,
     WorkingDir,
 };
 

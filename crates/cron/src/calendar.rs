@@ -103,7 +103,8 @@ impl CronCalendar {
     /// What the clock shows at the end of its second pass, if it is in one and
     /// named times are past for today.
     fn second_pass_until(&self, at: Timestamp) -> Option<DateTime> {
-        let change = self.change_until(at).filter(|change| self.fixed_times && change.new < change.old);
+        let change =
+            self.change_until(at).filter(|change| self.fixed_times && change.new < change.old);
         change.map(|change| change.old)
     }
 

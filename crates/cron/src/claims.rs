@@ -13,10 +13,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::document::JobsDocument;
-use crate::job::{RequestedRun, JobLease, CronJob, MissedRunPolicy, JobState};
+use crate::job::{CronJob, JobLease, JobState, MissedRunPolicy, RequestedRun};
 use crate::job_store::{JobStore, check_prompt};
-use crate::run::{RunEnding, JobRun, RunStatus};
-use crate::stamp::{seconds_between, add_seconds, truncate_to_second};
+use crate::run::{JobRun, RunEnding, RunStatus};
+use crate::stamp::{add_seconds, seconds_between, truncate_to_second};
 use crate::{CronError, files, history};
 
 /// How often a run that is interrupted is begun again.
@@ -101,7 +101,12 @@ impl JobStore {
     }
 
     /// Claims a run of this job, whatever its schedule says.
-    pub fn claim_now(&self, wanted: &str, lease: u64, now: Timestamp) -> Result<RunClaim, CronError> {
+    pub fn claim_now(
+        &self,
+        wanted: &str,
+        lease: u64,
+        now: Timestamp,
+    ) -> Result<RunClaim, CronError> {
         let now = truncate_to_second(now);
         self.update(now, |document| {
             let id = document.resolve_id(wanted)?;
@@ -237,7 +242,12 @@ impl JobStore {
     }
 
     /// Says how the run has ended, and gives the claim back.
-    pub fn finish(&self, claim: RunClaim, ending: RunEnding, now: Timestamp) -> Result<JobRun, CronError> {
+    pub fn finish(
+        &self,
+        claim: RunClaim,
+        ending: RunEnding,
+        now: Timestamp,
+    ) -> Result<JobRun, CronError> {
         let now = truncate_to_second(now);
         let run = JobRun {
             id: claim.run.clone(),
@@ -300,7 +310,12 @@ impl JobStore {
         })
     }
 
-    fn record_interrupted(&self, job: &mut CronJob, held: &JobLease, now: Timestamp) -> Result<JobRun, CronError> {
+    fn record_interrupted(
+        &self,
+        job: &mut CronJob,
+        held: &JobLease,
+        now: Timestamp,
+    ) -> Result<JobRun, CronError> {
         let again = job.retry && held.attempt < MAX_ATTEMPTS;
         let mut run = self.unstarted_run(job, held.due, held.missed, RunStatus::Interrupted, now);
         run.id.clone_from(&held.run);
@@ -320,7 +335,8 @@ impl JobStore {
     /// When there is something to do next; none if nothing is planned.
     pub fn next_due(&self) -> Result<Option<Timestamp>, CronError> {
         let document = self.read()?;
-        let waiting = document.jobs().filter(|job| job.held.is_none() && job.unsupported_field().is_none());
+        let waiting =
+            document.jobs().filter(|job| job.held.is_none() && job.unsupported_field().is_none());
         Ok(waiting.filter_map(due_at).min())
     }
 
@@ -402,7 +418,9 @@ fn plan_claim(job: &CronJob, zone: &TimeZone, now: Timestamp) -> Result<ClaimPla
     let next = schedule.next(last, now, zone)?;
     let on_time = seconds_between(last, now) <= schedule.grace(last, zone)?;
     Ok(match job.missed {
-        MissedRunPolicy::Skip if !on_time => ClaimPlan::Skip { slot: last, missed: before + 1, next },
+        MissedRunPolicy::Skip if !on_time => {
+            ClaimPlan::Skip { slot: last, missed: before + 1, next }
+        }
         MissedRunPolicy::Skip | MissedRunPolicy::Once => {
             ClaimPlan::Run { slot: last, missed: before, next, attempt: 1, asked: false }
         }

@@ -94,9 +94,12 @@ fn a_job_runs_as_often_as_it_says() {
 fn missed_runs_follow_the_rule() {
     // Three slots have passed, the last of them an hour ago, which is late for
     // a slot every hour; half an hour would do.
-    for (rule, runs, skipped) in
-        [(MissedRunPolicy::Skip, 0, 1), (MissedRunPolicy::Once, 1, 0), (MissedRunPolicy::All(2), 2, 0), (MissedRunPolicy::All(9), 3, 0)]
-    {
+    for (rule, runs, skipped) in [
+        (MissedRunPolicy::Skip, 0, 1),
+        (MissedRunPolicy::Once, 1, 0),
+        (MissedRunPolicy::All(2), 2, 0),
+        (MissedRunPolicy::All(9), 3, 0),
+    ] {
         let (_home, jobs) = home();
         let job = add(&jobs, "0 * * * *", missed(rule));
         let now = noon(60 * 3 + 45);
@@ -112,7 +115,8 @@ fn missed_runs_follow_the_rule() {
         assert_eq!(made, wanted, "{rule}");
         assert_eq!(jobs.get(&job.id).unwrap().next_run_at, Some(noon(240)), "{rule}");
         let told: u32 = jobs.history(&job.id, 9).unwrap().iter().map(|run| run.missed).sum();
-        let missed = if rule == MissedRunPolicy::Skip { 3 } else { 3 - u32::try_from(runs).unwrap() };
+        let missed =
+            if rule == MissedRunPolicy::Skip { 3 } else { 3 - u32::try_from(runs).unwrap() };
         assert_eq!(told, missed, "{rule}");
     }
 }

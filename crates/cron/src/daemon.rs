@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::CronError;
-use crate::child_process::{self, ChildOutcome, ChildInput, ProcessLimits, ChildEnd};
+use crate::child_process::{self, ChildEnd, ChildInput, ChildOutcome, ProcessLimits};
 use crate::claims::RunClaim;
 use crate::job::{CronJob, DeliveryTarget};
 use crate::job_store::JobStore;
 use crate::output::{self, RunAnswer};
-use crate::run::{AnswerDelivery, RunEnding, JobRun, RunStatus};
+use crate::run::{AnswerDelivery, JobRun, RunEnding, RunStatus};
 
 /// How long the delivery of an answer may take.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
@@ -340,8 +340,16 @@ impl CronDaemon<'_> {
             let limits = ProcessLimits { time: DELIVERY_TIMEOUT, grace: self.settings.grace };
             let mut halt = || bell.is_stopped().then_some("whoever sent it was told to stop");
             let command = self.commands.deliver_command(job);
-            let ended = child_process::run_child(command, ChildInput::Text(letter.to_string()), limits, &mut halt);
-            delivered.push(AnswerDelivery { target, error: RunOutcome::from_child(ended, DELIVERY_TIMEOUT).into_error() });
+            let ended = child_process::run_child(
+                command,
+                ChildInput::Text(letter.to_string()),
+                limits,
+                &mut halt,
+            );
+            delivered.push(AnswerDelivery {
+                target,
+                error: RunOutcome::from_child(ended, DELIVERY_TIMEOUT).into_error(),
+            });
         }
         delivered
     }
@@ -400,7 +408,9 @@ impl RunOutcome {
             ChildEnd::TimedOut => {
                 (RunStatus::TimedOut, Some(format!("It took longer than {} s", time.as_secs())))
             }
-            ChildEnd::Stopped(why) => (RunStatus::Cancelled, Some(format!("It was stopped: {why}"))),
+            ChildEnd::Stopped(why) => {
+                (RunStatus::Cancelled, Some(format!("It was stopped: {why}")))
+            }
             ChildEnd::Exited(exit) if exit.success() => (RunStatus::Ok, None),
             ChildEnd::Exited(exit) => (RunStatus::Failed, Some(format!("{} ({exit})", told()))),
         };

@@ -40,11 +40,12 @@ impl JobsDocument {
             },
             _ => return Err(damaged("it is neither an object nor a list".into())),
         };
-        let entries =
-            list.into_iter().map(|item| match serde_json::from_value::<Box<CronJob>>(item.clone()) {
+        let entries = list.into_iter().map(|item| {
+            match serde_json::from_value::<Box<CronJob>>(item.clone()) {
                 Ok(job) if has_safe_ids(&job) => DocumentEntry::Job(job),
                 _ => DocumentEntry::Unknown(item),
-            });
+            }
+        });
         Ok(Self { entries: entries.collect(), rest })
     }
 

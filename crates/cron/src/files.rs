@@ -73,7 +73,9 @@ pub(crate) fn lock(path: &Path) -> Result<File, CronError> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_POLL_INTERVAL),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                std::thread::sleep(LOCK_POLL_INTERVAL)
+            }
             Err(TryLockError::WouldBlock) => return Err(CronError::Busy { path: path.to_owned() }),
             Err(TryLockError::Error(error)) => return Err(CronError::io("lock", path, error)),
         }

@@ -10,7 +10,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::document::JobsDocument;
-use crate::job::{RequestedRun, JobChange, JobDraft, CronJob, MissedRunPolicy, RepeatCount, JobState, DeliveryTarget};
+use crate::job::{
+    CronJob, DeliveryTarget, JobChange, JobDraft, JobState, MissedRunPolicy, RepeatCount,
+    RequestedRun,
+};
 use crate::run::JobRun;
 use crate::schedule::JobSchedule;
 use crate::stamp::truncate_to_second;
@@ -155,7 +158,12 @@ impl JobStore {
     }
 
     /// Changes a job.
-    pub fn edit(&self, wanted: &str, change: JobChange, now: Timestamp) -> Result<CronJob, CronError> {
+    pub fn edit(
+        &self,
+        wanted: &str,
+        change: JobChange,
+        now: Timestamp,
+    ) -> Result<CronJob, CronError> {
         let now = truncate_to_second(now);
         self.change_document(now, |document| {
             let id = document.resolve_id(wanted)?;
@@ -374,7 +382,12 @@ fn activate(job: &mut CronJob) {
     job.paused_reason = None;
 }
 
-fn apply(job: &mut CronJob, change: JobChange, zone: &TimeZone, now: Timestamp) -> Result<(), CronError> {
+fn apply(
+    job: &mut CronJob,
+    change: JobChange,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Result<(), CronError> {
     let optional = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(prompt) = change.prompt {
         check_prompt(&prompt)?;

@@ -22,10 +22,15 @@ mod span;
 mod stamp;
 
 pub use claims::RunClaim;
-pub use daemon::{WakeSignal, WallClock, CronDaemon, CronEvent, RunCommands, DaemonSettings, SystemClock, StopCondition};
+pub use daemon::{
+    CronDaemon, CronEvent, DaemonSettings, RunCommands, StopCondition, SystemClock, WakeSignal,
+    WallClock,
+};
 pub use error::CronError;
 pub use jiff::Timestamp;
-pub use job::{JobChange, JobDraft, CronJob, MissedRunPolicy, RepeatCount, JobState, DeliveryTarget};
+pub use job::{
+    CronJob, DeliveryTarget, JobChange, JobDraft, JobState, MissedRunPolicy, RepeatCount,
+};
 pub use job_store::JobStore;
-pub use run::{AnswerDelivery, RunEnding, JobRun, RunStatus};
+pub use run::{AnswerDelivery, JobRun, RunEnding, RunStatus};
 pub use schedule::JobSchedule;

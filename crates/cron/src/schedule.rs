@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::calendar::CronCalendar;
 use crate::error::CronError;
 use crate::span;
-use crate::stamp::{self, seconds_between, add_seconds, truncate_to_second};
+use crate::stamp::{self, add_seconds, seconds_between, truncate_to_second};
 
 /// What people can write.
 const SCHEDULE_FORMS_HELP: &str = "Write '30m' or 'in 2h' (once), 'every 30m' (again and again), a time such as \
@@ -83,7 +83,10 @@ impl JobSchedule {
         let rest = lower.strip_prefix("in ").unwrap_or(&lower).trim();
         if let Some(seconds) = span::parse(rest) {
             let display = format!("once in {}", span::format(seconds));
-            return Ok(Self::Once { run_at: add_seconds(truncate_to_second(now), seconds), display });
+            return Ok(Self::Once {
+                run_at: add_seconds(truncate_to_second(now), seconds),
+                display,
+            });
         }
         if let Some((name, expr)) = zone_prefix(text) {
             return parse_cron(expr, Some(name));
@@ -138,10 +141,13 @@ impl JobSchedule {
             Self::Once { run_at, .. } => Some(*run_at).filter(|at| *at > after),
             Self::Interval { minutes, .. } => {
                 let period = period_seconds(*minutes);
-                let steps = if after < base { 0 } else { seconds_between(base, after) / period + 1 };
+                let steps =
+                    if after < base { 0 } else { seconds_between(base, after) / period + 1 };
                 Some(add_seconds(base, steps.saturating_mul(period)))
             }
-            Self::Cron { expr, .. } => open_calendar(expr, self.zone(usual)?)?.next(truncate_to_second(after)),
+            Self::Cron { expr, .. } => {
+                open_calendar(expr, self.zone(usual)?)?.next(truncate_to_second(after))
+            }
         })
     }
 
@@ -160,7 +166,9 @@ impl JobSchedule {
             Self::Interval { minutes, .. } => {
                 let count = seconds_between(first, now) / period_seconds(*minutes);
                 let from = count.saturating_sub(most.saturating_sub(1) as u64);
-                slots.extend((from..=count).map(|n| add_seconds(first, n * period_seconds(*minutes))));
+                slots.extend(
+                    (from..=count).map(|n| add_seconds(first, n * period_seconds(*minutes))),
+                );
             }
             Self::Cron { expr, .. } => {
                 let calendar = open_calendar(expr, self.zone(usual)?)?;
@@ -198,7 +206,8 @@ impl JobSchedule {
             return Ok(ONCE_GRACE_SECONDS);
         }
         let next = self.next(slot, slot, usual)?;
-        Ok(next.map_or(ONCE_GRACE_SECONDS, |next| (seconds_between(slot, next) / 2).clamp(120, 7_200)))
+        Ok(next
+            .map_or(ONCE_GRACE_SECONDS, |next| (seconds_between(slot, next) / 2).clamp(120, 7_200)))
     }
 }
 

@@ -16,7 +16,8 @@ fn parse(text: &str) -> Result<JobSchedule, CronError> {
 
 /// The slots after a time, as they read there.
 fn slots(expr: &str, name: &str, from: &str, count: usize) -> Vec<String> {
-    let schedule = JobSchedule::parse(expr, Some(name), &TimeZone::UTC, at(from)).expect("a schedule");
+    let schedule =
+        JobSchedule::parse(expr, Some(name), &TimeZone::UTC, at(from)).expect("a schedule");
     let mut after = at(from);
     let mut shown = Vec::new();
     for _ in 0..count {

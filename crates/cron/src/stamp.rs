@@ -58,7 +58,9 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestam
 
 /// The same for what need not be there.
 pub(crate) mod maybe {
-    use super::{Deserialize, Deserializer, Serializer, TimeZone, Timestamp, de, parse_time, format_time};
+    use super::{
+        Deserialize, Deserializer, Serializer, TimeZone, Timestamp, de, format_time, parse_time,
+    };
 
     pub(crate) fn serialize<S: Serializer>(
         at: &Option<Timestamp>,

@@ -72,7 +72,9 @@ pub(crate) struct BreakpointTable {
 impl BreakpointTable {
     /// Adds one; the number of one that is the same is kept.
     pub(crate) fn add(&mut self, wanted: BreakpointRequest) -> u64 {
-        if let Some(known) = self.all.iter_mut().find(|known| is_same_location(&known.wanted, &wanted)) {
+        if let Some(known) =
+            self.all.iter_mut().find(|known| is_same_location(&known.wanted, &wanted))
+        {
             known.wanted = wanted;
             return known.id;
         }
@@ -97,7 +99,8 @@ impl BreakpointTable {
 
     /// The files with breakpoints.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = self.all.iter().filter_map(Breakpoint::requested_file).collect();
+        let mut files: Vec<PathBuf> =
+            self.all.iter().filter_map(Breakpoint::requested_file).collect();
         files.sort();
         files.dedup();
         files
@@ -106,7 +109,13 @@ impl BreakpointTable {
     /// What is asked of the adapter for a file.
     pub(crate) fn source_breakpoints(&self, file: &Path) -> Value {
         let all = self.all.iter().filter_map(|one| match &one.wanted {
-            BreakpointRequest::Line { file: own, line, condition, hit_count: hit, log_message: log } if own == file => Some(json!({
+            BreakpointRequest::Line {
+                file: own,
+                line,
+                condition,
+                hit_count: hit,
+                log_message: log,
+            } if own == file => Some(json!({
                 "line": line,
                 "condition": condition,
                 "hitCondition": hit.map(|hit| hit.to_string()),
@@ -195,10 +204,14 @@ impl Breakpoint {
 
 fn is_same_location(one: &BreakpointRequest, other: &BreakpointRequest) -> bool {
     match (one, other) {
-        (BreakpointRequest::Line { file: a, line: x, .. }, BreakpointRequest::Line { file: b, line: y, .. }) => {
-            a == b && x == y
-        }
-        (BreakpointRequest::Function { name: a, .. }, BreakpointRequest::Function { name: b, .. }) => a == b,
+        (
+            BreakpointRequest::Line { file: a, line: x, .. },
+            BreakpointRequest::Line { file: b, line: y, .. },
+        ) => a == b && x == y,
+        (
+            BreakpointRequest::Function { name: a, .. },
+            BreakpointRequest::Function { name: b, .. },
+        ) => a == b,
         _ => false,
     }
 }

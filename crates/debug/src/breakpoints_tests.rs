@@ -3,7 +3,13 @@ use serde_json::json;
 use super::*;
 
 fn line(file: &str, line: u64) -> BreakpointRequest {
-    BreakpointRequest::Line { file: file.into(), line, condition: None, hit_count: None, log_message: None }
+    BreakpointRequest::Line {
+        file: file.into(),
+        line,
+        condition: None,
+        hit_count: None,
+        log_message: None,
+    }
 }
 
 #[test]
@@ -29,7 +35,13 @@ fn the_same_place_is_one_breakpoint() {
     let mut table = BreakpointTable::default();
     let first = table.add(line("/a", 3));
     let condition = Some("x > 1".to_owned());
-    let again = BreakpointRequest::Line { file: "/a".into(), line: 3, condition, hit_count: Some(2), log_message: None };
+    let again = BreakpointRequest::Line {
+        file: "/a".into(),
+        line: 3,
+        condition,
+        hit_count: Some(2),
+        log_message: None,
+    };
     assert_eq!(table.add(again), first);
     let asked = json!([{ "line": 3, "condition": "x > 1", "hitCondition": "2" }]);
     assert_eq!(table.source_breakpoints(Path::new("/a")), asked);

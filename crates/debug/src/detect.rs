@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Confinement, ToolError};
-use hermes_exec::{ExecBackend, CapturedCommand, StdinSource, CommandSpec, StdioMode};
+use hermes_exec::{CapturedCommand, CommandSpec, ExecBackend, StdinSource, StdioMode};
 
 use crate::adapter::DebugAdapter;
 
@@ -79,7 +79,11 @@ pub async fn detect_debugger(
         output: StdioMode::Separate,
         confinement: around.1,
     };
-    let errand = CapturedCommand { spec: order, timeout: DETECT_TIMEOUT, max_output_bytes: MAX_OUTPUT_BYTES };
+    let errand = CapturedCommand {
+        spec: order,
+        timeout: DETECT_TIMEOUT,
+        max_output_bytes: MAX_OUTPUT_BYTES,
+    };
     let done = errand.run(backend, "look for a debugger").await?;
     parse_detection(&String::from_utf8_lossy(&done.output), program)
 }
@@ -131,7 +135,9 @@ fn not_installed(name: &str) -> ToolError {
         .with("install", install)
 }
 
-fn native_debugger<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<(DebugAdapter, &'a str), ToolError> {
+fn native_debugger<'a>(
+    get: &impl Fn(&str) -> Option<&'a str>,
+) -> Result<(DebugAdapter, &'a str), ToolError> {
     if let Some(lldb) = get("lldb") {
         return Ok((DebugAdapter::Lldb, lldb));
     }
@@ -141,7 +147,9 @@ fn native_debugger<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<(DebugA
         (found, version) => {
             let but = match (found, version) {
                 (Some(_), Some(version)) => {
-                    format!("; gdb {version} does not speak the protocol, gdb {MIN_GDB_VERSION} does")
+                    format!(
+                        "; gdb {version} does not speak the protocol, gdb {MIN_GDB_VERSION} does"
+                    )
                 }
                 _ => String::new(),
             };

@@ -16,11 +16,11 @@ mod stream;
 mod values;
 mod wire;
 
-pub use adapter::{DebugAdapter, LaunchConfig, DebugTarget};
+pub use adapter::{DebugAdapter, DebugTarget, LaunchConfig};
 pub use breakpoints::{Breakpoint, BreakpointRequest};
 pub use detect::{DetectedDebugger, ProgramKind, detect_debugger};
-pub use session::{LaunchContext, DebuggeeStatus, DebugSession, ResumeKind};
-pub use sessions::{SessionReservation, DebugSessions};
+pub use session::{DebugSession, DebuggeeStatus, LaunchContext, ResumeKind};
+pub use sessions::{DebugSessions, SessionReservation};
 pub use stack::{ExceptionDetails, StackFrame};
 pub use state::{ProgramOutput, StopEvent};
-pub use values::{ValueLimits, DebugVariable};
+pub use values::{DebugVariable, ValueLimits};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes_core::ToolError;
 
-use crate::session::{DebuggeeStatus, DebugSession};
+use crate::session::{DebugSession, DebuggeeStatus};
 
 /// A program that nobody has asked for so long is ended.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -52,7 +52,11 @@ impl DebugSessions {
     /// # Errors
     /// If the session has too many already, if a program of that name is still
     /// being debugged, or if it is no name.
-    pub fn reserve(&self, owner: &str, wanted: Option<&str>) -> Result<SessionReservation, ToolError> {
+    pub fn reserve(
+        &self,
+        owner: &str,
+        wanted: Option<&str>,
+    ) -> Result<SessionReservation, ToolError> {
         let mut taken = lock(&self.reserved);
         let own = self.owned_by(owner);
         let begun = taken.iter().filter(|(of, _)| of == owner).map(|(_, name)| name.clone());
@@ -66,11 +70,16 @@ impl DebugSessions {
             None => self.unused_name(|name| open.iter().any(|it| it == name), &own),
         };
         if open.len() >= MAX_RUNNING_SESSIONS {
-            let message = format!("{MAX_RUNNING_SESSIONS} programs are being debugged: {}", open.join(", "));
+            let message =
+                format!("{MAX_RUNNING_SESSIONS} programs are being debugged: {}", open.join(", "));
             return Err(ToolError::limit(message).with_hint("End one with action 'stop'."));
         }
         taken.push((owner.to_owned(), name.clone()));
-        Ok(SessionReservation { name, owner: owner.to_owned(), reserved: Arc::clone(&self.reserved) })
+        Ok(SessionReservation {
+            name,
+            owner: owner.to_owned(),
+            reserved: Arc::clone(&self.reserved),
+        })
     }
 
     fn unused_name(&self, is_open: impl Fn(&str) -> bool, own: &[Arc<DebugSession>]) -> String {
@@ -88,7 +97,8 @@ impl DebugSessions {
         let mut all = self.lock();
         all.retain(|one| one.id != session.id || one.owner != session.owner);
         all.push(session);
-        let mut old = all.iter().filter(|one| has_ended(one)).count().saturating_sub(MAX_ENDED_SESSIONS);
+        let mut old =
+            all.iter().filter(|one| has_ended(one)).count().saturating_sub(MAX_ENDED_SESSIONS);
         all.retain(|one| {
             let goes = old > 0 && has_ended(one);
             old -= usize::from(goes);
@@ -172,7 +182,9 @@ fn has_ended(session: &DebugSession) -> bool {
 async fn end_when_idle(session: Weak<DebugSession>) {
     loop {
         let left = match session.upgrade() {
-            Some(session) if !has_ended(&session) => IDLE_TIMEOUT.saturating_sub(session.idle_time()),
+            Some(session) if !has_ended(&session) => {
+                IDLE_TIMEOUT.saturating_sub(session.idle_time())
+            }
             _ => return,
         };
         if left.is_zero() {

@@ -6,7 +6,8 @@ use super::*;
 fn programs_that_are_being_started_have_their_places() {
     let sessions = DebugSessions::default();
     let place = |name| sessions.reserve("me", name);
-    let mut places: Vec<SessionReservation> = (1..MAX_RUNNING_SESSIONS).map(|_| place(None).unwrap()).collect();
+    let mut places: Vec<SessionReservation> =
+        (1..MAX_RUNNING_SESSIONS).map(|_| place(None).unwrap()).collect();
     places.push(place(Some("mine")).unwrap());
     assert_eq!(places[0].name, "debug_1");
     let full = place(None).unwrap_err();

@@ -49,9 +49,11 @@ pub struct ValueLimits {
 
 impl ValueLimits {
     /// For what stands in a frame.
-    pub const FOR_LOCALS: Self = Self { depth: 1, top_level: 40, nested: 10, value_chars: 300, total: 150 };
+    pub const FOR_LOCALS: Self =
+        Self { depth: 1, top_level: 40, nested: 10, value_chars: 300, total: 150 };
     /// For one value that somebody asked for.
-    pub const FOR_EVALUATE: Self = Self { depth: 2, top_level: 100, nested: 20, value_chars: 4_000, total: 300 };
+    pub const FOR_EVALUATE: Self =
+        Self { depth: 2, top_level: 100, nested: 20, value_chars: 4_000, total: 300 };
 }
 
 /// Reads values within bounds.
@@ -96,7 +98,11 @@ impl<'a> VariableReader<'a> {
         Ok((parts, total - shown as u64))
     }
 
-    async fn read_variable(&mut self, told: &Value, depth: usize) -> Result<DebugVariable, DapError> {
+    async fn read_variable(
+        &mut self,
+        told: &Value,
+        depth: usize,
+    ) -> Result<DebugVariable, DapError> {
         let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
         let mut variable = DebugVariable {
             name: truncate(text("name"), 200),
@@ -118,7 +124,11 @@ impl<'a> VariableReader<'a> {
     }
 
     /// What an expression has become.
-    pub(crate) async fn evaluation_result(&mut self, name: &str, told: &Value) -> Result<DebugVariable, DapError> {
+    pub(crate) async fn evaluation_result(
+        &mut self,
+        name: &str,
+        told: &Value,
+    ) -> Result<DebugVariable, DapError> {
         let mut told = told.clone();
         if let Some(fields) = told.as_object_mut() {
             let value = fields.remove("result").unwrap_or_default();
@@ -151,7 +161,10 @@ fn is_self_explanatory(variable: &DebugVariable) -> bool {
     let listed =
         variable.value.starts_with(['[', '{', '(']) && variable.value.ends_with([']', '}', ')']);
     let whole = !variable.value.contains('…') && !variable.value.contains("...");
-    listed && whole && variable.value.len() <= MAX_INLINE_BYTES && !variable.value.contains(" at 0x")
+    listed
+        && whole
+        && variable.value.len() <= MAX_INLINE_BYTES
+        && !variable.value.contains(" at 0x")
         || variable.kind == "module"
 }
 

@@ -10,10 +10,13 @@ use std::time::Instant;
 
 use hermes_agent::{ConversationJournal, ModelParams, NullJournal};
 use hermes_core::{BoxFuture, ToolCall};
-use hermes_delegation::{SubagentSpec, SubagentPool, ModelLookup, MixtureSettings, DelegationSettings, SubagentHost, tools};
+use hermes_delegation::{
+    DelegationSettings, MixtureSettings, ModelLookup, SubagentHost, SubagentPool, SubagentSpec,
+    tools,
+};
 use hermes_engine::{Caller, Engine};
-use hermes_llm::{ApiDialect, ModelEndpoint, HttpClients, LanguageModel, HttpModel};
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_llm::{ApiDialect, HttpClients, HttpModel, LanguageModel, ModelEndpoint};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::{Value, json};
 
 /// So long the model takes for each answer, in milliseconds.
@@ -48,10 +51,15 @@ async fn main() {
     let folder = tempfile::tempdir().unwrap();
     let server = ModelServer::start(script(wanted));
     let endpoint = Arc::new(ModelEndpoint::new(ApiDialect::Chat, server.url(), "scripted"));
-    let model: Arc<dyn LanguageModel> = Arc::new(HttpModel::new(Arc::new(HttpClients::default()), endpoint, None));
+    let model: Arc<dyn LanguageModel> =
+        Arc::new(HttpModel::new(Arc::new(HttpClients::default()), endpoint, None));
     let stock = Arc::new(Stock { model, working: AtomicUsize::new(0), peak: AtomicUsize::new(0) });
     let settings = DelegationSettings { max_parallel: wanted, ..DelegationSettings::default() };
-    let crew = SubagentPool::new(Arc::clone(&stock) as Arc<dyn SubagentHost>, settings, MixtureSettings::default());
+    let crew = SubagentPool::new(
+        Arc::clone(&stock) as Arc<dyn SubagentHost>,
+        settings,
+        MixtureSettings::default(),
+    );
     let engine = Engine::builder()
         .tools(hermes_tools_file::tools())
         .tools(tools(&crew))
@@ -95,7 +103,10 @@ fn script(wanted: usize) -> Vec<ScriptedReply> {
         let write = json!({"path": format!("{at}.txt"), "content": "done\n"}).to_string();
         let call = ReplyStep::call("write_file", &write);
         scenes.push(ScriptedReply::from_steps([ReplyStep::Wait(THINKS), call]).when(&goal));
-        scenes.push(ScriptedReply::from_steps([ReplyStep::Wait(THINKS), ReplyStep::Text("Done.".into())]).when(&goal));
+        scenes.push(
+            ScriptedReply::from_steps([ReplyStep::Wait(THINKS), ReplyStep::Text("Done.".into())])
+                .when(&goal),
+        );
     }
     scenes
 }

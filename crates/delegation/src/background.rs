@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, ProcessEvent, ProcessNotice, NoticeSink, ToolError};
+use hermes_core::{CancellationToken, NoticeSink, ProcessEvent, ProcessNotice, ToolError};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::progress_board::{ProgressBoard, LiveSubagent};
 use crate::pool::lock;
+use crate::progress_board::{LiveSubagent, ProgressBoard};
 use crate::report::{SubagentReport, SubagentStatus, UsageTotal, combined_status};
-use crate::text::{excerpt, shorten, rounded_seconds};
+use crate::text::{excerpt, rounded_seconds, shorten};
 
 /// How many that have ended are remembered.
 const MAX_ENDED_JOBS: usize = 50;
@@ -122,7 +122,11 @@ impl DelegationJobs {
     }
 
     /// One of a session's own.
-    pub(crate) fn find(&self, session: &str, handle: &str) -> Result<Arc<DelegationJob>, ToolError> {
+    pub(crate) fn find(
+        &self,
+        session: &str,
+        handle: &str,
+    ) -> Result<Arc<DelegationJob>, ToolError> {
         let jobs = lock(&self.jobs);
         let own = || jobs.by_number.values().filter(|job| job.session == session);
         if let Some(job) = own().find(|job| job.handle == handle) {
@@ -145,7 +149,8 @@ impl DelegationJobs {
 
     /// Waits until nothing is at work any more: of a session, or of all.
     pub(crate) async fn wait_until_idle(&self, session: Option<&str>) {
-        let is_meant = |job: &&Arc<DelegationJob>| session.is_none_or(|session| job.session == session);
+        let is_meant =
+            |job: &&Arc<DelegationJob>| session.is_none_or(|session| job.session == session);
         let all: Vec<Arc<DelegationJob>> =
             lock(&self.jobs).by_number.values().filter(is_meant).cloned().collect();
         for job in all {
@@ -220,9 +225,15 @@ impl DelegationJob {
 
     fn summary(&self) -> DelegationSummary {
         let ended = self.outcome.borrow();
-        let status = ended.as_ref().map_or("working", |ended| combined_status(&ended.reports).name());
+        let status =
+            ended.as_ref().map_or("working", |ended| combined_status(&ended.reports).name());
         let duration_seconds = self.seconds(ended.as_ref());
-        DelegationSummary { handle: self.handle.clone(), status, goals: self.goals.clone(), duration_seconds }
+        DelegationSummary {
+            handle: self.handle.clone(),
+            status,
+            goals: self.goals.clone(),
+            duration_seconds,
+        }
     }
 
     fn seconds(&self, ended: Option<&JobOutcome>) -> f64 {

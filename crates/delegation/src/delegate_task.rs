@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use hermes_agent::{ModelParams, ParentAgent};
 use hermes_core::{
-    Availability, Effect, ErrorKind, ToolExample, JsonSchema, NoticeSink, SchemaOverride, Scope, Tool,
-    ToolContext, ToolError, ToolSpec, WorkingDir,
+    Availability, Effect, ErrorKind, JsonSchema, NoticeSink, SchemaOverride, Scope, Tool,
+    ToolContext, ToolError, ToolExample, ToolSpec, WorkingDir,
 };
 use hermes_engine::Engine;
 use hermes_llm::LanguageModel;
@@ -16,14 +16,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::background::{DelegationJob, DelegationSummary, DelegationView};
-use crate::progress_board::ProgressBoard;
-use crate::subagent::{MAX_GOAL_BYTES, ParentContext};
 use crate::pool::SubagentPool;
-use crate::task::{self, PreparedTask, SubagentRole, TaskRequest, allowance_per_task, exhausted_resource};
-use crate::toolset::{SubagentTools, ToolSelector};
+use crate::progress_board::ProgressBoard;
 use crate::report::{SubagentReport, SubagentStatus, UsageTotal};
-use crate::text::{excerpt, rounded_seconds};
 use crate::run_tasks::run_all;
+use crate::subagent::{MAX_GOAL_BYTES, ParentContext};
+use crate::task::{
+    self, PreparedTask, SubagentRole, TaskRequest, allowance_per_task, exhausted_resource,
+};
+use crate::text::{excerpt, rounded_seconds};
+use crate::toolset::{SubagentTools, ToolSelector};
 
 /// The name of the tool.
 pub(crate) const TOOL_NAME: &str = "delegate_task";
@@ -135,7 +137,9 @@ impl Args {
         };
         match (&self.tasks, &self.goal) {
             (Some(tasks), _) if !tasks.is_empty() => tasks.iter().map(common).collect(),
-            (_, Some(goal)) => vec![common(&TaskRequest { goal: goal.clone(), ..TaskRequest::default() })],
+            (_, Some(goal)) => {
+                vec![common(&TaskRequest { goal: goal.clone(), ..TaskRequest::default() })]
+            }
             _ => Vec::new(),
         }
     }
@@ -233,7 +237,9 @@ async fn control_job(
     }
     if matches!(action, DelegationAction::Wait | DelegationAction::Cancel) {
         // Whoever waits in vain is told how it stands.
-        let _ = cx.run_until_cancelled(tokio::time::timeout(most.min(MAX_RUN_TIME), job.wait())).await?;
+        let _ = cx
+            .run_until_cancelled(tokio::time::timeout(most.min(MAX_RUN_TIME), job.wait()))
+            .await?;
     }
     if !job.is_running()
         && let Some(notices) = cx.ports.get::<dyn NoticeSink>()
@@ -250,9 +256,11 @@ impl DelegateTask {
         let (engine, stop) = self.pool.engine()?;
         let standing = cx.ports.get::<ParentAgent>();
         self.check_parent(standing.as_deref())?;
-        let (model, manner) = cx.run_until_cancelled(self.resolve_model(standing.as_deref())).await??;
+        let (model, manner) =
+            cx.run_until_cancelled(self.resolve_model(standing.as_deref())).await??;
         let orders = self.prepare_tasks(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
-        let goals: Vec<String> = orders.iter().map(|order| excerpt(&order.goal, MAX_GOAL_BYTES)).collect();
+        let goals: Vec<String> =
+            orders.iter().map(|order| excerpt(&order.goal, MAX_GOAL_BYTES)).collect();
         let parent = Arc::new(ParentContext {
             pool: Arc::clone(&self.pool),
             engine,
@@ -310,10 +318,19 @@ impl DelegateTask {
         cx: &ToolContext,
     ) -> Result<Vec<PreparedTask>, ToolError> {
         let settings = &self.pool.settings;
-        let held: HashSet<String> =
-            cx.engine.as_ref().map(|host| host.tool_names()).unwrap_or_default().into_iter().collect();
-        let outfitter =
-            ToolSelector { engine, parent_tools: held, blocked: &settings.blocked, window: model.window() };
+        let held: HashSet<String> = cx
+            .engine
+            .as_ref()
+            .map(|host| host.tool_names())
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+        let outfitter = ToolSelector {
+            engine,
+            parent_tools: held,
+            blocked: &settings.blocked,
+            window: model.window(),
+        };
         let depth = standing.map_or(0, |standing| standing.depth).saturating_add(1);
         let mut orders = Vec::with_capacity(tasks.len());
         // Tasks that get the same tools share them.
@@ -366,12 +383,22 @@ impl DelegateTask {
             "It works in the background. You are told when it has ended; {TOOL_NAME} with action wait and handle \
              {handle} waits for it. It ends with this session."
         );
-        Ok(DelegationAnswer::Dispatched { status: "dispatched", count: goals.len(), handle, goals, note })
+        Ok(DelegationAnswer::Dispatched {
+            status: "dispatched",
+            count: goals.len(),
+            handle,
+            goals,
+            note,
+        })
     }
 }
 
 /// Whether it goes on in the background, and if not although it should, why.
-fn background_decision(args: &Args, parent: &ParentContext, cx: &ToolContext) -> (bool, Option<String>) {
+fn background_decision(
+    args: &Args,
+    parent: &ParentContext,
+    cx: &ToolContext,
+) -> (bool, Option<String>) {
     if !args.background {
         return (false, None);
     }
@@ -388,7 +415,11 @@ fn background_decision(args: &Args, parent: &ParentContext, cx: &ToolContext) ->
     (may, (!may).then_some(why))
 }
 
-fn build_answer(results: Vec<SubagentReport>, took: Duration, note: Option<String>) -> Result<DelegationAnswer, ToolError> {
+fn build_answer(
+    results: Vec<SubagentReport>,
+    took: Duration,
+    note: Option<String>,
+) -> Result<DelegationAnswer, ToolError> {
     let total = UsageTotal::sum(&results);
     if results.iter().any(|report| report.status != SubagentStatus::Failed) {
         let total_duration_seconds = rounded_seconds(took);

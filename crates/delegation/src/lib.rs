@@ -9,25 +9,25 @@
 //! ```
 
 mod background;
-mod progress_board;
-mod subagent;
-mod pool;
 mod delegate_task;
 mod mixture;
-mod task;
-mod toolset;
+mod pool;
+mod progress_board;
 mod prompt;
 mod report;
-mod settings;
-mod text;
 mod run_tasks;
+mod settings;
+mod subagent;
+mod task;
+mod text;
+mod toolset;
 
 use std::sync::Arc;
 
 use hermes_core::{DynTool, erase};
 
-pub use pool::{SubagentSpec, SubagentPool, ModelLookup, PoolGuard, SubagentHost};
-pub use settings::{DEFAULT_BLOCKED_TOOLS, MixtureSettings, DelegationSettings};
+pub use pool::{ModelLookup, PoolGuard, SubagentHost, SubagentPool, SubagentSpec};
+pub use settings::{DEFAULT_BLOCKED_TOOLS, DelegationSettings, MixtureSettings};
 
 /// The tools that hand work to others.
 pub fn tools(crew: &Arc<SubagentPool>) -> Vec<Arc<dyn DynTool>> {

@@ -5,14 +5,16 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use hermes_agent::{ReadGate, ProjectGuidance, ConversationJournal, ModelParams, NullJournal, SessionReminder};
+use hermes_agent::{
+    ConversationJournal, ModelParams, NullJournal, ProjectGuidance, ReadGate, SessionReminder,
+};
 use hermes_core::{Approver, Availability, BoxFuture, CancellationToken, ToolError};
 use hermes_engine::Engine;
 use hermes_llm::LanguageModel;
 use tokio::sync::Semaphore;
 
 use crate::background::DelegationJobs;
-use crate::settings::{MixtureSettings, DelegationSettings};
+use crate::settings::{DelegationSettings, MixtureSettings};
 
 /// A sub-agent that is about to begin.
 #[derive(Debug, Clone, Copy)]
@@ -96,10 +98,21 @@ type AgentKey = (String, String);
 
 impl SubagentPool {
     /// A crew that cannot work before it serves an engine.
-    pub fn new(supply: Arc<dyn SubagentHost>, settings: DelegationSettings, mixture: MixtureSettings) -> Arc<Self> {
+    pub fn new(
+        supply: Arc<dyn SubagentHost>,
+        settings: DelegationSettings,
+        mixture: MixtureSettings,
+    ) -> Arc<Self> {
         let background = DelegationJobs::new(settings.max_background);
         let engine = Mutex::new((Weak::new(), CancellationToken::new()));
-        Arc::new(Self { host: supply, settings, mixture, background, engine, slots: Mutex::default() })
+        Arc::new(Self {
+            host: supply,
+            settings,
+            mixture,
+            background,
+            engine,
+            slots: Mutex::default(),
+        })
     }
 
     /// From now on sub-agents make their calls by this engine, until what this

@@ -306,7 +306,9 @@ fn nested_changes(result: &ToolResult) -> Vec<(PathBuf, ChangeKind)> {
     if result.name != crate::delegate_task::TOOL_NAME {
         return Vec::new();
     }
-    let Ok(results) = serde_json::from_str::<NestedResults>(&result.content) else { return Vec::new() };
+    let Ok(results) = serde_json::from_str::<NestedResults>(&result.content) else {
+        return Vec::new();
+    };
     let all = results.results.into_iter().flat_map(|below| below.artifacts);
     all.map(|changed| (changed.path, changed.change)).collect()
 }

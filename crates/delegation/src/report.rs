@@ -1,6 +1,6 @@
 //! What a sub-agent's work has come to, as its parent is told.
 
-use hermes_agent::{TurnEnd, BudgetUsage};
+use hermes_agent::{BudgetUsage, TurnEnd};
 use hermes_core::{ErrorKind, ToolError};
 use hermes_llm::{ModelError, ModelErrorKind};
 use serde::Serialize;
@@ -134,7 +134,9 @@ impl EndCause {
             error: Some(ToolError::limit(why)),
         };
         match end {
-            TurnEnd::Done => Self { status: SubagentStatus::Completed, exit_reason: "completed", error: None },
+            TurnEnd::Done => {
+                Self { status: SubagentStatus::Completed, exit_reason: "completed", error: None }
+            }
             TurnEnd::Truncated => partial("cut_off", "Its last message is cut off".to_owned()),
             TurnEnd::Broken(why) => partial("broken", format!("Its last message broke off: {why}")),
             TurnEnd::Withheld => partial("withheld", "Its last message was held back".to_owned()),
@@ -210,7 +212,12 @@ impl UsageTotal {
 impl From<BudgetUsage> for UsageTotal {
     fn from(spent: BudgetUsage) -> Self {
         let tokens = TokenCounts { input: spent.usage.input, output: spent.usage.output };
-        Self { api_calls: spent.requests, tool_calls: spent.calls, tokens, cost_usd: spent.usage.cost }
+        Self {
+            api_calls: spent.requests,
+            tool_calls: spent.calls,
+            tokens,
+            cost_usd: spent.usage.cost,
+        }
     }
 }
 

@@ -9,9 +9,9 @@ use hermes_core::{CancellationToken, ToolError};
 use tokio::task::JoinSet;
 
 use crate::progress_board::ProgressBoard;
+use crate::report::{EndCause, SubagentReport};
 use crate::subagent::ParentContext;
 use crate::task::PreparedTask;
-use crate::report::{EndCause, SubagentReport};
 
 /// How long sub-agents that were told to stop may take to do so. Less than the
 /// engine gives the call itself, so that what they did is still told.
@@ -42,8 +42,8 @@ pub(crate) async fn run_all(
                 Poll::Pending => turn.await,
             }
         };
-        let task =
-            working.spawn(async move { (at, parent.run_task(turn, &order, &board, &cancel).await) });
+        let task = working
+            .spawn(async move { (at, parent.run_task(turn, &order, &board, &cancel).await) });
         places.insert(task.id(), at);
     }
     let out_of_patience = async {

@@ -4,22 +4,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_agent::{Agent, AgentBudget, AgentParts, ModelParams, TurnOutcome, ParentAgent, policy_read_gate};
+use hermes_agent::{
+    Agent, AgentBudget, AgentParts, ModelParams, ParentAgent, TurnOutcome, policy_read_gate,
+};
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, CancellationToken, ApprovalDecision, MemorySessionStore, Ports,
-    Session, Taint, ToolError, WorkingDir,
+    ApprovalDecision, ApprovalRequest, Approver, BoxFuture, CancellationToken, MemorySessionStore,
+    Ports, Session, Taint, ToolError, WorkingDir,
 };
 use hermes_engine::{Caller, Engine, ResultSizeLimits};
-use hermes_llm::{LanguageModel, ContentPart};
+use hermes_llm::{ContentPart, LanguageModel};
 use hermes_threats::{ScanLevel, label, scan};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep_until;
 
+use crate::pool::{SubagentPool, SubagentSpec};
 use crate::progress_board::{ProgressBoard, ProgressWatcher};
-use crate::pool::{SubagentSpec, SubagentPool};
-use crate::task::PreparedTask;
 use crate::prompt;
 use crate::report::{EndCause, SubagentReport, SubagentStatus};
+use crate::task::PreparedTask;
 use crate::text::{excerpt, shorten};
 
 /// As what a parent's strangers are known to its sub-agents.
@@ -169,10 +171,14 @@ impl ParentContext {
             .unwrap_or_else(|| Arc::new(ApproverPort(self.pool.host.approver(self.session.id()))));
         caller.approver = asked.0.as_ref().map(|asked| {
             let asked = Arc::clone(asked);
-            Arc::new(SubagentApprover { inner: asked, goal: excerpt(&order.goal, MAX_QUESTION_GOAL_BYTES) }) as Arc<dyn Approver>
+            Arc::new(SubagentApprover {
+                inner: asked,
+                goal: excerpt(&order.goal, MAX_QUESTION_GOAL_BYTES),
+            }) as Arc<dyn Approver>
         });
         caller.scope = Some(Arc::clone(&order.scope));
-        caller.limits = self.model.window().map(|window| ResultSizeLimits::for_window(Some(window)));
+        caller.limits =
+            self.model.window().map(|window| ResultSizeLimits::for_window(Some(window)));
         caller.ports = Some(Arc::new(Ports::clone(&self.ports).with(asked)));
         caller.who = "subagent".into();
         let eyes = ProgressWatcher {
@@ -221,7 +227,11 @@ impl ParentContext {
         let has_heard = taint.sources.iter().any(|source| source != INHERITED_SOURCE);
         if has_heard {
             // A session that cannot be written is reported by the tools that need it.
-            let _ = Taint::record_source(&self.session, crate::delegate_task::TOOL_NAME, &taint.findings);
+            let _ = Taint::record_source(
+                &self.session,
+                crate::delegate_task::TOOL_NAME,
+                &taint.findings,
+            );
         }
         has_heard
     }
@@ -236,7 +246,11 @@ impl ParentContext {
     ) -> SubagentReport {
         board.end(order.index, cause.status);
         let left = board.take_record(order.index);
-        let most = self.pool.settings.max_summary_chars.min((MAX_REPORTS_BYTES / self.tasks.max(1)).max(MIN_REPORT_BYTES));
+        let most = self
+            .pool
+            .settings
+            .max_summary_chars
+            .min((MAX_REPORTS_BYTES / self.tasks.max(1)).max(MIN_REPORT_BYTES));
         let untrusted = said.as_ref().is_some_and(|said| self.propagate_taint(said.session));
         let text = said.map(|said| said.text).unwrap_or_default();
         let (text, summary_truncated) = shorten(text.trim(), most);
@@ -291,7 +305,11 @@ pub(crate) struct LastMessage<'a> {
 
 /// The turn of a sub-agent, and whether it had to be ended because its time
 /// was up. A model that says nothing is not waited for.
-async fn run_until_deadline(ready: &mut PreparedSubagent, said: String, stop: &CancellationToken) -> (TurnOutcome, bool) {
+async fn run_until_deadline(
+    ready: &mut PreparedSubagent,
+    said: String,
+    stop: &CancellationToken,
+) -> (TurnOutcome, bool) {
     let deadline = ready.budget.deadline();
     let turn = ready.agent.run_turn(vec![ContentPart::Text { text: said }], &ready.budget);
     let Some(deadline) = deadline else { return (turn.await, false) };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_agent::{BudgetLimits, AgentBudget};
+use hermes_agent::{AgentBudget, BudgetLimits};
 use hermes_core::{JsonSchema, ToolError};
 use hermes_engine::ToolScope;
 use serde::Deserialize;
@@ -111,13 +111,16 @@ pub(crate) fn allowance_per_task(
 ) -> BudgetLimits {
     let left = budget.map(AgentBudget::remaining).unwrap_or_default();
     let tasks = u32::try_from(tasks).unwrap_or(u32::MAX).max(1);
-    let part = |whole: u64| ((whole - whole / u64::from(PARENT_SHARE_DIVISOR)) / u64::from(tasks)).max(1);
+    let part =
+        |whole: u64| ((whole - whole / u64::from(PARENT_SHARE_DIVISOR)) / u64::from(tasks)).max(1);
     let rest = left.time.map(|time| time - time / PARENT_SHARE_DIVISOR);
     BudgetLimits {
         rounds: Some(rounds.unwrap_or(u32::MAX).clamp(1, settings.max_rounds.max(1))),
         calls: left.calls.map(|calls| u32::try_from(part(calls.into())).unwrap_or(calls)),
         tokens: left.tokens.map(part),
-        cost: left.cost.map(|cost| cost * (1.0 - 1.0 / f64::from(PARENT_SHARE_DIVISOR)) / f64::from(tasks)),
+        cost: left
+            .cost
+            .map(|cost| cost * (1.0 - 1.0 / f64::from(PARENT_SHARE_DIVISOR)) / f64::from(tasks)),
         time: settings.time_limit.into_iter().chain(rest).min(),
     }
 }

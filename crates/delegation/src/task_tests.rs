@@ -23,7 +23,11 @@ fn what_is_left_is_shared_and_a_part_is_kept() {
 
 #[test]
 fn the_last_round_of_a_parent_does_not_keep_it_from_handing_on() {
-    let parent = AgentBudget::new(BudgetLimits { rounds: Some(1), calls: Some(1), ..BudgetLimits::default() });
+    let parent = AgentBudget::new(BudgetLimits {
+        rounds: Some(1),
+        calls: Some(1),
+        ..BudgetLimits::default()
+    });
     parent.spend_round();
     assert_eq!(exhausted_resource(&parent, true), None);
     parent.spend_calls(1);

@@ -39,7 +39,8 @@ impl ToolSelector<'_> {
         let deferral = DeferralSettings { window: self.window, ..DeferralSettings::default() };
         let definitions = self.engine.definitions(&selection, deferral).await;
         let definitions = definitions.map_err(|error| ToolError::invalid(error.to_string()))?;
-        let allowed = |name: &str| self.parent_tools.contains(name) && self.is_allowed(name, may_delegate);
+        let allowed =
+            |name: &str| self.parent_tools.contains(name) && self.is_allowed(name, may_delegate);
         let scope = definitions.scope.restrict(allowed);
         if scope.entries().is_empty() && toolsets.is_some_and(|names| !names.is_empty()) {
             let names = toolsets.unwrap_or_default().join(", ");

@@ -69,7 +69,8 @@ impl<'a> CompoundFile<'a> {
             directory: u32_at(bytes, 48)?,
             small_table: u32_at(bytes, 60)?,
         };
-        let mut sectors: Vec<u32> = (0..HEADER_TABLE_SECTORS).filter_map(|i| u32_at(bytes, 76 + i * 4)).collect();
+        let mut sectors: Vec<u32> =
+            (0..HEADER_TABLE_SECTORS).filter_map(|i| u32_at(bytes, 76 + i * 4)).collect();
         let mut next = u32_at(bytes, 68)?;
         let mut seen = HashSet::new();
         while next < FIRST_SPECIAL_SECTOR && seen.insert(next) {
@@ -120,7 +121,8 @@ impl<'a> CompoundFile<'a> {
         };
         let entry = names.iter().find_map(|name| named(name))?;
         let (start, size) = (u32_at(entry, 116)?, u32_at(entry, 120)? as usize);
-        let mut bytes = if size < 4096 { self.small_stream(root, start)? } else { self.chain(start) };
+        let mut bytes =
+            if size < 4096 { self.small_stream(root, start)? } else { self.chain(start) };
         bytes.truncate(size);
         Some(bytes)
     }

@@ -100,6 +100,7 @@ fn the_cells_of_an_old_workbook_are_shown() {
     let listed = [&(start as u32).to_le_bytes()[..], &[0, 0, 3, 0], b"Old"].concat();
     let sheet = [begin(0x10), number(0, 0, 1.5), number(1, 2, 7.0), record(0x000A, &[])].concat();
     let book = [globals, record(0x0085, &listed), record(0x000A, &[]), sheet].concat();
-    let extracted = extract(DocumentKind::OldWorkbook, &container(&book), &DocumentLimits::default()).unwrap();
+    let extracted =
+        extract(DocumentKind::OldWorkbook, &container(&book), &DocumentLimits::default()).unwrap();
     assert_eq!(extracted.text, "# Sheet: Old\n1.5\n\t\t7");
 }

@@ -4,10 +4,9 @@
 //! out is plain text with a little Markdown. Documents come from strangers, so
 //! every step is bounded: what is unpacked, how deep, how long, how much.
 
-mod limits;
 mod compound;
-mod text_flow;
 mod document_kind;
+mod limits;
 mod notebook;
 mod office;
 mod opendocument;
@@ -16,12 +15,13 @@ mod pdf;
 mod presentation;
 mod sheet;
 mod spreadsheet;
-mod xml_check;
+mod text_flow;
 mod word;
 mod xml;
+mod xml_check;
 
-pub use limits::{DocumentError, DocumentLimits};
 pub use document_kind::{DocumentKind, detect_kind};
+pub use limits::{DocumentError, DocumentLimits};
 pub use xml_check::find_xml_error;
 
 /// The text of a document.
@@ -38,7 +38,11 @@ pub struct ExtractedText {
 /// A panic of a library is an error like any other. Spreadsheets and PDFs are
 /// read by libraries on a thread of their own; one that does not answer in
 /// time is left behind, and when several are, no new one is begun.
-pub fn extract(kind: DocumentKind, bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub fn extract(
+    kind: DocumentKind,
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     if bytes.len() as u64 > limits.file_bytes {
         return Err(DocumentError::TooLarge(format!(
             "it has {} bytes, and at most {} are taken apart",
@@ -50,7 +54,9 @@ pub fn extract(kind: DocumentKind, bytes: &[u8], limits: &DocumentLimits) -> Res
         DocumentKind::Notebook => notebook::extract(bytes, limits),
         DocumentKind::Word => word::extract(bytes, limits),
         DocumentKind::Presentation => presentation::extract(bytes, limits),
-        DocumentKind::OpenText | DocumentKind::OpenPresentation => opendocument::extract(bytes, limits),
+        DocumentKind::OpenText | DocumentKind::OpenPresentation => {
+            opendocument::extract(bytes, limits)
+        }
         DocumentKind::OpenSpreadsheet => opendocument::extract_sheets(bytes, limits),
         DocumentKind::Workbook => spreadsheet::extract(bytes, limits),
         DocumentKind::OldWorkbook => spreadsheet::extract_xls(bytes, limits),

@@ -199,7 +199,10 @@ fn bombs_are_refused_by_what_they_unpack_to() {
     }
     let tight = DocumentLimits { ratio: 20, ..DocumentLimits::default() };
     let body = format!("<w:p>{}</w:p>", " ".repeat(20 << 20));
-    assert!(matches!(refusal(DocumentKind::Word, &word(&body, &[]), &tight), DocumentError::TooLarge(_)));
+    assert!(matches!(
+        refusal(DocumentKind::Word, &word(&body, &[]), &tight),
+        DocumentError::TooLarge(_)
+    ));
 }
 
 #[test]

@@ -71,7 +71,10 @@ impl From<Value> for MultilineText {
     }
 }
 
-pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub(crate) fn extract(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let notebook: NotebookFile = serde_json::from_slice(bytes).map_err(DocumentError::damaged)?;
     let cells = notebook.cells.into_iter();

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use crate::limits::{DocumentError, DocumentLimits};
-use crate::text_flow::TextFlow;
 use crate::package::ZipPackage;
+use crate::text_flow::TextFlow;
 use crate::xml::{XmlElement, XmlEvent, walk_xml};
 
 /// Elements whose text is not part of the document as it stands.
@@ -42,7 +42,11 @@ impl<'s> OfficeTextWriter<'s> {
     }
 
     /// Writes a whole part.
-    pub(crate) fn write_part(&mut self, xml: &str, limits: &DocumentLimits) -> Result<(), DocumentError> {
+    pub(crate) fn write_part(
+        &mut self,
+        xml: &str,
+        limits: &DocumentLimits,
+    ) -> Result<(), DocumentError> {
         walk_xml(xml, limits, |step| self.handle_event(&step))
     }
 

@@ -4,16 +4,19 @@ use std::collections::HashSet;
 
 use crate::ExtractedText;
 use crate::limits::{DocumentError, DocumentLimits};
-use crate::text_flow::TextFlow;
 use crate::package::ZipPackage;
 use crate::sheet::{SheetBuilder, note_hidden};
+use crate::text_flow::TextFlow;
 use crate::xml::{XmlElement, XmlEvent, walk_xml};
 
 const CONTENT_PART: &str = "content.xml";
 /// Elements whose text is not part of the document as it stands.
 const SKIPPED_ELEMENTS: &[&str] = &["tracked-changes", "note-citation", "desc", "date-string"];
 
-pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub(crate) fn extract(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     let mut package = ZipPackage::open(bytes, limits)?;
     let xml = package.required_text(CONTENT_PART)?;
     let mut text = OdfTextWriter::new(limits);
@@ -66,14 +69,18 @@ impl OdfTextWriter {
 
     fn handle_event(&mut self, step: &XmlEvent<'_>) {
         match step {
-            XmlEvent::Open(element) if self.skip_depth > 0 || SKIPPED_ELEMENTS.contains(&element.name()) => {
+            XmlEvent::Open(element)
+                if self.skip_depth > 0 || SKIPPED_ELEMENTS.contains(&element.name()) =>
+            {
                 self.skip_depth += 1;
             }
             XmlEvent::Close(_) if self.skip_depth > 0 => self.skip_depth -= 1,
             XmlEvent::Open(element) => self.open_element(element),
             XmlEvent::Close(name) => self.close_element(name),
             XmlEvent::Text(text) if self.in_author => self.author.push_str(text),
-            XmlEvent::Text(text) if self.skip_depth == 0 => self.flow.push(&collapse_whitespace(text)),
+            XmlEvent::Text(text) if self.skip_depth == 0 => {
+                self.flow.push(&collapse_whitespace(text))
+            }
             XmlEvent::Text(_) => {}
         }
     }
@@ -83,9 +90,12 @@ impl OdfTextWriter {
             "p" => self.flow.begin_paragraph(),
             "h" => {
                 self.flow.begin_paragraph();
-                self.heading = Some(element.numeric_attribute("outline-level").unwrap_or(1).clamp(1, 6));
+                self.heading =
+                    Some(element.numeric_attribute("outline-level").unwrap_or(1).clamp(1, 6));
             }
-            "s" => self.flow.push(&" ".repeat(element.numeric_attribute("c").unwrap_or(1).min(1000))),
+            "s" => {
+                self.flow.push(&" ".repeat(element.numeric_attribute("c").unwrap_or(1).min(1000)))
+            }
             "tab" => self.flow.push("\t"),
             "line-break" => self.flow.push("\n"),
             "list" => self.lists += 1,
@@ -185,7 +195,10 @@ fn collapse_whitespace(text: &str) -> String {
     squeezed
 }
 
-pub(crate) fn extract_sheets(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub(crate) fn extract_sheets(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     let xml = ZipPackage::open(bytes, limits)?.required_text(CONTENT_PART)?;
     let mut sheets = OdfSheetReader { limits: *limits, ..OdfSheetReader::default() };
     walk_xml(&xml, limits, |step| sheets.handle_event(&step))?;
@@ -225,7 +238,9 @@ impl OdfSheetReader {
             XmlEvent::Close(_) if self.skip_depth > 0 => self.skip_depth -= 1,
             XmlEvent::Open(element) => self.open_element(element),
             XmlEvent::Close(name) => self.close_element(name),
-            XmlEvent::Text(text) if self.in_paragraph && self.shown.len() < self.limits.text_bytes => {
+            XmlEvent::Text(text)
+                if self.in_paragraph && self.shown.len() < self.limits.text_bytes =>
+            {
                 self.shown.push_str(&collapse_whitespace(text));
             }
             XmlEvent::Text(_) => {}
@@ -250,12 +265,14 @@ impl OdfSheetReader {
                 }
             }
             "table-row" => {
-                self.row_repeats = element.numeric_attribute("number-rows-repeated").unwrap_or(1).max(1);
+                self.row_repeats =
+                    element.numeric_attribute("number-rows-repeated").unwrap_or(1).max(1);
                 self.column = 0;
                 self.cells.clear();
             }
             "table-cell" | "covered-table-cell" => {
-                self.repeats = element.numeric_attribute("number-columns-repeated").unwrap_or(1).max(1);
+                self.repeats =
+                    element.numeric_attribute("number-columns-repeated").unwrap_or(1).max(1);
                 self.value = cell_value(element);
                 self.formula = cell_formula(element);
                 self.shown.clear();
@@ -296,7 +313,9 @@ impl OdfSheetReader {
                         for (column, cell) in &self.cells {
                             let fits = match cell {
                                 ShownCell::Text(text) => sheet.put_cell(row, *column, text),
-                                ShownCell::Formula(formula) => sheet.put_formula(row, *column, formula),
+                                ShownCell::Formula(formula) => {
+                                    sheet.put_formula(row, *column, formula)
+                                }
                             };
                             if !fits {
                                 break 'rows;

@@ -14,7 +14,7 @@ use pdf_extract::{
 };
 
 use crate::ExtractedText;
-use crate::limits::{DocumentError, DocumentLimits, AbandonSignal, catch_panic, run_with_timeout};
+use crate::limits::{AbandonSignal, DocumentError, DocumentLimits, catch_panic, run_with_timeout};
 
 /// How far up a page's properties may come from.
 const MAX_PARENTS: usize = 64;
@@ -27,13 +27,20 @@ const MAX_UNMEASURED_BYTES: usize = 128 * 1024;
 /// A stream that is packed more than this often is a trick.
 const MAX_PACKING_LAYERS: usize = 3;
 
-pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub(crate) fn extract(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     check_streams(bytes, limits)?;
     let (bytes, limits) = (bytes.to_vec(), *limits);
     run_with_timeout(limits.timeout, move |sign| read(&bytes, &limits, sign))
 }
 
-fn read(bytes: &[u8], limits: &DocumentLimits, sign: &AbandonSignal) -> Result<ExtractedText, DocumentError> {
+fn read(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+    sign: &AbandonSignal,
+) -> Result<ExtractedText, DocumentError> {
     let mut document = Document::load_mem(bytes).map_err(DocumentError::damaged)?;
     if document.is_encrypted() {
         // Many are locked with no password at all, only to forbid printing.
@@ -51,7 +58,8 @@ fn read(bytes: &[u8], limits: &DocumentLimits, sign: &AbandonSignal) -> Result<E
         let mut text = String::new();
         let outcome = if has_finite_ancestry(&document, page) {
             catch_panic(|| {
-                let mut output = AbortableOutput { output: PlainTextOutput::new(&mut text), signal: sign };
+                let mut output =
+                    AbortableOutput { output: PlainTextOutput::new(&mut text), signal: sign };
                 output_doc_page(&document, &mut output, number).map_err(DocumentError::damaged)
             })
         } else {
@@ -125,7 +133,11 @@ fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 
 /// Takes the unpacked size of a stream off `left`. What is packed twice is
 /// unpacked twice.
-fn measure_stream(packed: &[u8], left: &mut u64, limits: &DocumentLimits) -> Result<(), DocumentError> {
+fn measure_stream(
+    packed: &[u8],
+    left: &mut u64,
+    limits: &DocumentLimits,
+) -> Result<(), DocumentError> {
     let is_zlib = |bytes: &[u8]| matches!(bytes, [a, b, ..] if a & 0x0F == 8 && (u16::from(*a) << 8 | u16::from(*b)) % 31 == 0);
     if !is_zlib(packed) {
         return Ok(());
@@ -188,7 +200,8 @@ fn neutralize(document: &mut Document, limits: &DocumentLimits) -> Result<(), Do
             continue;
         }
         let filters = stream.filters().unwrap_or_default();
-        if !matches!(*filters, [] | [b"FlateDecode"]) && stream.content.len() > MAX_UNMEASURED_BYTES {
+        if !matches!(*filters, [] | [b"FlateDecode"]) && stream.content.len() > MAX_UNMEASURED_BYTES
+        {
             empty.push(id);
             continue;
         }
@@ -228,7 +241,11 @@ fn count_draws(content: &[u8]) -> u64 {
 }
 
 /// The dictionary behind a key, also where it is only referred to.
-fn lookup_dictionary<'d>(document: &'d Document, of: &'d Dictionary, key: &[u8]) -> Option<&'d Dictionary> {
+fn lookup_dictionary<'d>(
+    document: &'d Document,
+    of: &'d Dictionary,
+    key: &[u8],
+) -> Option<&'d Dictionary> {
     let (_, object) = document.dereference(of.get(key).ok()?).ok()?;
     object.as_dict().ok()
 }

@@ -8,7 +8,10 @@ use crate::office::{OfficeTextWriter, main_part, part_relations};
 use crate::package::ZipPackage;
 use crate::xml::{XmlEvent, walk_xml};
 
-pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub(crate) fn extract(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     let mut package = ZipPackage::open(bytes, limits)?;
     let slides = slide_parts(&mut package, limits)?;
     let styles = HashMap::new();
@@ -31,7 +34,8 @@ pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<Extracted
             writer.write_part(&xml, limits)?;
         }
     }
-    let pictures = package.part_names().iter().filter(|name| name.starts_with("ppt/media/")).count();
+    let pictures =
+        package.part_names().iter().filter(|name| name.starts_with("ppt/media/")).count();
     let mut notes = Vec::new();
     if hidden > 0 {
         notes.push(format!("{hidden} slides are hidden in the show."));
@@ -43,7 +47,10 @@ pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<Extracted
 }
 
 /// The parts of the slides, in the order of the show.
-fn slide_parts(package: &mut ZipPackage<'_>, limits: &DocumentLimits) -> Result<Vec<String>, DocumentError> {
+fn slide_parts(
+    package: &mut ZipPackage<'_>,
+    limits: &DocumentLimits,
+) -> Result<Vec<String>, DocumentError> {
     let main = main_part(package, "ppt/presentation.xml", limits)?;
     let xml = package.required_text(&main)?;
     let related = part_relations(package, &main, limits)?;

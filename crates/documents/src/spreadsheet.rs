@@ -9,19 +9,26 @@ use calamine::{
 };
 
 use crate::ExtractedText;
-use crate::limits::{DocumentError, DocumentLimits, AbandonSignal, run_with_timeout};
 use crate::compound;
+use crate::limits::{AbandonSignal, DocumentError, DocumentLimits, run_with_timeout};
 use crate::package::ZipPackage;
 use crate::sheet::{SheetBuilder, note_hidden};
 
-pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub(crate) fn extract(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     // The library unpacks without bounds of its own.
     ZipPackage::open(bytes, limits)?.check_sizes()?;
     let (bytes, limits) = (bytes.to_vec(), *limits);
     run_with_timeout(limits.timeout, move |sign| read_xlsx(bytes, &limits, sign))
 }
 
-fn read_xlsx(bytes: Vec<u8>, limits: &DocumentLimits, sign: &AbandonSignal) -> Result<ExtractedText, DocumentError> {
+fn read_xlsx(
+    bytes: Vec<u8>,
+    limits: &DocumentLimits,
+    sign: &AbandonSignal,
+) -> Result<ExtractedText, DocumentError> {
     let mut book = Xlsx::new(Cursor::new(bytes)).map_err(to_document_error)?;
     let mut extracted = ExtractedText::default();
     for name in visible_sheets(book.sheets_metadata().to_vec(), &mut extracted) {
@@ -39,7 +46,8 @@ fn read_xlsx(bytes: Vec<u8>, limits: &DocumentLimits, sign: &AbandonSignal) -> R
         while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(to_document_error)? {
             let (row, column) = cell.pos;
             let text = format_cell(&Data::from(cell.value));
-            let formula = cell.formula.and_then(|formula| shown_formula(formula, cell.pos, &mut anchors));
+            let formula =
+                cell.formula.and_then(|formula| shown_formula(formula, cell.pos, &mut anchors));
             let fits = match formula.filter(|_| text.is_empty()) {
                 Some(formula) => sheet.put_formula(row as usize, column as usize, &formula),
                 None => sheet.put_cell(row as usize, column as usize, &text),
@@ -91,7 +99,10 @@ fn column_name(mut column: u32) -> String {
     }
 }
 
-pub(crate) fn extract_xls(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub(crate) fn extract_xls(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     compound::check_sheets(bytes)?;
     let (bytes, limits) = (bytes.to_vec(), *limits);
     run_with_timeout(limits.timeout, move |_| read_xls(bytes, &limits))

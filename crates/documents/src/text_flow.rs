@@ -27,7 +27,12 @@ struct OpenTable {
 
 impl TextFlow {
     pub(crate) fn new(limits: &DocumentLimits) -> Self {
-        Self { text: String::new(), open: Vec::new(), tables: Vec::new(), max_bytes: limits.text_bytes }
+        Self {
+            text: String::new(),
+            open: Vec::new(),
+            tables: Vec::new(),
+            max_bytes: limits.text_bytes,
+        }
     }
 
     /// Adds to the paragraph. What is outside of every paragraph is layout.

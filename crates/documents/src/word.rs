@@ -8,7 +8,10 @@ use crate::office::{OfficeTextWriter, heading_level, main_part, resolve_target};
 use crate::package::ZipPackage;
 use crate::xml::{XmlEvent, walk_xml};
 
-pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+pub(crate) fn extract(
+    bytes: &[u8],
+    limits: &DocumentLimits,
+) -> Result<ExtractedText, DocumentError> {
     let mut package = ZipPackage::open(bytes, limits)?;
     let main = main_part(&mut package, "word/document.xml", limits)?;
     let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
@@ -47,7 +50,10 @@ pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<Extracted
 
 /// Heading levels by style; a style's id may be in any language, its name and
 /// outline level are not.
-fn heading_styles(xml: &str, limits: &DocumentLimits) -> Result<HashMap<String, usize>, DocumentError> {
+fn heading_styles(
+    xml: &str,
+    limits: &DocumentLimits,
+) -> Result<HashMap<String, usize>, DocumentError> {
     let mut levels = HashMap::new();
     let mut style = None;
     walk_xml(xml, limits, |step| {
@@ -58,7 +64,9 @@ fn heading_styles(xml: &str, limits: &DocumentLimits) -> Result<HashMap<String, 
                 return;
             }
             "name" => element.attribute("val").and_then(|name| heading_level(&name)),
-            "outlineLvl" => element.numeric_attribute("val").filter(|&level| level < 6).map(|l| l + 1),
+            "outlineLvl" => {
+                element.numeric_attribute("val").filter(|&level| level < 6).map(|l| l + 1)
+            }
             _ => return,
         };
         if let (Some(style), Some(level)) = (&style, level) {

@@ -72,7 +72,11 @@ impl AvailabilityCache {
         if fresh {
             return Availability::Ready;
         }
-        self.availabilities(std::slice::from_ref(entry)).await.0.pop().unwrap_or(Availability::Ready)
+        self.availabilities(std::slice::from_ref(entry))
+            .await
+            .0
+            .pop()
+            .unwrap_or(Availability::Ready)
     }
 
     /// The states of these tools, in their order, and until when they count.
@@ -93,7 +97,9 @@ impl AvailabilityCache {
                 .collect()
         };
         let fresh = |answer: &Option<CachedCheck>| {
-            answer.as_ref().is_some_and(|a| now.saturating_duration_since(a.checked_at) < AVAILABILITY_TTL)
+            answer
+                .as_ref()
+                .is_some_and(|a| now.saturating_duration_since(a.checked_at) < AVAILABILITY_TTL)
         };
         let probes = entries
             .iter()
@@ -116,19 +122,26 @@ impl AvailabilityCache {
             }
             let value = probed.next().unwrap_or(Availability::Ready);
             let last_good = answer.and_then(|a| a.last_good);
-            let spared = last_good.is_some_and(|at| now.saturating_duration_since(at) < FAILURE_GRACE);
+            let spared =
+                last_good.is_some_and(|at| now.saturating_duration_since(at) < FAILURE_GRACE);
             if !value.is_ready() && spared {
                 // Kept only for a moment, so that it is soon probed again.
                 until = until.min(now + SUPPRESSED_FAILURE_TTL);
-                let asked = (now + SUPPRESSED_FAILURE_TTL).checked_sub(AVAILABILITY_TTL).unwrap_or(now);
-                let kept =
-                    CachedCheck { entry: entry.id(), value: Availability::Ready, checked_at: asked, last_good };
+                let asked =
+                    (now + SUPPRESSED_FAILURE_TTL).checked_sub(AVAILABILITY_TTL).unwrap_or(now);
+                let kept = CachedCheck {
+                    entry: entry.id(),
+                    value: Availability::Ready,
+                    checked_at: asked,
+                    last_good,
+                };
                 answers.insert(entry.name().into(), kept);
                 states.push(Availability::Ready);
                 continue;
             }
             let last_good = if value.is_ready() { Some(now) } else { last_good };
-            let kept = CachedCheck { entry: entry.id(), value: value.clone(), checked_at: now, last_good };
+            let kept =
+                CachedCheck { entry: entry.id(), value: value.clone(), checked_at: now, last_good };
             answers.insert(entry.name().into(), kept);
             states.push(value);
         }

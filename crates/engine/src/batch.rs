@@ -10,8 +10,8 @@ use futures_util::stream::FuturesUnordered;
 use hermes_core::{AccessMode, Effect, Resource, Scope, ToolCall, ToolResult};
 use hermes_shell::SideEffects;
 
-use crate::side_effects;
 use crate::pipeline::{BatchContext, PreparedCall};
+use crate::side_effects;
 
 /// How many calls run at the same time.
 const MAX_CONCURRENT_CALLS: usize = 32;
@@ -23,7 +23,10 @@ const MAX_SYMLINK_HOPS: usize = 40;
 const MIN_SPILL_BYTES: usize = 4_000;
 
 /// Makes all calls of a batch. One answer each, in order.
-pub(crate) async fn run_batch(flight: Arc<BatchContext>, mut calls: Vec<ToolCall>) -> Vec<ToolResult> {
+pub(crate) async fn run_batch(
+    flight: Arc<BatchContext>,
+    mut calls: Vec<ToolCall>,
+) -> Vec<ToolResult> {
     if calls.len() == 1
         && let Some(call) = calls.pop()
     {
@@ -43,8 +46,9 @@ pub(crate) async fn run_batch(flight: Arc<BatchContext>, mut calls: Vec<ToolCall
     while !waiting.is_empty() {
         // Not before its turn: earlier calls may change what a command means,
         // and where a link leads.
-        let group =
-            take_independent_group(&mut waiting, conflict_key, |(_, prepared)| side_effects::command_side_effects(&flight, &prepared.call));
+        let group = take_independent_group(&mut waiting, conflict_key, |(_, prepared)| {
+            side_effects::command_side_effects(&flight, &prepared.call)
+        });
         run_group(&flight, group, &mut answers).await;
         // A call may have moved the session to another folder: what comes
         // after it happens there.
@@ -169,7 +173,9 @@ pub(crate) fn take_independent_group<T>(
         inside = is_inside;
         let far = effects.iter().any(is_arbitrary_execution);
         let extent = if far { extent(item) } else { SideEffects::Unknown };
-        let told = effects.iter().filter(|e| is_relevant(e, extent) && !(inside && is_arbitrary_execution(e)));
+        let told = effects
+            .iter()
+            .filter(|e| is_relevant(e, extent) && !(inside && is_arbitrary_execution(e)));
         let own: Vec<Effect> = told.map(|e| paths.resolve(e)).collect();
         let meets = |effect: &Effect| occupied.conflicts(effect, unordered);
         if size > 0 && (alone || occupied.excludes_command(extent) || own.iter().any(meets)) {
@@ -190,7 +196,9 @@ fn is_relevant(effect: &Effect, extent: SideEffects) -> bool {
     match extent {
         SideEffects::Unknown => true,
         SideEffects::ReadOnly => !is_arbitrary_execution(effect),
-        SideEffects::None => !is_arbitrary_execution(effect) && effect.scope.access() == AccessMode::Exclusive,
+        SideEffects::None => {
+            !is_arbitrary_execution(effect) && effect.scope.access() == AccessMode::Exclusive
+        }
     }
 }
 
@@ -227,7 +235,11 @@ impl CanonicalPaths {
     fn resolve(&mut self, effect: &Effect) -> Effect {
         match &effect.resource {
             Resource::Path(path) if self.needed => {
-                let real = self.resolved.entry(path.clone()).or_insert_with(|| resolve_links(path)).clone();
+                let real = self
+                    .resolved
+                    .entry(path.clone())
+                    .or_insert_with(|| resolve_links(path))
+                    .clone();
                 Effect::path(effect.scope.clone(), real)
             }
             _ => effect.clone(),
@@ -294,7 +306,8 @@ struct AccessReservations {
 
 impl AccessReservations {
     fn conflicts(&self, effect: &Effect, unordered: bool) -> bool {
-        let (ground, changes) = (effect.touched_resource(), effect.scope.access() == AccessMode::Exclusive);
+        let (ground, changes) =
+            (effect.touched_resource(), effect.scope.access() == AccessMode::Exclusive);
         self.exclusive.overlaps(ground)
             || (changes && self.shared.overlaps(ground))
             || (!(unordered && changes) && self.unordered.overlaps(ground))
@@ -325,7 +338,9 @@ impl Reservations {
     fn excludes_command(&self, extent: SideEffects) -> bool {
         match extent {
             SideEffects::Unknown => false,
-            SideEffects::ReadOnly => self.has_arbitrary_execution || self.has_writers || self.has_waiters,
+            SideEffects::ReadOnly => {
+                self.has_arbitrary_execution || self.has_writers || self.has_waiters
+            }
             SideEffects::None => self.has_effects || self.has_readers,
         }
     }

@@ -134,7 +134,9 @@ fn calls_to_one_server_run_side_by_side_unless_one_must_keep_its_place() {
         let mut rest: VecDeque<(Vec<Effect>, bool)> = batch.iter().cloned().collect();
         let mut planned = Vec::new();
         while !rest.is_empty() {
-            planned.push(take_independent_group(&mut rest, stand_at_server, |_| SideEffects::ReadOnly).len());
+            planned.push(
+                take_independent_group(&mut rest, stand_at_server, |_| SideEffects::ReadOnly).len(),
+            );
         }
         assert_eq!(planned, sizes, "{batch:?}");
     }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Availability, BoundCall, BoxFuture, DynTool, Effect, ToolExample, ToolMatch, JsonSchema, Tool,
-    ToolContext, ToolError, ToolSpec, WorkingDir, erase,
+    Availability, BoundCall, BoxFuture, DynTool, Effect, JsonSchema, Tool, ToolContext, ToolError,
+    ToolExample, ToolMatch, ToolSpec, WorkingDir, erase,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,7 +14,11 @@ use crate::registry::BRIDGE_TOOLSET;
 
 /// The three bridge tools.
 pub(crate) fn tools() -> Vec<Arc<dyn DynTool>> {
-    vec![erase(ToolSearchBridge), erase(ToolDescribeBridge), Arc::new(ToolCallStub { spec: ToolCallStub::spec() })]
+    vec![
+        erase(ToolSearchBridge),
+        erase(ToolDescribeBridge),
+        Arc::new(ToolCallStub { spec: ToolCallStub::spec() }),
+    ]
 }
 
 #[derive(Debug)]

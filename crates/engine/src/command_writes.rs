@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Resource, Scope, WorkingDir};
-use hermes_shell::{Transfer, TargetMode, LeafCommand};
+use hermes_shell::{LeafCommand, TargetMode, Transfer};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ use crate::availability::AvailabilityCache;
 use crate::entry::ToolEntry;
 use crate::registry::{RESERVED_TOOL_NAMES, RegistrySnapshot};
 use crate::search::ToolSearchIndex;
-use crate::toolsets::{CORE_TOOLS, ToolSelection, ToolsetError, ToolsetCatalog};
+use crate::toolsets::{CORE_TOOLS, ToolSelection, ToolsetCatalog, ToolsetError};
 
 /// How many selections are kept serialised.
 const MAX_CACHED_SELECTIONS: usize = 16;
@@ -209,7 +209,14 @@ impl DefinitionsCache {
             oldest.and_then(|oldest| kept.1.remove(&oldest));
         }
         let used = kept.0;
-        kept.1.insert(key, CachedDefinitions { definitions: Arc::clone(&definitions), valid_until: until, last_used: used });
+        kept.1.insert(
+            key,
+            CachedDefinitions {
+                definitions: Arc::clone(&definitions),
+                valid_until: until,
+                last_used: used,
+            },
+        );
         Ok(definitions)
     }
 }
@@ -253,7 +260,10 @@ async fn build_definitions(
 
 /// Which tools are shown and which are found through the search. Core tools
 /// are always shown, but for a window that they would fill.
-fn split_deferred(usable: &[Arc<ToolEntry>], deferral: DeferralSettings) -> (Vec<Arc<ToolEntry>>, Vec<Arc<ToolEntry>>) {
+fn split_deferred(
+    usable: &[Arc<ToolEntry>],
+    deferral: DeferralSettings,
+) -> (Vec<Arc<ToolEntry>>, Vec<Arc<ToolEntry>>) {
     let (core, others): (Vec<_>, Vec<_>) =
         usable.iter().cloned().partition(|e| CORE_TOOLS.contains(&e.name()));
     let defer = match deferral.mode {
@@ -289,7 +299,10 @@ fn split_deferred(usable: &[Arc<ToolEntry>], deferral: DeferralSettings) -> (Vec
 }
 
 /// Those tools of a window's share that matter most, and the rest.
-fn split_essential(tools: Vec<Arc<ToolEntry>>, most: usize) -> (Vec<Arc<ToolEntry>>, Vec<Arc<ToolEntry>>) {
+fn split_essential(
+    tools: Vec<Arc<ToolEntry>>,
+    most: usize,
+) -> (Vec<Arc<ToolEntry>>, Vec<Arc<ToolEntry>>) {
     let place = |name: &str| {
         let order = ESSENTIAL_TOOLS.iter().chain(CORE_TOOLS);
         order.copied().position(|known| known == name).unwrap_or(usize::MAX)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::toolsets::{ToolIndex, ToolsetError, ToolsetCatalog, did_you_mean, nearest, quote};
+use crate::toolsets::{ToolIndex, ToolsetCatalog, ToolsetError, did_you_mean, nearest, quote};
 
 /// Independent chances of toolsets; they need not add up to anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -103,12 +103,14 @@ pub fn all() -> impl Iterator<Item = ToolsetDistribution> {
 /// # Errors
 /// When there is no built-in distribution of that name.
 pub fn find(name: &str) -> Result<ToolsetDistribution, DistributionError> {
-    BUILTIN_DISTRIBUTIONS.iter().find(|row| row.name == name).map(ToolsetDistribution::from).ok_or_else(|| {
-        DistributionError::Unknown {
+    BUILTIN_DISTRIBUTIONS
+        .iter()
+        .find(|row| row.name == name)
+        .map(ToolsetDistribution::from)
+        .ok_or_else(|| DistributionError::Unknown {
             name: name.to_owned(),
             suggestions: nearest(name, BUILTIN_DISTRIBUTIONS.iter().map(|row| row.name)),
-        }
-    })
+        })
 }
 
 /// Draws from a built-in distribution; see [`ToolsetDistribution::sample`].
@@ -169,7 +171,11 @@ impl ToolsetDistribution {
 
     /// # Errors
     /// When a share names a toolset that does not exist.
-    pub fn check(&self, toolsets: &ToolsetCatalog, index: &dyn ToolIndex) -> Result<(), ToolsetError> {
+    pub fn check(
+        &self,
+        toolsets: &ToolsetCatalog,
+        index: &dyn ToolIndex,
+    ) -> Result<(), ToolsetError> {
         self.shares.iter().try_for_each(|share| toolsets.check(&share.toolset, index))
     }
 
@@ -210,8 +216,10 @@ impl ToolsetDistribution {
 
 impl From<&DistributionRow> for ToolsetDistribution {
     fn from(row: &DistributionRow) -> Self {
-        let share =
-            |&(toolset, percent): &(&str, u8)| ToolsetChance { toolset: toolset.to_owned(), percent };
+        let share = |&(toolset, percent): &(&str, u8)| ToolsetChance {
+            toolset: toolset.to_owned(),
+            percent,
+        };
         Self {
             name: row.name.to_owned(),
             description: row.description.to_owned(),

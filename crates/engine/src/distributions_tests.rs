@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{ToolsetDistribution, DistributionError, SplitMix64, all, find, sample};
-use crate::toolsets::{ToolsetError, ToolsetCatalog};
+use super::{DistributionError, SplitMix64, ToolsetDistribution, all, find, sample};
+use crate::toolsets::{ToolsetCatalog, ToolsetError};
 
 fn any(_: &str) -> bool {
     true
@@ -232,8 +232,10 @@ fn wrong_text_is_told_by_its_column() {
 
 #[test]
 fn a_share_of_an_unknown_toolset_fails_the_check() {
-    let error =
-        ToolsetDistribution::parse("wbe=50").unwrap().check(&ToolsetCatalog::default(), &()).unwrap_err();
+    let error = ToolsetDistribution::parse("wbe=50")
+        .unwrap()
+        .check(&ToolsetCatalog::default(), &())
+        .unwrap_err();
     assert!(matches!(error, ToolsetError::Unknown { .. }));
     assert_eq!(error.suggestions(), ["web"]);
 }

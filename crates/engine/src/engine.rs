@@ -9,23 +9,25 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use hermes_core::{
-    Availability, CheckpointHooks, DynTool, Policy, Ports, CallProposal, Ruling, ToolCall, ToolResult,
-    Verdict,
+    Availability, CallProposal, CheckpointHooks, DynTool, Policy, Ports, Ruling, ToolCall,
+    ToolResult, Verdict,
 };
 use serde_json::Value;
 
 use crate::availability::{AvailabilityCache, EnvLookup};
 use crate::caller::Caller;
-use crate::definitions::{DefinitionsCache, DeferralSettings, ToolDefinitions, DefinitionSources, ToolScope};
+use crate::definitions::{
+    DeferralSettings, DefinitionSources, DefinitionsCache, ToolDefinitions, ToolScope,
+};
 use crate::entry::ToolEntry;
-use crate::loop_guard::{LoopGuardSettings, LoopGuard};
 use crate::hooks::{Hook, Hooks};
+use crate::loop_guard::{LoopGuard, LoopGuardSettings};
 use crate::pipeline::{BatchContext, normalize_call};
 use crate::record::CallRecorder;
-use crate::registry::{ToolOwner, ToolRegistry, RegistryError, RegistrySnapshot};
+use crate::registry::{RegistryError, RegistrySnapshot, ToolOwner, ToolRegistry};
 use crate::secret_source::{NoSecrets, SecretSource};
 use crate::spill::{ResultSizeLimits, SpillStore};
-use crate::toolsets::{ToolSelection, ToolsetError, ToolsetCatalog};
+use crate::toolsets::{ToolSelection, ToolsetCatalog, ToolsetError};
 use crate::{batch, bridge};
 
 /// How long a tool may take that does not say so itself.
@@ -134,7 +136,11 @@ impl Engine {
 
     /// What a call would do, as far as that is known before it is judged.
     /// A call that cannot be made is answered.
-    pub async fn preview(&self, call: ToolCall, caller: &Caller) -> Result<CallPreview, ToolResult> {
+    pub async fn preview(
+        &self,
+        call: ToolCall,
+        caller: &Caller,
+    ) -> Result<CallPreview, ToolResult> {
         let flight = self.begin_batch(caller);
         let prepared = flight.prepare(call).await?;
         let workplace = flight.workplace.load_full();

@@ -184,7 +184,8 @@ impl ToolEntry {
     /// Runs the tool's own clean-up, at most once, where neither its panic nor
     /// its hanging, be it asleep or busy, reaches the caller.
     async fn tear_down(&self) {
-        if self.lifecycle.fetch_or(LIFECYCLE_TORN_DOWN, Ordering::SeqCst) & LIFECYCLE_TORN_DOWN != 0 {
+        if self.lifecycle.fetch_or(LIFECYCLE_TORN_DOWN, Ordering::SeqCst) & LIFECYCLE_TORN_DOWN != 0
+        {
             return;
         }
         let tool = Arc::clone(&self.tool);

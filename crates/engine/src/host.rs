@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{
-    BoxFuture, CancellationToken, EffectDisposition, Effect, ToolMatch, EngineHandle, ToolCall, ToolError, ToolResult,
+    BoxFuture, CancellationToken, Effect, EffectDisposition, EngineHandle, ToolCall, ToolError,
+    ToolMatch, ToolResult,
 };
 use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::definitions::ToolScope;
 use crate::engine::{Engine, SearchLimits};
-use crate::tool_names;
 use crate::pipeline::BatchContext;
+use crate::tool_names;
 
 /// How deep tools may call tools.
 const MAX_CALL_DEPTH: u8 = 8;
@@ -44,7 +45,9 @@ impl SessionHost {
         caller.parent = Some(Arc::clone(&self.call_id));
         caller.depth += 1;
         if caller.depth > MAX_CALL_DEPTH {
-            return Err(ToolError::limit(format!("Tools called one another {MAX_CALL_DEPTH} deep")));
+            return Err(ToolError::limit(format!(
+                "Tools called one another {MAX_CALL_DEPTH} deep"
+            )));
         }
         Ok(caller)
     }

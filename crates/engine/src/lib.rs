@@ -11,41 +11,44 @@ mod availability;
 mod batch;
 mod bridge;
 mod caller;
+mod command_writes;
 mod definitions;
 pub mod distributions;
-mod command_writes;
 mod engine;
 mod entry;
-mod side_effects;
-mod loop_guard;
+mod glob_expansion;
 mod hooks;
 mod host;
-pub mod tool_names;
+mod loop_guard;
 mod observer;
-mod glob_expansion;
 mod pipeline;
 mod record;
 mod registry;
 mod sanitize;
 mod search;
 mod secret_source;
+mod side_effects;
 mod spill;
+pub mod tool_names;
 pub mod toolsets;
 
-pub use availability::{AvailabilityCache, FAILURE_GRACE, EnvLookup, CHECK_TIMEOUT, AVAILABILITY_TTL};
+pub use availability::{
+    AVAILABILITY_TTL, AvailabilityCache, CHECK_TIMEOUT, EnvLookup, FAILURE_GRACE,
+};
 pub use caller::Caller;
 pub use definitions::{DeferMode, DeferralSettings, ToolDefinitions, ToolScope};
 pub use engine::{
-    AllowAll, DEFAULT_APPROVAL_TIMEOUT, DEFAULT_TIMEOUT, Engine, EngineBuilder, CallPreview,
+    AllowAll, CallPreview, DEFAULT_APPROVAL_TIMEOUT, DEFAULT_TIMEOUT, Engine, EngineBuilder,
     SearchLimits,
 };
 pub use entry::ToolEntry;
-pub use loop_guard::{LoopThresholds, LoopGuardSettings};
-pub use hooks::{CallView, Hook, Hooks, HookDecision, ResultView};
-pub use observer::{CallStarted, CallObserver};
+pub use hooks::{CallView, Hook, HookDecision, Hooks, ResultView};
+pub use loop_guard::{LoopGuardSettings, LoopThresholds};
+pub use observer::{CallObserver, CallStarted};
 pub use record::{CallRecord, CallRecorder, status_name};
 pub use registry::{
-    BRIDGE_TOOLSET, RegistryEdit, ToolSource, ToolOwner, RESERVED_TOOL_NAMES, ToolRegistry, RegistryError, RegistrySnapshot, is_valid_tool_name,
+    BRIDGE_TOOLSET, RESERVED_TOOL_NAMES, RegistryEdit, RegistryError, RegistrySnapshot, ToolOwner,
+    ToolRegistry, ToolSource, is_valid_tool_name,
 };
 pub use sanitize::{sanitize_error, strip_framing};
 pub use search::ToolSearchIndex;

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use foldhash::quality::{FoldHasher, RandomState};
-use hermes_core::{ErrorKind, CallStatus, Verdict};
+use hermes_core::{CallStatus, ErrorKind, Verdict};
 use serde_json::Value;
 
 /// How much is remembered at most; past it, all is forgotten.
@@ -44,7 +44,8 @@ impl Default for LoopGuardSettings {
 
 impl LoopGuardSettings {
     /// The counts at which a loop is broken, when it is to be broken at all.
-    pub const STOP_THRESHOLDS: LoopThresholds = LoopThresholds { exact_failure: 5, same_tool_failure: 8, no_progress: 5 };
+    pub const STOP_THRESHOLDS: LoopThresholds =
+        LoopThresholds { exact_failure: 5, same_tool_failure: 8, no_progress: 5 };
 }
 
 /// A call, reduced to what tells it from others.
@@ -142,7 +143,8 @@ struct RecentAnswers {
 
 impl RecentCalls {
     fn trim(&mut self) {
-        if self.failures.len() > MAX_CALLS_PER_SESSION || self.answers.len() > MAX_CALLS_PER_SESSION {
+        if self.failures.len() > MAX_CALLS_PER_SESSION || self.answers.len() > MAX_CALLS_PER_SESSION
+        {
             *self = Self::default();
         }
     }
@@ -228,8 +230,9 @@ impl LoopGuard {
         content: &str,
     ) -> Option<String> {
         // Whether it was allowed or wanted says nothing about the tool.
-        if let GuardedOutcome::Error(ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled) =
-            came
+        if let GuardedOutcome::Error(
+            ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled,
+        ) = came
         {
             return None;
         }
@@ -338,7 +341,8 @@ fn increment(counts: &mut HashMap<u64, u32>, key: u64) -> u32 {
 }
 
 fn count_repeat(answers: &mut HashMap<u64, RecentAnswers>, key: u64, answer: u64) -> u32 {
-    let kept = answers.entry(key).or_insert(RecentAnswers { last: answer, previous: None, count: 0 });
+    let kept =
+        answers.entry(key).or_insert(RecentAnswers { last: answer, previous: None, count: 0 });
     if kept.last != answer {
         // Two answers in turn are no news, either.
         let count = if kept.previous == Some(answer) { kept.count } else { 0 };

@@ -46,14 +46,18 @@ fn a_success_forgives_failures_and_a_change_forgives_repetition() {
         None,
         "a new answer is progress"
     );
-    assert_eq!(guard.record_result(("another", "t"), &fresh, GuardedOutcome::Succeeded, "other"), None);
+    assert_eq!(
+        guard.record_result(("another", "t"), &fresh, GuardedOutcome::Succeeded, "other"),
+        None
+    );
 }
 
 #[test]
 fn two_answers_in_turn_are_no_progress() {
     let guard = LoopGuard::new(LoopGuardSettings::default());
     let look = print(json!({ "a": 1 }));
-    let note = |answer: &str| guard.record_result(("s", "t"), &look, GuardedOutcome::Succeeded, answer);
+    let note =
+        |answer: &str| guard.record_result(("s", "t"), &look, GuardedOutcome::Succeeded, answer);
     assert_eq!((note("all of it"), note("unchanged")), (None, None));
     assert!(note("all of it").is_some());
     assert!(note("unchanged").is_some());
@@ -64,8 +68,18 @@ fn two_answers_in_turn_are_no_progress() {
 fn memory_is_bounded() {
     let guard = LoopGuard::new(LoopGuardSettings::default());
     for i in 0..5_000 {
-        guard.record_result((&format!("s{i}"), "t"), &print(json!(i)), GuardedOutcome::Succeeded, "x");
-        guard.record_result(("one", "t"), &print(json!({ "i": i.to_string() })), GuardedOutcome::Succeeded, "x");
+        guard.record_result(
+            (&format!("s{i}"), "t"),
+            &print(json!(i)),
+            GuardedOutcome::Succeeded,
+            "x",
+        );
+        guard.record_result(
+            ("one", "t"),
+            &print(json!({ "i": i.to_string() })),
+            GuardedOutcome::Succeeded,
+            "x",
+        );
     }
     let sessions = guard.lock();
     assert!(sessions.len() <= MAX_SESSIONS + 1);
@@ -82,7 +96,12 @@ const FAILED: &str = r#"{"output":"no","exit_code":1}"#;
 fn commands_that_fail_count() {
     let guard = LoopGuard::new(LoopGuardSettings::default());
     let note = |command: &str, content: &str| {
-        guard.record_result(("s", "t"), &run(command), GuardedOutcome::from_result(CallStatus::Success, false, content), content)
+        guard.record_result(
+            ("s", "t"),
+            &run(command),
+            GuardedOutcome::from_result(CallStatus::Success, false, content),
+            content,
+        )
     };
     assert_eq!(note("false", FAILED), None);
     assert!(note("false", FAILED).is_some_and(|told| told.contains("failed 2 times")));
@@ -97,7 +116,15 @@ fn a_test_that_fails_again_after_an_edit_is_no_circle() {
     let guard = LoopGuard::new(LoopGuardSettings::default());
     let edit = CallFingerprint::new("patch", &json!({}), false);
     for _ in 0..6 {
-        assert_eq!(guard.record_result(("s", "t"), &run("make test"), GuardedOutcome::CommandFailed, FAILED), None);
+        assert_eq!(
+            guard.record_result(
+                ("s", "t"),
+                &run("make test"),
+                GuardedOutcome::CommandFailed,
+                FAILED
+            ),
+            None
+        );
         assert_eq!(guard.record_result(("s", "t"), &edit, GuardedOutcome::Succeeded, "{}"), None);
     }
 }
@@ -131,8 +158,14 @@ fn who_fails_on_and_on_is_halted() {
 
 #[test]
 fn a_code_that_is_an_answer_is_no_failure() {
-    assert_eq!(GuardedOutcome::from_result(CallStatus::Success, false, FAILED), GuardedOutcome::CommandFailed);
-    assert_eq!(GuardedOutcome::from_result(CallStatus::Success, true, FAILED), GuardedOutcome::Succeeded);
+    assert_eq!(
+        GuardedOutcome::from_result(CallStatus::Success, false, FAILED),
+        GuardedOutcome::CommandFailed
+    );
+    assert_eq!(
+        GuardedOutcome::from_result(CallStatus::Success, true, FAILED),
+        GuardedOutcome::Succeeded
+    );
 }
 
 #[test]

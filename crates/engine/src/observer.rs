@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hermes_core::{ProgressUpdate, ProgressSink, ToolResult};
+use hermes_core::{ProgressSink, ProgressUpdate, ToolResult};
 use serde_json::Value;
 
 /// A call that begins.

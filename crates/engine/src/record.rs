@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_core::{Effect, CallStatus};
+use hermes_core::{CallStatus, Effect};
 use serde::Serialize;
 
 /// One call, as it is remembered. Arguments and results are not part of it:

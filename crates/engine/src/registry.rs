@@ -263,7 +263,10 @@ impl ToolRegistry {
     }
 
     /// Makes several changes that become visible together, or none at all.
-    pub fn edit<T, E>(&self, change: impl FnOnce(&mut RegistryEdit) -> Result<T, E>) -> Result<T, E> {
+    pub fn edit<T, E>(
+        &self,
+        change: impl FnOnce(&mut RegistryEdit) -> Result<T, E>,
+    ) -> Result<T, E> {
         let _guard = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut edit = RegistryEdit::from_snapshot(&self.current.load());
         let answer = change(&mut edit)?;
@@ -318,7 +321,11 @@ impl RegistryEdit {
     /// Adds a tool, in place of an older one of the same owner, or of anybody
     /// if the owner may override. A tool that was replaced is gone: removing
     /// its replacement does not bring it back.
-    pub fn register(&mut self, tool: Arc<dyn DynTool>, owner: &ToolOwner) -> Result<(), RegistryError> {
+    pub fn register(
+        &mut self,
+        tool: Arc<dyn DynTool>,
+        owner: &ToolOwner,
+    ) -> Result<(), RegistryError> {
         let entry = Arc::new(ToolEntry::new(tool, owner.clone()));
         let name: Arc<str> = entry.name().into();
         let toolset: Arc<str> = entry.toolset().into();

@@ -65,7 +65,8 @@ impl ToolSearchIndex {
             let idf = (1.0 + (total - df + 0.5) / (df + 0.5)).ln();
             for &(at, count) in found {
                 let length = self.lengths.get(at).copied().unwrap_or(self.average_length);
-                let norm = BM25_K1 * (1.0 - BM25_B + BM25_B * length / self.average_length.max(f64::MIN_POSITIVE));
+                let norm = BM25_K1
+                    * (1.0 - BM25_B + BM25_B * length / self.average_length.max(f64::MIN_POSITIVE));
                 *scores.entry(at).or_default() += idf * count * (BM25_K1 + 1.0) / (count + norm);
             }
         }

@@ -133,7 +133,10 @@ impl SpillStore {
     ) -> SpilledResult {
         let text = text.as_str().unwrap_or_default();
         let saved = self.save(call_id, "txt", text);
-        SpilledResult { content: excerpt_result(value, pointer, text, end, &saved), path: saved.ok() }
+        SpilledResult {
+            content: excerpt_result(value, pointer, text, end, &saved),
+            path: saved.ok(),
+        }
     }
 
     /// Saves a whole result as `lines`; only its ends stay, and what is `kept`

@@ -21,9 +21,18 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn limits_follow_the_window() {
-    assert_eq!(ResultSizeLimits::for_window(None), ResultSizeLimits { per_result: 100_000, per_batch: 200_000 });
-    assert_eq!(ResultSizeLimits::for_window(Some(65_536)), ResultSizeLimits { per_result: 39_321, per_batch: 78_643 });
-    assert_eq!(ResultSizeLimits::for_window(Some(1_000)), ResultSizeLimits { per_result: 8_000, per_batch: 16_000 });
+    assert_eq!(
+        ResultSizeLimits::for_window(None),
+        ResultSizeLimits { per_result: 100_000, per_batch: 200_000 }
+    );
+    assert_eq!(
+        ResultSizeLimits::for_window(Some(65_536)),
+        ResultSizeLimits { per_result: 39_321, per_batch: 78_643 }
+    );
+    assert_eq!(
+        ResultSizeLimits::for_window(Some(1_000)),
+        ResultSizeLimits { per_result: 8_000, per_batch: 16_000 }
+    );
     assert_eq!(ResultSizeLimits::for_window(Some(u64::MAX)), ResultSizeLimits::default());
 }
 

@@ -52,13 +52,17 @@ fn what_resembles_nothing_stays_unknown() {
 #[test]
 fn two_equally_near_names_leave_two_readings() {
     let names = ["copy_fila", "copy_filb"];
-    assert_eq!(match_name("copy_filc", |n| names.contains(&n), names.into_iter()), NameMatch::Unknown);
+    assert_eq!(
+        match_name("copy_filc", |n| names.contains(&n), names.into_iter()),
+        NameMatch::Unknown
+    );
     assert_eq!(suggest("copy_filc", names.into_iter()).len(), 2);
 }
 
 #[test]
 fn likeness_is_sure_only_if_hardly_anything_differs() {
-    let sure = |written: &str| match match_name(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
+    let sure = |written: &str| match match_name(written, |n| NAMES.contains(&n), NAMES.into_iter())
+    {
         NameMatch::Similar { is_confident: sure, .. } => Some(sure),
         _ => None,
     };
@@ -76,7 +80,11 @@ fn another_word_is_another_name() {
         ("ha_turn_on_light", "ha_turn_off_light"),
     ] {
         let reading = match_name(written, |n| n == near, [near].into_iter());
-        assert_eq!(reading, NameMatch::Similar { name: near.to_owned(), is_confident: false }, "{written}");
+        assert_eq!(
+            reading,
+            NameMatch::Similar { name: near.to_owned(), is_confident: false },
+            "{written}"
+        );
     }
 }
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use hermes_core::{BoxFuture, ToolError};
 
+use crate::command_spec::{CommandSpec, TerminalSize};
 use crate::containment::JobContainment;
 use crate::network::NetworkTable;
-use crate::command_spec::{CommandSpec, TerminalSize};
 use crate::output::OutputStream;
 use crate::tree::{JobRoot, Signal};
 
@@ -39,8 +39,11 @@ pub trait ExecBackend: Debug + Send + Sync {
     fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>>;
 
     /// Starts a program. The id of the job is known to all its processes.
-    fn start<'a>(&'a self, job: &'a str, order: CommandSpec)
-    -> BoxFuture<'a, Result<SpawnedProcess, ToolError>>;
+    fn start<'a>(
+        &'a self,
+        job: &'a str,
+        order: CommandSpec,
+    ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>>;
 
     /// Ends what it keeps going between programs, and what they have left there.
     fn cleanup(&self) -> BoxFuture<'_, ()>;

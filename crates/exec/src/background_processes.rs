@@ -19,7 +19,8 @@ const BACKGROUNDING_WORDS: [&str; 11] = [
 /// Whether a command may leave something running, by its words. What only looks
 /// like it costs one look at all processes.
 pub(crate) fn may_leave_processes(command: &str) -> bool {
-    has_background_operator(command.as_bytes()) || BACKGROUNDING_WORDS.iter().any(|word| command.contains(word))
+    has_background_operator(command.as_bytes())
+        || BACKGROUNDING_WORDS.iter().any(|word| command.contains(word))
 }
 
 /// Whether there is a `&` that is no part of `&&`, `>&`, `<&` or `&>`.

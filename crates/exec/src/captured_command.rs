@@ -7,10 +7,10 @@ use std::time::Duration;
 use hermes_core::{ErrorKind, ToolError};
 use tokio::io::unix::AsyncFd;
 
-use crate::backend::{ExecBackend, ProcessControl, ProcessExit, SpawnedProcess};
-use crate::command_spec::{StdinSource, CommandSpec};
-use crate::output::OutputStream;
 use crate::async_streams;
+use crate::backend::{ExecBackend, ProcessControl, ProcessExit, SpawnedProcess};
+use crate::command_spec::{CommandSpec, StdinSource};
+use crate::output::OutputStream;
 
 /// Bytes that are read at a time.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
@@ -53,7 +53,11 @@ impl CapturedCommand {
     /// # Errors
     /// If it cannot be started, takes too long or prints too much; it has
     /// ended then, too.
-    pub async fn run(self, backend: &dyn ExecBackend, name: &str) -> Result<CaptureResult, ToolError> {
+    pub async fn run(
+        self,
+        backend: &dyn ExecBackend,
+        name: &str,
+    ) -> Result<CaptureResult, ToolError> {
         let Self { spec: mut order, timeout: limit, max_output_bytes: most } = self;
         let program = order.program.display().to_string();
         let given = match &mut order.input {
@@ -64,7 +68,9 @@ impl CapturedCommand {
         let SpawnedProcess { output, input, control, .. } = started;
         let leash = AbandonOnDrop::new(&*control);
         let failed = |error: io::Error| ToolError::io(format!("{program} cannot be heard"), &error);
-        let output = output.into_iter().map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
+        let output = output
+            .into_iter()
+            .map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let input = input.map(async_streams::register_nonblocking).transpose().map_err(failed)?;
         let talk = async {
@@ -74,9 +80,11 @@ impl CapturedCommand {
         let talked = tokio::time::timeout(limit, talk).await;
         leash.disarm();
         match talked {
-            Ok(Ok((StreamBuffers { output, errors }, exit))) => {
-                Ok(CaptureResult { exit, output, errors: String::from_utf8_lossy(&errors).into_owned() })
-            }
+            Ok(Ok((StreamBuffers { output, errors }, exit))) => Ok(CaptureResult {
+                exit,
+                output,
+                errors: String::from_utf8_lossy(&errors).into_owned(),
+            }),
             Ok(Err(error)) => {
                 control.terminate(KILL_GRACE).await;
                 Err(failed(error))
@@ -124,7 +132,10 @@ struct StreamBuffers {
     errors: Vec<u8>,
 }
 
-async fn read_output(mut from: Vec<(OutputStream, AsyncFd<OwnedFd>)>, most: usize) -> io::Result<StreamBuffers> {
+async fn read_output(
+    mut from: Vec<(OutputStream, AsyncFd<OwnedFd>)>,
+    most: usize,
+) -> io::Result<StreamBuffers> {
     let mut all = StreamBuffers::default();
     let mut buffer = vec![0; READ_CHUNK_BYTES];
     while !from.is_empty() {
@@ -132,7 +143,8 @@ async fn read_output(mut from: Vec<(OutputStream, AsyncFd<OwnedFd>)>, most: usiz
         match got {
             Ok(got) if got > 0 => {
                 let source = from.get(at).map_or(OutputStream::Stdout, |(source, _)| *source);
-                let kept = if source == OutputStream::Stderr { &mut all.errors } else { &mut all.output };
+                let kept =
+                    if source == OutputStream::Stderr { &mut all.errors } else { &mut all.output };
                 kept.extend_from_slice(buffer.get(..got).unwrap_or_default());
                 if kept.len() > most {
                     return Err(io::Error::other(format!("it prints more than {most} bytes")));

@@ -15,6 +15,10 @@ pub struct CommandTimeouts {
 
 impl Default for CommandTimeouts {
     fn default() -> Self {
-        Self { default_timeout: Duration::from_secs(180), max_timeout: Duration::from_secs(600), idle_timeout: None }
+        Self {
+            default_timeout: Duration::from_secs(180),
+            max_timeout: Duration::from_secs(600),
+            idle_timeout: None,
+        }
     }
 }

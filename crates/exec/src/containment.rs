@@ -104,7 +104,8 @@ impl JobContainment {
         }
         let mut told: Vec<SandboxStop> = Vec::new();
         for stop in stops {
-            if !told.iter().any(|known| known.what == stop.what) && told.len() < MAX_REPORTED_STOPS {
+            if !told.iter().any(|known| known.what == stop.what) && told.len() < MAX_REPORTED_STOPS
+            {
                 told.push(stop);
             }
         }
@@ -188,7 +189,8 @@ fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
         let allow = format!("sensitive_paths: [\"{shown}\"] in the profile");
         return stop(format!("reading {shown}"), "protected path", allow, None);
     }
-    let protected = [&confinement.read_only, &confinement.frozen_nested, &confinement.masked_missing];
+    let protected =
+        [&confinement.read_only, &confinement.frozen_nested, &confinement.masked_missing];
     if protected.into_iter().any(|trees| is_below(trees)) {
         let allow = format!("sensitive_paths: [\"{shown}\"] in the profile");
         return stop(format!("writing {shown}"), "protected path", allow, None);

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::disk_space::DiskSpace;
 use crate::job::Job;
 use crate::jobs::KILL_GRACE;
-use crate::disk_space::DiskSpace;
 
 /// How often the disk is looked at.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -10,9 +10,9 @@ use std::time::Duration;
 use hermes_core::{ErrorKind, ToolError};
 
 use crate::backend::{ExecBackend, ProcessExit};
-use crate::remote::fresh_marker;
 use crate::captured_command::{CaptureResult, CapturedCommand};
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
+use crate::remote::fresh_marker;
 
 /// How long a trip may take, beside what its bytes take.
 const BASE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -92,7 +92,11 @@ else o=-f a='%Xp %z %m'; n=%N; fi
 ///
 /// # Errors
 /// If there is no such file, it is no file, or it may not be read.
-pub async fn read(backend: &dyn ExecBackend, path: &Path, most: usize) -> Result<RemoteContents, ToolError> {
+pub async fn read(
+    backend: &dyn ExecBackend,
+    path: &Path,
+    most: usize,
+) -> Result<RemoteContents, ToolError> {
     let script = format!(
         "{STAT_SCRIPT}[ -e \"$1\" ] || exit {EXIT_MISSING}
 [ -d \"$1\" ] && exit {EXIT_IS_DIRECTORY}
@@ -100,10 +104,18 @@ pub async fn read(backend: &dyn ExecBackend, path: &Path, most: usize) -> Result
 [ -r \"$1\" ] || exit {EXIT_DENIED}
 stat -L $o \"$a\" \"$1\" && head -c {most} \"$1\" || exit {EXIT_FAILED}"
     );
-    let trip = TransferScript { script, path, extra_arguments: Vec::new(), stdin_bytes: None, max_output_bytes: most + MAX_HEADER_BYTES };
+    let trip = TransferScript {
+        script,
+        path,
+        extra_arguments: Vec::new(),
+        stdin_bytes: None,
+        max_output_bytes: most + MAX_HEADER_BYTES,
+    };
     let mut bytes = trip.run(backend).await?.output;
     let end = bytes.iter().take(MAX_HEADER_BYTES).position(|byte| *byte == b'\n');
-    let facts = end.and_then(|end| parse_metadata(bytes.get(..end)?)).ok_or_else(|| unexpected_output_error(path))?;
+    let facts = end
+        .and_then(|end| parse_metadata(bytes.get(..end)?))
+        .ok_or_else(|| unexpected_output_error(path))?;
     bytes.drain(..=end.unwrap_or_default());
     Ok(RemoteContents { bytes, metadata: facts.1 })
 }
@@ -112,11 +124,20 @@ stat -L $o \"$a\" \"$1\" && head -c {most} \"$1\" || exit {EXIT_FAILED}"
 ///
 /// # Errors
 /// If the place cannot be reached.
-pub async fn metadata(backend: &dyn ExecBackend, path: &Path) -> Result<Option<RemoteMetadata>, ToolError> {
+pub async fn metadata(
+    backend: &dyn ExecBackend,
+    path: &Path,
+) -> Result<Option<RemoteMetadata>, ToolError> {
     let script = format!(
         "{STAT_SCRIPT}[ -e \"$1\" ] || exit {EXIT_MISSING}\nstat -L $o \"$a\" \"$1\" || exit {EXIT_MISSING}"
     );
-    let trip = TransferScript { script, path, extra_arguments: Vec::new(), stdin_bytes: None, max_output_bytes: MAX_HEADER_BYTES };
+    let trip = TransferScript {
+        script,
+        path,
+        extra_arguments: Vec::new(),
+        stdin_bytes: None,
+        max_output_bytes: MAX_HEADER_BYTES,
+    };
     match trip.run(backend).await {
         Ok(done) => parse_metadata(done.output.trim_ascii_end())
             .map(|(_, facts)| Some(facts))
@@ -161,7 +182,13 @@ chmod \"$m\" \"$w\" && mv -f \"$w\" \"$r\" || exit {EXIT_FAILED}"
     );
     let mode = mode.map(|mode| format!("{mode:o}")).unwrap_or_default();
     let more = vec![bytes.len().to_string().into(), mode.into()];
-    let trip = TransferScript { script, path, extra_arguments: more, stdin_bytes: Some(bytes), max_output_bytes: MAX_HEADER_BYTES };
+    let trip = TransferScript {
+        script,
+        path,
+        extra_arguments: more,
+        stdin_bytes: Some(bytes),
+        max_output_bytes: MAX_HEADER_BYTES,
+    };
     trip.run(backend).await.map(drop)
 }
 
@@ -169,14 +196,23 @@ chmod \"$m\" \"$w\" && mv -f \"$w\" \"$r\" || exit {EXIT_FAILED}"
 ///
 /// # Errors
 /// If there is no such folder, or it may not be read.
-pub async fn list(backend: &dyn ExecBackend, path: &Path) -> Result<Vec<RemoteDirEntry>, ToolError> {
+pub async fn list(
+    backend: &dyn ExecBackend,
+    path: &Path,
+) -> Result<Vec<RemoteDirEntry>, ToolError> {
     let script = format!(
         "{STAT_SCRIPT}[ -e \"$1\" ] || exit {EXIT_MISSING}
 [ -d \"$1\" ] || exit {EXIT_NO_DIRECTORY}
 [ -r \"$1\" ] && cd \"$1\" || exit {EXIT_DENIED}
 find . -mindepth 1 -maxdepth 1 -exec stat $o \"//$a $n\" {{}} + ; :"
     );
-    let trip = TransferScript { script, path, extra_arguments: Vec::new(), stdin_bytes: None, max_output_bytes: MAX_LISTING_BYTES };
+    let trip = TransferScript {
+        script,
+        path,
+        extra_arguments: Vec::new(),
+        stdin_bytes: None,
+        max_output_bytes: MAX_LISTING_BYTES,
+    };
     parse_entries(&trip.run(backend).await?.output).ok_or_else(|| unexpected_output_error(path))
 }
 
@@ -232,7 +268,8 @@ impl TransferScript<'_> {
         let place = backend.open().await?;
         let path = self.path;
         let length = self.stdin_bytes.as_ref().map_or(self.max_output_bytes, Vec::len);
-        let first = ["-c".into(), self.script.into(), "sh".into(), option_safe_path(path.as_os_str())];
+        let first =
+            ["-c".into(), self.script.into(), "sh".into(), option_safe_path(path.as_os_str())];
         let order = CommandSpec {
             program: "sh".into(),
             arguments: first.into_iter().chain(self.extra_arguments).collect(),
@@ -243,7 +280,11 @@ impl TransferScript<'_> {
             confinement: None,
         };
         let limit = BASE_TIMEOUT + Duration::from_secs(length as u64 / MIN_BYTES_PER_SECOND);
-        let errand = CapturedCommand { spec: order, timeout: limit, max_output_bytes: self.max_output_bytes };
+        let errand = CapturedCommand {
+            spec: order,
+            timeout: limit,
+            max_output_bytes: self.max_output_bytes,
+        };
         let done = errand.run(backend, &fresh_marker()).await?;
         if done.succeeded() { Ok(done) } else { Err(script_error(path, &done)) }
     }
@@ -263,12 +304,18 @@ fn script_error(path: &Path, done: &CaptureResult) -> ToolError {
     let path = path.display();
     let said = done.errors.trim();
     match done.exit {
-        ProcessExit::Code(EXIT_MISSING) => ToolError::not_found(format!("{path}: there is no such file")),
+        ProcessExit::Code(EXIT_MISSING) => {
+            ToolError::not_found(format!("{path}: there is no such file"))
+        }
         ProcessExit::Code(EXIT_IS_DIRECTORY) => ToolError::invalid(format!("{path} is a folder")),
-        ProcessExit::Code(EXIT_NO_DIRECTORY) => ToolError::not_found(format!("{path}: there is no such folder")),
+        ProcessExit::Code(EXIT_NO_DIRECTORY) => {
+            ToolError::not_found(format!("{path}: there is no such folder"))
+        }
         ProcessExit::Code(EXIT_NOT_A_FILE) => ToolError::invalid(format!("{path} is no file")),
-        ProcessExit::Code(EXIT_DENIED) => ToolError::denied(format!("{path}: the system there refuses it"))
-            .with_hint("Check owner and mode there."),
+        ProcessExit::Code(EXIT_DENIED) => {
+            ToolError::denied(format!("{path}: the system there refuses it"))
+                .with_hint("Check owner and mode there.")
+        }
         _ if said.contains("No space left") || said.contains("quota") => {
             ToolError::limit(format!("{path}: {said}")).with_hint("Make room there, and try again.")
         }

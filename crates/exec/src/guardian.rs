@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hermes_sandbox::{ProcessGroup, LaunchSpec, LaunchedChild, Sandbox, ProcessTag};
+use hermes_sandbox::{LaunchSpec, LaunchedChild, ProcessGroup, ProcessTag, Sandbox};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 

@@ -12,16 +12,16 @@ use hermes_core::{CancellationToken, ToolError};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::backend::{ExecBackend, ProcessControl, ProcessExit, SpawnedProcess, InputWait};
-use crate::containment::{JobContainment, SandboxStop};
-use crate::remote::remarks::BackendRemarks;
-use crate::network::ListeningPort;
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode, TerminalSize};
-use crate::output::{OutputLog, OutputStream, SpillTarget};
 use crate::async_streams;
+use crate::backend::{ExecBackend, InputWait, ProcessControl, ProcessExit, SpawnedProcess};
+use crate::background_processes;
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode, TerminalSize};
+use crate::containment::{JobContainment, SandboxStop};
+use crate::network::ListeningPort;
+use crate::output::{OutputLog, OutputStream, SpillTarget};
+use crate::remote::remarks::BackendRemarks;
 use crate::screen::TerminalScreen;
 use crate::state::ReportExtractor;
-use crate::background_processes;
 use crate::tree::{JobRoot, Signal};
 
 /// Bytes that are read at a time.
@@ -161,7 +161,9 @@ impl Job {
             crate::guardian::register_job(root.pid, &root.job);
         }
         let failed = |error: io::Error| ToolError::io("The command's streams", &error);
-        let output = output.into_iter().map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
+        let output = output
+            .into_iter()
+            .map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let input = input.map(async_streams::register_nonblocking).transpose().map_err(failed)?;
         let (behind, calls) = mpsc::unbounded_channel();
@@ -225,7 +227,8 @@ impl Job {
     /// What it listens on, as long as it runs.
     pub fn ports(&self) -> Vec<ListeningPort> {
         let network = self.containment.as_ref().and_then(|it| it.network.as_ref());
-        let Some(network) = network.filter(|_| self.ended().is_none_or(|it| it.has_descendants)) else {
+        let Some(network) = network.filter(|_| self.ended().is_none_or(|it| it.has_descendants))
+        else {
             return Vec::new();
         };
         let own = |port: &ListeningPort| port.job.as_deref() == Some(self.id.as_str());
@@ -271,7 +274,9 @@ impl Job {
     /// For how long it has run, or did, with all that it left running.
     pub fn age(&self) -> Duration {
         match self.ended() {
-            Some(ended) if !ended.has_descendants => self.total_duration.get().copied().unwrap_or(ended.elapsed),
+            Some(ended) if !ended.has_descendants => {
+                self.total_duration.get().copied().unwrap_or(ended.elapsed)
+            }
             _ => self.start_instant.elapsed(),
         }
     }
@@ -317,7 +322,8 @@ impl Job {
     pub async fn ended_now(&self) -> Option<JobExit> {
         if self.ended().is_none() && self.control.has_exited() {
             let mut ended = self.ended.subscribe();
-            let _ = tokio::time::timeout(EXIT_NOTICE_TIMEOUT, ended.wait_for(Option::is_some)).await;
+            let _ =
+                tokio::time::timeout(EXIT_NOTICE_TIMEOUT, ended.wait_for(Option::is_some)).await;
         }
         self.ended()
     }
@@ -425,7 +431,11 @@ impl Job {
         found
     }
 
-    async fn pump_output(self: Arc<Self>, mut output: Vec<(OutputStream, AsyncFd<OwnedFd>)>, mut calls: DrainRequests) {
+    async fn pump_output(
+        self: Arc<Self>,
+        mut output: Vec<(OutputStream, AsyncFd<OwnedFd>)>,
+        mut calls: DrainRequests,
+    ) {
         let mut buffer = vec![0; SMALL_READ_BYTES];
         let mut exit = None;
         let ended = self.control.wait();
@@ -486,7 +496,11 @@ impl Job {
     /// Whether it has left something running that holds none of its streams.
     async fn has_descendants(&self) -> bool {
         // A place that is lost is not asked.
-        self.exit_error().is_none() && self.control.has_descendants(background_processes::may_leave_processes(&self.command)).await
+        self.exit_error().is_none()
+            && self
+                .control
+                .has_descendants(background_processes::may_leave_processes(&self.command))
+                .await
     }
 
     async fn ingest(&self, source: OutputStream, bytes: &[u8]) {
@@ -503,8 +517,11 @@ impl Job {
         });
         if let Some(replies) = replies.filter(|replies| !replies.is_empty()) {
             // One that asks and does not read must not keep us from hearing it.
-            let patience =
-                if self.ignores_replies.load(Ordering::Relaxed) { Duration::ZERO } else { REPLY_TIMEOUT };
+            let patience = if self.ignores_replies.load(Ordering::Relaxed) {
+                Duration::ZERO
+            } else {
+                REPLY_TIMEOUT
+            };
             let replied = tokio::time::timeout(patience, self.write(&replies)).await;
             self.ignores_replies.store(replied.is_err(), Ordering::Relaxed);
         }

@@ -113,8 +113,10 @@ impl JobHandle {
         let Some(mask) = self.mask.as_ref().filter(|_| from > 0 && !news.is_empty()) else {
             return;
         };
-        let known =
-            log.read_from(from.saturating_sub(MAX_SECRET_BYTES), usize::try_from(from.min(MAX_SECRET_BYTES)).unwrap_or(0));
+        let known = log.read_from(
+            from.saturating_sub(MAX_SECRET_BYTES),
+            usize::try_from(from.min(MAX_SECRET_BYTES)).unwrap_or(0),
+        );
         if known.next != from {
             return;
         }

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use super::JobHandle;
 use crate::JobRegistry;
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 use crate::output::OutputMask;
 
 #[derive(Debug)]

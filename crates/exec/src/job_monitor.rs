@@ -9,15 +9,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::{ProcessEvent, ProcessNotice, NoticeSink};
+use hermes_core::{NoticeSink, ProcessEvent, ProcessNotice};
 
 use crate::backend::ProcessExit;
 use crate::job::JobExit;
-use crate::jobs::KILL_GRACE;
 use crate::job_handle::JobHandle;
+use crate::jobs::KILL_GRACE;
 use crate::output::OutputStream;
 use crate::output::clean;
-use crate::watch::{self, NoticeAdmission, NoticeBreaker, WatchSettings, PatternWatch};
+use crate::watch::{self, NoticeAdmission, NoticeBreaker, PatternWatch, WatchSettings};
 
 /// How often a job is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -56,7 +56,10 @@ impl std::fmt::Debug for MonitorOptions {
 impl MonitorOptions {
     /// Whether there is anything to look after.
     pub(crate) fn has_work(&self) -> bool {
-        self.notify_end || !self.patterns.is_empty() || self.idle_timeout.is_some() || self.output_file.is_some()
+        self.notify_end
+            || !self.patterns.is_empty()
+            || self.idle_timeout.is_some()
+            || self.output_file.is_some()
     }
 }
 
@@ -85,9 +88,13 @@ pub(crate) struct JobMonitor {
 }
 
 impl JobMonitor {
-    pub(crate) fn new(listed: Arc<JobHandle>, what: MonitorOptions, breakers: Arc<SessionBreakers>) -> Self {
-        let watch =
-            (!what.patterns.is_empty()).then(|| PatternWatch::new(&what.patterns, WatchSettings::default()));
+    pub(crate) fn new(
+        listed: Arc<JobHandle>,
+        what: MonitorOptions,
+        breakers: Arc<SessionBreakers>,
+    ) -> Self {
+        let watch = (!what.patterns.is_empty())
+            .then(|| PatternWatch::new(&what.patterns, WatchSettings::default()));
         Self {
             handle: listed,
             notices: what.notices,
@@ -135,7 +142,12 @@ impl JobMonitor {
             return;
         }
         let mut bytes = Vec::new();
-        while file.by_ref().take(MAX_STEP_BYTES as u64).read_to_end(&mut bytes).is_ok_and(|read| read > 0) {
+        while file
+            .by_ref()
+            .take(MAX_STEP_BYTES as u64)
+            .read_to_end(&mut bytes)
+            .is_ok_and(|read| read > 0)
+        {
             *at += bytes.len() as u64;
             self.handle.job.log().push(OutputStream::Stdout, &bytes);
             bytes.clear();
@@ -234,7 +246,8 @@ impl JobMonitor {
     /// The last characters of its output.
     fn output_tail(&self) -> String {
         let log = self.handle.job.log();
-        let piece = log.read_from(log.len().saturating_sub(4 * MAX_OUTPUT_CHARS as u64), 4 * MAX_OUTPUT_CHARS);
+        let piece = log
+            .read_from(log.len().saturating_sub(4 * MAX_OUTPUT_CHARS as u64), 4 * MAX_OUTPUT_CHARS);
         let text = clean(&piece.bytes);
         let skip = text.chars().count().saturating_sub(MAX_OUTPUT_CHARS);
         text.chars().skip(skip).collect()

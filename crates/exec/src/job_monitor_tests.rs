@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{ProcessEvent, ProcessNotice, NoticeQueue, NoticeSink};
+use hermes_core::{NoticeQueue, NoticeSink, ProcessEvent, ProcessNotice};
 
 use super::MonitorOptions;
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
-use crate::{JobRegistry, JobHandle};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
+use crate::{JobHandle, JobRegistry};
 
 struct Bench {
     _folder: tempfile::TempDir,
@@ -67,7 +67,11 @@ async fn the_end_is_told_with_the_last_words() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_end_that_was_seen_is_not_told() {
     let bench = Bench::new();
-    let what = MonitorOptions { notify_end: true, patterns: vec!["now".into()], ..MonitorOptions::default() };
+    let what = MonitorOptions {
+        notify_end: true,
+        patterns: vec!["now".into()],
+        ..MonitorOptions::default()
+    };
     let listed = bench.start("sleep 0.3; echo now; sleep 0.3", what).await;
     listed.acknowledge_end();
     let told = bench.told(1).await;
@@ -83,7 +87,8 @@ async fn an_end_that_was_seen_is_not_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_in_two_pieces_is_found() {
     let bench = Bench::new();
-    let what = MonitorOptions { patterns: vec!["ready on port".into()], ..MonitorOptions::default() };
+    let what =
+        MonitorOptions { patterns: vec!["ready on port".into()], ..MonitorOptions::default() };
     bench.start("printf 'server is rea'; sleep 0.4; echo dy on port 80; sleep 60", what).await;
     let told = bench.told(1).await;
     let ProcessEvent::Matched { patterns, lines, suppressed } = &told[0].event else {
@@ -102,7 +107,8 @@ async fn a_line_in_two_pieces_is_found() {
 async fn one_that_is_silent_is_ended() {
     let bench = Bench::new();
     let silence = Some(Duration::from_millis(700));
-    let what = MonitorOptions { notify_end: true, idle_timeout, ..MonitorOptions::default() };
+    let what =
+        MonitorOptions { notify_end: true, idle_timeout: silence, ..MonitorOptions::default() };
     let script = "for i in 1 2 3 4; do echo $i; sleep 0.4; done; sleep 60";
     let listed = bench.start(script, what).await;
     let told = bench.told(1).await;

@@ -10,19 +10,19 @@ use std::time::{Duration, SystemTime};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 
-use crate::job_monitor::{JobMonitor, MonitorOptions, SessionBreakers};
 use crate::backend::ExecBackend;
-use crate::shutdown;
-use crate::disk_watch;
-use crate::remote::remarks::{CURRENT_REMARKS, BackendRemarks};
-use crate::job::{Job, JobOutputOptions};
-use crate::retention::{self, RetentionPolicy, OwnedTempDir};
-use crate::job_records::{self, JobRecord, JobRecords};
-use crate::job_handle::JobHandle;
-use crate::local::LocalBackend;
 use crate::command_spec::CommandSpec;
+use crate::disk_watch;
+use crate::job::{Job, JobOutputOptions};
+use crate::job_handle::JobHandle;
+use crate::job_monitor::{JobMonitor, MonitorOptions, SessionBreakers};
+use crate::job_records::{self, JobRecord, JobRecords};
+use crate::local::LocalBackend;
 use crate::output::{OutputMask, SpillTarget};
+use crate::remote::remarks::{BackendRemarks, CURRENT_REMARKS};
+use crate::retention::{self, OwnedTempDir, RetentionPolicy};
 use crate::scratch::ScratchDirs;
+use crate::shutdown;
 use crate::state::ReportExtractor;
 use crate::tree::{self, JobRoot, ProcessTable};
 
@@ -284,8 +284,8 @@ impl JobRegistry {
         if self.backend.is_local() || self.orphans_reaped.swap(true, Ordering::Relaxed) {
             return;
         }
-        let Some(leftovers) = self.records() else { return };
-        match job_records.reap_remote_orphans(&*self.backend, &self.fresh_id()).await {
+        let Some(records) = self.records() else { return };
+        match records.reap_remote_orphans(&*self.backend, &self.fresh_id()).await {
             Ok(0) => {}
             Ok(ended) => remarks.add(format!(
                 "An earlier hermes that did not end well had left {ended} processes running \
@@ -345,7 +345,7 @@ impl JobRegistry {
             return Ok(());
         }
         let unwritable = || io::Error::other("the folder for that cannot be made");
-        let leftovers = self.records().ok_or_else(unwritable)?;
+        let records = self.records().ok_or_else(unwritable)?;
         let pid = job.pid.unwrap_or_default();
         let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -363,7 +363,7 @@ impl JobRegistry {
             output,
             elsewhere,
         };
-        job_records.record(&entry)
+        records.record(&entry)
     }
 
     /// Keeps a job that is not listed written down, as long as what is given
@@ -393,9 +393,9 @@ impl JobRegistry {
         if !self.directory.join("running").is_dir() {
             return Vec::new();
         }
-        let Some(leftovers) = self.records() else { return Vec::new() };
-        let mut left = job_records.orphans();
-        left.extend(job_records.remote_orphans());
+        let Some(records) = self.records() else { return Vec::new() };
+        let mut left = records.orphans();
+        left.extend(records.remote_orphans());
         left
     }
 
@@ -420,15 +420,16 @@ impl JobRegistry {
             return Err(ToolError::conflict(message)
                 .with_hint("Choose that place in the settings, and end it there."));
         }
-        let Some(leftovers) = self.records() else { return Ok(()) };
-        job_records.terminate_remote(vec![entry.clone()], &*self.backend, &self.fresh_id()).await?;
+        let Some(records) = self.records() else { return Ok(()) };
+        records.terminate_remote(vec![entry.clone()], &*self.backend, &self.fresh_id()).await?;
         Ok(())
     }
 
     /// Ends a job that an earlier program has left; whether nothing of it is
     /// left now. Blocks until then.
     pub fn terminate_orphan(&self, entry: &JobRecord) -> bool {
-        self.records().is_some_and(|leftovers| job_records.terminate(entry, KILL_GRACE).survivors.is_empty())
+        self.records()
+            .is_some_and(|records| records.terminate(entry, KILL_GRACE).survivors.is_empty())
     }
 
     /// A job of a session.
@@ -456,8 +457,11 @@ impl JobRegistry {
         let jobs: Vec<_> = lock(&self.table).values().cloned().collect();
         let ours: Vec<_> = jobs.iter().filter(|listed| !listed.detached).collect();
         ours.iter().for_each(|listed| listed.acknowledge_end());
-        let open: Vec<Arc<Job>> =
-            ours.iter().map(|listed| Arc::clone(&listed.job)).filter(|job| !has_finished(job)).collect();
+        let open: Vec<Arc<Job>> = ours
+            .iter()
+            .map(|listed| Arc::clone(&listed.job))
+            .filter(|job| !has_finished(job))
+            .collect();
         if !open.is_empty() {
             shutdown::terminate_all(open).await;
         }
@@ -475,8 +479,8 @@ impl JobRegistry {
     }
 
     fn forget(&self, id: &str) {
-        if let Some(leftovers) = self.records() {
-            let _ = job_records.remove(id);
+        if let Some(records) = self.records() {
+            let _ = records.remove(id);
         }
     }
 

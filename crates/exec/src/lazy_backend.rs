@@ -10,8 +10,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::backend::{ExecBackend, HostFacts, SpawnedProcess};
-use crate::remote::remarks::{CURRENT_REMARKS, BackendRemarks};
 use crate::command_spec::CommandSpec;
+use crate::remote::remarks::{BackendRemarks, CURRENT_REMARKS};
 
 /// For so long nobody tries again what has just failed: several who need the
 /// place for one call get one answer.
@@ -70,7 +70,8 @@ impl LazyBackend {
     /// The place, and whether it was not known before.
     async fn open_shared(&self) -> Result<(Arc<HostFacts>, bool), ToolError> {
         let mut opening = self.current_opening();
-        let opened = opening.wait_for(Option::is_some).await.map_err(|_| self.closed_error())?.clone();
+        let opened =
+            opening.wait_for(Option::is_some).await.map_err(|_| self.closed_error())?.clone();
         let (place, _) = opened.ok_or_else(|| self.closed_error())?;
         let place = place?;
         let arrival = lock(&self.on_ready).take();

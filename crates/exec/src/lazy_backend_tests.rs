@@ -5,8 +5,8 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::backend::ShellKind;
-use crate::remote::{TransportIo, TransportProcess, RemoteBackend, Transport};
 use crate::command_spec::{StdinSource, StdioMode};
+use crate::remote::{RemoteBackend, Transport, TransportIo, TransportProcess};
 
 /// A place that opens when it is told to, or never.
 #[derive(Debug, Default)]
@@ -37,7 +37,11 @@ impl ExecBackend for Arc<Slow> {
         })
     }
 
-    fn start<'a>(&'a self, _: &'a str, _: CommandSpec) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
+    fn start<'a>(
+        &'a self,
+        _: &'a str,
+        _: CommandSpec,
+    ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         Box::pin(async { Err(ToolError::unavailable("nothing runs there")) })
     }
 

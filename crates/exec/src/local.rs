@@ -10,21 +10,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ChildLimits, Confinement, ToolError};
-use hermes_sandbox::{ProcessGroup, LaunchSpec, LaunchedChild, Sandbox};
+use hermes_sandbox::{LaunchSpec, LaunchedChild, ProcessGroup, Sandbox};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::unix::AsyncFd;
 
-use crate::backend::{ExecBackend, ProcessControl, ProcessExit, HostFacts, ShellKind, SpawnedProcess, InputWait};
-use crate::containment::JobContainment;
-use crate::network::{NetworkTable, SessionNetwork};
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode, TerminalSize};
-use crate::output::OutputStream;
 use crate::async_streams;
-use crate::screen::pty::{self, PtyPair};
-use crate::direct_exec;
+use crate::backend::{
+    ExecBackend, HostFacts, InputWait, ProcessControl, ProcessExit, ShellKind, SpawnedProcess,
+};
 use crate::background_processes;
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode, TerminalSize};
+use crate::containment::JobContainment;
+use crate::direct_exec;
+use crate::network::{NetworkTable, SessionNetwork};
+use crate::output::OutputStream;
+use crate::screen::pty::{self, PtyPair};
 use crate::tree::{self, JobRoot, Signal};
 
 /// Bytes that a pipe holds, so that a chatty program seldom waits.
@@ -76,15 +78,23 @@ impl LocalBackend {
     }
 
     fn spawn(&self, job: &str, order: CommandSpec) -> Result<SpawnedProcess, ToolError> {
-        let CommandSpec { program, arguments, mut environment, directory, input, output, confinement } =
-            order;
+        let CommandSpec {
+            program,
+            arguments,
+            mut environment,
+            directory,
+            input,
+            output,
+            confinement,
+        } = order;
         let size = argument_bytes(&arguments, &environment);
         let failed = |error: io::Error| match Errno::from_io_error(&error) {
             Some(Errno::TOOBIG) => too_long_error(size),
             _ => ToolError::io(format!("{} cannot be started", program.display()), &error),
         };
         let outer = std::env::var(tree::JOB_VARIABLE).ok();
-        environment.insert(tree::JOB_VARIABLE.into(), tree::nested_mark(outer.as_deref(), job).into());
+        environment
+            .insert(tree::JOB_VARIABLE.into(), tree::nested_mark(outer.as_deref(), job).into());
         let shortcut = direct_exec::direct_command(&program, &arguments, &environment);
         if shortcut.is_some() {
             direct_exec::adjust_environment(&mut environment, &directory);
@@ -95,7 +105,11 @@ impl LocalBackend {
         };
         let StdioStreams { child: [stdin, stdout, stderr], input, output, terminal } =
             StdioStreams::open(&input, output, &sandbox).map_err(failed)?;
-        let group = if terminal.is_some() { ProcessGroup::NewTerminalSession } else { ProcessGroup::NewSession };
+        let group = if terminal.is_some() {
+            ProcessGroup::NewTerminalSession
+        } else {
+            ProcessGroup::NewSession
+        };
         let launch = LaunchSpec {
             program: program.clone(),
             arguments,
@@ -115,7 +129,8 @@ impl LocalBackend {
         }
         #[cfg(target_os = "linux")]
         crate::guardian::register(pid);
-        let root = JobRoot::for_pid(pid, job).unwrap_or(JobRoot { pid, started: 0, job: job.to_owned() });
+        let root =
+            JobRoot::for_pid(pid, job).unwrap_or(JobRoot { pid, started: 0, job: job.to_owned() });
         let file = launched.as_fd().try_clone_to_owned().map_err(failed)?;
         let control = LocalProcess {
             root,

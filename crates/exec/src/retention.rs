@@ -176,7 +176,8 @@ fn remove_expired_temporary(temporary: &Path, jobs: &Path, age: Duration) {
             continue;
         }
         // One that still runs may have nothing to say for weeks.
-        let used = used.get_or_insert_with(|| [running_outputs(jobs), open_files(temporary)].concat());
+        let used =
+            used.get_or_insert_with(|| [running_outputs(jobs), open_files(temporary)].concat());
         if !used.iter().any(|file| file.starts_with(&path)) {
             let _ = fs::remove_dir_all(&path);
         }

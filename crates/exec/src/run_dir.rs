@@ -52,7 +52,9 @@ fn remove_abandoned(place: &Path) {
     let mut used = None;
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(DIR_PREFIX)) else { continue };
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(DIR_PREFIX)) else {
+            continue;
+        };
         // Not followed: only a folder of our own is ours to empty.
         let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == us);
         let path = entry.path();

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use hermes_sandbox::den;
+use hermes_sandbox::private_dir;
 
 use crate::run_dir::RunDir;
 

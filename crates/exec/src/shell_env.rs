@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use hermes_core::{Confinement, ToolContext, ToolError, EnvOverrides};
+use hermes_core::{Confinement, EnvOverrides, ToolContext, ToolError};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::HostFacts;
-use crate::jobs::JobRegistry;
 use crate::command_spec::StdioMode;
+use crate::jobs::JobRegistry;
 use crate::state::ShellState;
 
 /// The session document of the shell; the permission stage reads it as well.
@@ -148,14 +148,20 @@ fn cache_variables(confinement: &Confinement) -> Vec<(OsString, OsString)> {
     let key = blake3::hash(workspace.as_os_str().as_encoded_bytes()).to_hex();
     let user = rustix::process::geteuid().as_raw();
     let folder = std::env::temp_dir().join(format!("hermes-cache-{user}")).join(&key[..12]);
-    let mut variables: Vec<(OsString, OsString)> =
-        CACHE_VARIABLES.iter().map(|(name, place)| (name.into(), folder.join(place).into())).collect();
+    let mut variables: Vec<(OsString, OsString)> = CACHE_VARIABLES
+        .iter()
+        .map(|(name, place)| (name.into(), folder.join(place).into()))
+        .collect();
     let repository = format!("-Dmaven.repo.local={}", folder.join("m2").display());
     variables.push(("MAVEN_ARGS".into(), repository.into()));
     variables
 }
 
-fn prepare_environment(base: &mut BTreeMap<OsString, OsString>, variables: &EnvOverrides, output: StdioMode) {
+fn prepare_environment(
+    base: &mut BTreeMap<OsString, OsString>,
+    variables: &EnvOverrides,
+    output: StdioMode,
+) {
     let has_terminal = matches!(output, StdioMode::Terminal(_));
     base.insert("TERM".into(), if has_terminal { "xterm-256color" } else { "dumb" }.into());
     if !has_terminal {

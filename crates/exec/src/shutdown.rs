@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::job::Job;
-use crate::jobs::{JobRegistry, has_finished};
 use crate::job_handle::JobHandle;
+use crate::jobs::{JobRegistry, has_finished};
 use crate::tree::{self, JobRoot, ProcessTable};
 
 /// How long they may take to go by themselves, and then by force.
@@ -25,7 +25,8 @@ impl JobRegistry {
     /// Ends what the calls have left running that this one has made; the
     /// commands of those.
     pub async fn terminate_started_by(&self, session: &str, call: &str) -> Vec<String> {
-        let left = |listed: &Arc<JobHandle>| listed.was_started_by(call) && !has_finished(&listed.job);
+        let left =
+            |listed: &Arc<JobHandle>| listed.was_started_by(call) && !has_finished(&listed.job);
         let left: Vec<_> = self.session_jobs(session).into_iter().filter(left).collect();
         left.iter().for_each(|listed| listed.acknowledge_end());
         if !left.is_empty() {
@@ -48,7 +49,8 @@ pub(crate) async fn terminate_all(jobs: Vec<Arc<Job>>) {
     // Those elsewhere, and those whose first process is gone, have no group
     // that could be trusted.
     let apart: Vec<_> = all.iter().filter(|(_, root)| root.is_none()).collect();
-    let apart: Vec<_> = apart.into_iter().map(|(job, _)| spawn_termination(job, TERM_GRACE)).collect();
+    let apart: Vec<_> =
+        apart.into_iter().map(|(job, _)| spawn_termination(job, TERM_GRACE)).collect();
     let grouped: Vec<(Arc<Job>, JobRoot)> =
         all.into_iter().filter_map(|(job, root)| Some((job, root?))).collect();
     signal_all(&grouped, Signal::TERM);
@@ -57,7 +59,8 @@ pub(crate) async fn terminate_all(jobs: Vec<Arc<Job>>) {
     wait_for_exit(&grouped, TERM_GRACE).await;
     signal_all(&grouped, Signal::KILL);
     wait_for_exit(&grouped, KILL_TIMEOUT).await;
-    let ends: Vec<_> = remaining(grouped).await.iter().map(|job| spawn_termination(job, POLL_INTERVAL)).collect();
+    let ends: Vec<_> =
+        remaining(grouped).await.iter().map(|job| spawn_termination(job, POLL_INTERVAL)).collect();
     for end in apart.into_iter().chain(ends) {
         let _ = end.await;
     }

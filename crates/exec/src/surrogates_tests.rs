@@ -16,7 +16,12 @@ fn halves_are_marked_and_the_rest_stays() {
         (b"\"\xe9\"", "\u{fffd}"),
     ];
     for (message, wanted) in cases {
-        assert_eq!(from_slice_lossy::<Value>(message).unwrap(), wanted, "{}", message.escape_ascii());
+        assert_eq!(
+            from_slice_lossy::<Value>(message).unwrap(),
+            wanted,
+            "{}",
+            message.escape_ascii()
+        );
     }
 }
 

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ErrorKind, Grants, Scope, ToolContext, ToolError};
 use rustix::fs::OFlags;
 
-use crate::metadata::{FileMetadata, FileIdentity, FileKind};
 use crate::dir::{DirEntry, OpenDir, hard_linked_id};
-use crate::journal::JournalDir;
-use crate::open::{AnchoredName, WalkMode};
-use crate::locate::{LinkMode, locate};
-use crate::traps::refuse_traps;
 use crate::error_text::explain_path_error;
+use crate::journal::JournalDir;
+use crate::locate::{LinkMode, locate};
+use crate::metadata::{FileIdentity, FileKind, FileMetadata};
+use crate::open::{AnchoredName, WalkMode};
+use crate::traps::refuse_traps;
 
 /// The user's files, as far as a call may touch them.
 ///
@@ -88,7 +88,8 @@ impl<'a> FileAccess<'a> {
         self.grants.real_path(&Scope::FILE_READ, path)?;
         refuse_traps(path)?;
         let spot = self.anchor("open", &Scope::FILE_READ, path, LinkMode::Follow)?;
-        let file = spot.open(OFlags::RDONLY).map_err(|error| explain_path_error("open", path, &error))?;
+        let file =
+            spot.open(OFlags::RDONLY).map_err(|error| explain_path_error("open", path, &error))?;
         // Of the folder above it was not known that this one is in it.
         if self.grants.exceptions().is_some()
             && let Some(found) = hard_linked_id(&file)
@@ -134,7 +135,8 @@ impl<'a> FileAccess<'a> {
     /// holds for all that is in it.
     pub fn open_dir(&self, path: &Path) -> Result<OpenDir, ToolError> {
         let place = self.locate("list", &Scope::FILE_READ, path, LinkMode::Follow)?;
-        let folder = AnchoredName::resolve(&place, self.walk).and_then(|spot| spot.open_dir(self.walk));
+        let folder =
+            AnchoredName::resolve(&place, self.walk).and_then(|spot| spot.open_dir(self.walk));
         let folder = folder.map_err(|error| explain_path_error("list", path, &error))?;
         Ok(folder.with_exceptions(self.grants.exceptions(), place))
     }
@@ -155,7 +157,10 @@ impl<'a> FileAccess<'a> {
     }
 
     /// What is at a path now; none if nothing is.
-    pub(crate) fn metadata_if_exists(&self, path: &Path) -> Result<Option<FileMetadata>, ToolError> {
+    pub(crate) fn metadata_if_exists(
+        &self,
+        path: &Path,
+    ) -> Result<Option<FileMetadata>, ToolError> {
         let place = self.locate("look at", &Scope::FILE_READ, path, LinkMode::Follow)?;
         let found = match AnchoredName::resolve(&place, self.walk) {
             Ok(spot) => spot.metadata_if_exists(),
@@ -176,7 +181,10 @@ impl<'a> FileAccess<'a> {
     pub(crate) fn open_if_exists(&self, path: &Path) -> Result<Option<File>, ToolError> {
         match self.open(path) {
             Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == ErrorKind::NotFound && self.metadata_if_exists(path)?.is_none() => {
+            Err(error)
+                if error.kind() == ErrorKind::NotFound
+                    && self.metadata_if_exists(path)?.is_none() =>
+            {
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -205,6 +213,7 @@ impl<'a> FileAccess<'a> {
         last: LinkMode,
     ) -> Result<AnchoredName, ToolError> {
         let place = self.locate(verb, scope, path, last)?;
-        AnchoredName::resolve(&place, self.walk).map_err(|error| explain_path_error(verb, path, &error))
+        AnchoredName::resolve(&place, self.walk)
+            .map_err(|error| explain_path_error(verb, path, &error))
     }
 }

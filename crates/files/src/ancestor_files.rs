@@ -9,8 +9,8 @@ use hermes_core::{Scope, ToolError};
 
 use crate::access::FileAccess;
 use crate::dir::OpenDir;
-use crate::open::open_dir;
 use crate::locate::LinkMode;
+use crate::open::open_dir;
 
 const EDITORCONFIG_FILE: &str = ".editorconfig";
 /// An ignore file that is longer than this is no ignore file.
@@ -85,7 +85,9 @@ impl FileAccess<'_> {
 fn read_bounded(file: File) -> String {
     let mut bytes = Vec::new();
     match file.take(MAX_IGNORE_FILE_BYTES + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 <= MAX_IGNORE_FILE_BYTES => String::from_utf8_lossy(&bytes).into_owned(),
+        Ok(_) if bytes.len() as u64 <= MAX_IGNORE_FILE_BYTES => {
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
         _ => String::new(),
     }
 }

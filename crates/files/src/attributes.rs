@@ -153,7 +153,9 @@ fn list_xattrs(file: impl AsFd) -> Result<BTreeSet<String>, Errno> {
     Ok(names.filter_map(|name| String::from_utf8(name.to_vec()).ok()).collect())
 }
 
-fn read_with_growing_buffer(fill: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+fn read_with_growing_buffer(
+    fill: impl Fn(&mut [u8]) -> Result<usize, Errno>,
+) -> Result<Vec<u8>, Errno> {
     // Nearly all are short.
     for room in [512, MAX_XATTR_BYTES] {
         let mut buffer = vec![0; room];

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use hermes_core::{GrantExceptions, Scope};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 
-use crate::metadata::{FileMetadata, FileKind};
+use crate::metadata::{FileKind, FileMetadata};
 use crate::open::{AnchoredName, WalkMode};
 
 /// An open folder. Paths below it are relative and made of plain names.
@@ -51,7 +51,11 @@ impl OpenDir {
     }
 
     /// The same folder at that real place, in which these stay closed.
-    pub(crate) fn with_exceptions(self, exceptions: Option<&Arc<dyn GrantExceptions>>, place: PathBuf) -> Self {
+    pub(crate) fn with_exceptions(
+        self,
+        exceptions: Option<&Arc<dyn GrantExceptions>>,
+        place: PathBuf,
+    ) -> Self {
         Self { exceptions: exceptions.map(|exceptions| (Arc::clone(exceptions), place)), ..self }
     }
 
@@ -61,7 +65,11 @@ impl OpenDir {
 
     /// A second handle of the same folder.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { handle: self.handle.try_clone()?, walk: self.walk, exceptions: self.exceptions.clone() })
+        Ok(Self {
+            handle: self.handle.try_clone()?,
+            walk: self.walk,
+            exceptions: self.exceptions.clone(),
+        })
     }
 
     /// What is in it.

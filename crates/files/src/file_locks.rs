@@ -19,17 +19,18 @@ use hermes_core::{CancellationToken, Scope, ToolError};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::metadata::{FileMetadata, FileIdentity};
 use crate::access::FileAccess;
-use crate::journal::JournalDir;
-use crate::open::{AnchoredName, WalkMode};
-use crate::locate::LinkMode;
-use crate::scratch::{sweep_scratch, sweep_locked};
-use crate::whole::read_whole;
 use crate::error_text::explain_path_error;
+use crate::journal::JournalDir;
+use crate::locate::LinkMode;
+use crate::metadata::{FileIdentity, FileMetadata};
+use crate::open::{AnchoredName, WalkMode};
+use crate::scratch::{sweep_locked, sweep_scratch};
+use crate::whole::read_whole;
 
 /// The first and the longest pause between two looks at a lock.
-const LOCK_POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(20));
+const LOCK_POLL_INTERVALS: (Duration, Duration) =
+    (Duration::from_micros(200), Duration::from_millis(20));
 /// For how long a folder need not be swept again, and how many are known.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_SWEPT_DIRS: usize = 256;
@@ -90,7 +91,8 @@ impl Drop for LockedDir {
 
 /// Whether a folder was not swept for a while, for somebody who does it now.
 fn is_sweep_due(folder: (u64, u64)) -> bool {
-    static LAST_SWEEPS: LazyLock<Mutex<HashMap<(u64, u64), Instant>>> = LazyLock::new(Mutex::default);
+    static LAST_SWEEPS: LazyLock<Mutex<HashMap<(u64, u64), Instant>>> =
+        LazyLock::new(Mutex::default);
     let mut swept = LAST_SWEEPS.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     if swept.get(&folder).is_some_and(|at| now.duration_since(*at) < SWEEP_INTERVAL) {
@@ -231,8 +233,8 @@ impl FileLocks<'_> {
             .with("file_size", len)
             .with_hint("Use a program that works on streams, such as sed, or another file."));
         }
-        let bytes =
-            read_whole(&file, len, MAX_CHANGE_BYTES).map_err(|error| explain_path_error("read", path, &error))?;
+        let bytes = read_whole(&file, len, MAX_CHANGE_BYTES)
+            .map_err(|error| explain_path_error("read", path, &error))?;
         if self.deadline.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
@@ -245,11 +247,16 @@ impl FileLocks<'_> {
     }
 
     /// Holds the folder of a spot as well: one that was made meanwhile.
-    pub(crate) fn lock_parent(&mut self, spot: &AnchoredName, path: &Path) -> Result<(), ToolError> {
+    pub(crate) fn lock_parent(
+        &mut self,
+        spot: &AnchoredName,
+        path: &Path,
+    ) -> Result<(), ToolError> {
         if self.has_parent_of(spot) {
             return Ok(());
         }
-        let found = lockable_parent(spot).map_err(|error| explain_path_error("lock", path, &error))?;
+        let found =
+            lockable_parent(spot).map_err(|error| explain_path_error("lock", path, &error))?;
         found.map_or(Ok(()), |(id, handle)| self.lock_dir(id, handle))
     }
 
@@ -324,7 +331,8 @@ fn lockable_parent(spot: &AnchoredName) -> io::Result<Option<((u64, u64), OwnedF
 }
 
 fn dir_id(folder: &OwnedFd) -> io::Result<(u64, u64)> {
-    let FileIdentity { dev, ino, .. } = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity;
+    let FileIdentity { dev, ino, .. } =
+        FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity;
     Ok((dev, ino))
 }
 

@@ -7,8 +7,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use crate::journal::{
+    ChangeJournal, InodeId, JournalDir, NewFileStamp, RollbackEntry, dir_path, path_bytes,
+};
 use crate::metadata::FileMetadata;
-use crate::journal::{RollbackEntry, NewFileStamp, InodeId, ChangeJournal, JournalDir, path_bytes, dir_path};
 use crate::open::AnchoredName;
 
 /// What is about to come into a folder.
@@ -34,7 +36,13 @@ impl IncomingTree {
 
     /// A file or a link comes from a path in the tree to one in the folder, in
     /// the place of `old`, which goes the other way.
-    pub fn add_file(&mut self, from: &Path, to: &Path, new: &FileMetadata, old: Option<&FileMetadata>) {
+    pub fn add_file(
+        &mut self,
+        from: &Path,
+        to: &Path,
+        new: &FileMetadata,
+        old: Option<&FileMetadata>,
+    ) {
         self.entries.push(RollbackEntry::Arrive {
             path: path_bytes(&self.target_dir.join(to)),
             from: path_bytes(&self.target_dir.join(&self.tree.name).join(from)),

@@ -43,7 +43,7 @@ const MAX_JOURNAL_BYTES: u64 = 256 * 1024 * 1024;
 /// A path, byte by byte. One that is text is written as text: there may be many
 /// of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Spelled", into = "Spelled")]
+#[serde(from = "PathEncoding", into = "PathEncoding")]
 pub(crate) struct PathBytes(Vec<u8>);
 
 #[derive(Serialize, Deserialize)]
@@ -203,7 +203,8 @@ impl JournalDir {
         drop(note);
         let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         found.retain(|path| Some(path) != own.as_ref());
-        let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|since| since > DIR_MTIME_GRANULARITY);
+        let is_settled =
+            |at: &SystemTime| at.elapsed().is_ok_and(|since| since > DIR_MTIME_GRANULARITY);
         *self.lock_clean_mtime() = changed.filter(is_settled).filter(|_| found.is_empty());
         found.sort();
         found.iter().filter_map(|path| recover_journal(path)).collect()
@@ -230,13 +231,16 @@ impl JournalDir {
         let mut note = self.note.lock().unwrap_or_else(PoisonError::into_inner);
         if note.is_none() {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).ok()?;
-            let path = self.dir.join(ScratchKind::Journal.new_name()).with_extension(NOTE_EXTENSION);
-            let made = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE_MODE).open(&path);
+            let path =
+                self.dir.join(ScratchKind::Journal.new_name()).with_extension(NOTE_EXTENSION);
+            let made =
+                OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE_MODE).open(&path);
             let file = made.ok()?;
             crate::scratch::claim(&file);
             *note = Some(NoteFile { path, file, len: 0 });
         }
-        let at = AnchoredName { dir: spot.dir.try_clone().ok()?, name: ScratchKind::Journal.new_name() };
+        let at =
+            AnchoredName { dir: spot.dir.try_clone().ok()?, name: ScratchKind::Journal.new_name() };
         let marks = vec![anchored_path_bytes(&at).ok()?];
         let plan = JournalPlan { entries: Vec::new(), made: Vec::new(), marks };
         let mut text = serde_json::to_vec(&plan).ok()?;
@@ -258,13 +262,15 @@ impl JournalDir {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let name = ScratchKind::Journal.new_name();
         let path = self.dir.join(&name);
-        let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE_MODE).open(&path)?;
+        let file =
+            OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE_MODE).open(&path)?;
         crate::scratch::claim(&file);
         let mut journal = ChangeJournal { path, marks: Vec::new(), file };
         let mut seen: Vec<InodeId> = Vec::new();
         let mut marks = Vec::new();
         for spot in folders {
-            let id = InodeId::from_metadata(&FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?));
+            let id =
+                InodeId::from_metadata(&FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?));
             if !seen.contains(&id) {
                 seen.push(id);
                 let at = AnchoredName { dir: spot.dir.try_clone()?, name: name.clone() };
@@ -356,7 +362,10 @@ impl JournalPlan {
     fn roll_back(&self) -> RecoveredChange {
         let back = self.entries.iter().rev().filter_map(|entry| entry.roll_back().err());
         let left = back.collect();
-        RecoveredChange { files: self.entries.iter().map(|entry| to_path(entry.changed_path())).collect(), not_restored: left }
+        RecoveredChange {
+            files: self.entries.iter().map(|entry| to_path(entry.changed_path())).collect(),
+            not_restored: left,
+        }
     }
 
     /// Those that were made for it, as far as nobody uses them.
@@ -390,14 +399,17 @@ impl RollbackEntry {
                 let spot = AnchoredName::resolve(&to_path(at), WalkMode::default())?;
                 let parked = sibling(&spot, aside)?;
                 let (there, kept) = (spot.metadata_if_exists()?, parked.metadata_if_exists()?);
-                let is_ours = there.as_ref().is_some_and(|found| NewFileStamp::from_metadata(found) == *new);
+                let is_ours =
+                    there.as_ref().is_some_and(|found| NewFileStamp::from_metadata(found) == *new);
                 match kept {
                     Some(kept) if InodeId::from_metadata(&kept) == new.id => {
                         parked.remove();
                         Ok(there.is_some().then_some(()).or(is_new.then_some(())))
                     }
                     Some(kept) if old.is_none_or(|old| old == InodeId::from_metadata(&kept)) => {
-                        let is_twin = there.is_some_and(|there| InodeId::from_metadata(&there) == InodeId::from_metadata(&kept));
+                        let is_twin = there.is_some_and(|there| {
+                            InodeId::from_metadata(&there) == InodeId::from_metadata(&kept)
+                        });
                         if is_twin {
                             parked.remove();
                         } else if is_ours {
@@ -434,13 +446,7 @@ impl RollbackEntry {
                     parked.keep_under_new_name(&spot, &parked.name)?;
                     return Ok(None);
                 }
-                move_entry(
-                    &parked.dir,
-                    &parked.name,
-                    &spot.dir,
-                    &spot.name,
-                    ExistingFile::Refuse,
-                )?;
+                move_entry(&parked.dir, &parked.name, &spot.dir, &spot.name, ExistingFile::Refuse)?;
                 Ok(Some(()))
             }
             Self::Rename { from, to, old } => {
@@ -448,17 +454,12 @@ impl RollbackEntry {
                     AnchoredName::resolve(&to_path(from), WalkMode::default())?,
                     AnchoredName::resolve(&to_path(to), WalkMode::default())?,
                 );
-                let is_old =
-                    |found: Option<FileMetadata>| found.is_some_and(|found| InodeId::from_metadata(&found) == *old);
+                let is_old = |found: Option<FileMetadata>| {
+                    found.is_some_and(|found| InodeId::from_metadata(&found) == *old)
+                };
                 match (from.metadata_if_exists()?, to.metadata_if_exists()?) {
                     (None, there) if is_old(there) => {
-                        move_entry(
-                            &to.dir,
-                            &to.name,
-                            &from.dir,
-                            &from.name,
-                            ExistingFile::Refuse,
-                        )?;
+                        move_entry(&to.dir, &to.name, &from.dir, &from.name, ExistingFile::Refuse)?;
                         Ok(Some(()))
                     }
                     (there, _) => Ok(is_old(there).then_some(())),
@@ -470,7 +471,12 @@ impl RollbackEntry {
 }
 
 /// Takes back what came from a tree of ours. None if somebody has changed it.
-fn undo_arrival(at: &PathBytes, from: &PathBytes, old: Option<InodeId>, new: NewFileStamp) -> io::Result<Option<()>> {
+fn undo_arrival(
+    at: &PathBytes,
+    from: &PathBytes,
+    old: Option<InodeId>,
+    new: NewFileStamp,
+) -> io::Result<Option<()>> {
     // Without the folder it has not come, or has gone again.
     let Some(spot) = resolve_if_exists(at)? else { return Ok(Some(())) };
     let tree = resolve_if_exists(from)?;

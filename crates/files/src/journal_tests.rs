@@ -5,13 +5,15 @@ use hermes_core::{CancellationToken, Grants};
 use rustix::fs::{CWD, RenameFlags};
 
 use super::*;
-use crate::incoming::IncomingTree;
 use crate::access::FileAccess;
+use crate::incoming::IncomingTree;
 
 /// A plan to bring `from` back to where it never was.
 fn plan_to_move(from: &Path, to: &Path) -> Vec<u8> {
-    let id = InodeId::from_metadata(&FileMetadata::from_stat(&rustix::fs::stat(from).expect("a file")));
-    let entries = vec![RollbackEntry::Rename { from: path_bytes(to), to: path_bytes(from), old: id }];
+    let id =
+        InodeId::from_metadata(&FileMetadata::from_stat(&rustix::fs::stat(from).expect("a file")));
+    let entries =
+        vec![RollbackEntry::Rename { from: path_bytes(to), to: path_bytes(from), old: id }];
     serde_json::to_vec(&JournalPlan { entries, made: Vec::new(), marks: Vec::new() }).expect("text")
 }
 
@@ -51,7 +53,11 @@ fn nothing_is_taken_back_of_what_is_done_or_still_being_done() {
     let journals = JournalDir::new(root.join("ours"));
     let spot = AnchoredName::resolve(&file, WalkMode::default()).expect("there");
     let id = InodeId::from_metadata(&spot.metadata().expect("there"));
-    let entries = vec![RollbackEntry::Rename { from: path_bytes(&elsewhere), to: path_bytes(&file), old: id }];
+    let entries = vec![RollbackEntry::Rename {
+        from: path_bytes(&elsewhere),
+        to: path_bytes(&file),
+        old: id,
+    }];
     let marks = || {
         let names = fs::read_dir(&root).expect("a folder").map(|e| e.expect("one").file_name());
         names.filter(|name| ScratchKind::from_name(name) == Some(ScratchKind::Journal)).count()
@@ -101,7 +107,8 @@ fn a_name_that_a_killed_single_write_left_goes_at_the_next_look() {
 
     let stray = users.join(ScratchKind::File.new_name());
     fs::write(&stray, "new").expect("written");
-    let dead = root.join("ours").join(ScratchKind::Journal.new_name()).with_extension(NOTE_EXTENSION);
+    let dead =
+        root.join("ours").join(ScratchKind::Journal.new_name()).with_extension(NOTE_EXTENSION);
     fs::write(&dead, text).expect("written");
     assert_eq!(JournalDir::new(root.join("ours")).recover(), []);
     assert!(!stray.exists() && !dead.exists());

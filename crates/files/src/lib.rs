@@ -4,42 +4,42 @@
 //! opens exactly that place and refuses every symbolic link on the way, so
 //! that nothing that happens between the two can lead a call elsewhere.
 
+mod access;
 mod ancestor_files;
-mod incoming;
 mod attributes;
-mod parallel;
 mod change;
 mod content;
-mod metadata;
-mod access;
 mod dir;
+mod error_text;
 mod file_locks;
+mod incoming;
 mod journal;
-mod open;
 mod locate;
-mod resolve;
+mod metadata;
+mod open;
+mod parallel;
 mod remove;
+mod resolve;
 mod scratch;
 mod temp_file;
 mod traps;
 mod whole;
-mod error_text;
 mod write;
 
+pub use access::FileAccess;
 pub use ancestor_files::IgnoreRules;
-pub use incoming::IncomingTree;
-pub use attributes::{ACL_XATTR, LostAttributes, read_xattr, xattr_names, remove_acl};
+pub use attributes::{ACL_XATTR, LostAttributes, read_xattr, remove_acl, xattr_names};
 pub use change::{FileChange, FileChangeResult, PreparedChanges};
 pub use content::FileContent;
-pub use metadata::{FileMetadata, FileIdentity, FileKind, WrongFileKind, file_identity, same_file};
-pub use access::FileAccess;
 pub use dir::{DirEntries, DirEntry, OpenDir};
+pub use error_text::{explain_error, is_loop};
 pub use file_locks::FileLocks;
+pub use incoming::IncomingTree;
 pub use journal::{ChangeJournal, JournalDir, RecoveredChange};
-pub use open::{WalkMode, open_file, open_dir};
-pub use resolve::{ResolvedPath, resolve_path, real_entry, real_path};
+pub use metadata::{FileIdentity, FileKind, FileMetadata, WrongFileKind, file_identity, same_file};
+pub use open::{WalkMode, open_dir, open_file};
+pub use resolve::{ResolvedPath, real_entry, real_path, resolve_path};
 pub use scratch::{ScratchKind, claim, remove_scratch, sweep_scratch};
 pub use traps::refuse_traps;
 pub use whole::read_whole;
-pub use error_text::{explain_error, is_loop};
 pub use write::{ExistingFile, WriteOptions, WritePermissions};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{Grants, Scope, ToolError};
 
+use crate::error_text::{explain_error, path_changed_error};
 use crate::resolve::{real_entry, real_path};
-use crate::error_text::{path_changed_error, explain_error};
 
 /// What a link at the end of a path stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,8 @@ pub(crate) fn locate(
     last: LinkMode,
     verb: &str,
 ) -> Result<PathBuf, ToolError> {
-    let look_up = |path: &Path| last.look_up(path).map_err(|error| explain_error(verb, path, &error));
+    let look_up =
+        |path: &Path| last.look_up(path).map_err(|error| explain_error(verb, path, &error));
     match grant_bound(grants, scope, path)? {
         GrantBound::Unbounded | GrantBound::Exact(None) => look_up(path),
         GrantBound::Exact(Some(real)) if last == LinkMode::Follow => Ok(real.to_path_buf()),
@@ -61,7 +62,11 @@ pub(crate) fn locate(
             }
             let is_link = fs::symlink_metadata(&entry).is_ok_and(|found| found.is_symlink());
             let leads_there = || real_path(&entry).is_ok_and(|end| end == real);
-            Err(if is_link && leads_there() { only_target_granted_error(path, real) } else { path_changed_error(path) })
+            Err(if is_link && leads_there() {
+                only_target_granted_error(path, real)
+            } else {
+                path_changed_error(path)
+            })
         }
         GrantBound::Below(granted, real) => {
             let base = match real {
@@ -88,7 +93,11 @@ fn protected_error(path: &Path) -> ToolError {
 }
 
 /// The narrowest grant decides.
-fn grant_bound<'a>(grants: &'a Grants, scope: &Scope, path: &Path) -> Result<GrantBound<'a>, ToolError> {
+fn grant_bound<'a>(
+    grants: &'a Grants,
+    scope: &Scope,
+    path: &Path,
+) -> Result<GrantBound<'a>, ToolError> {
     let Some(list) = grants.list() else { return Ok(GrantBound::Unbounded) };
     let narrowest = list
         .iter()

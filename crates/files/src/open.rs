@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::metadata::{FileMetadata, FileKind};
 use crate::dir::OpenDir;
+use crate::metadata::{FileKind, FileMetadata};
 use crate::traps::refuse_trap_in;
 
 /// How often the kernel is asked again when the tree changed under its feet.
@@ -55,7 +55,11 @@ impl AnchoredName {
     }
 
     /// The spot at a path below an open folder.
-    pub(crate) fn resolve_below(base: impl AsFd, relative: &Path, walk: WalkMode) -> io::Result<Self> {
+    pub(crate) fn resolve_below(
+        base: impl AsFd,
+        relative: &Path,
+        walk: WalkMode,
+    ) -> io::Result<Self> {
         let (folder, name) = split_name(relative)?;
         Ok(Self { dir: open_dir_handle(base.as_fd(), folder, walk)?, name: name.to_owned() })
     }
@@ -100,7 +104,8 @@ impl AnchoredName {
 
     /// Whether both are one name in one folder.
     pub(crate) fn is_same(&self, other: &Self) -> io::Result<bool> {
-        let folder = |spot: &Self| Ok::<_, Errno>(FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?));
+        let folder =
+            |spot: &Self| Ok::<_, Errno>(FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?));
         let (one, two) = (folder(self)?.identity, folder(other)?.identity);
         Ok(one.is_same(&two) && self.name == other.name)
     }

@@ -9,13 +9,13 @@ use hermes_core::{Scope, ToolError};
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::metadata::{FileMetadata, FileKind, WrongFileKind};
 use crate::access::FileAccess;
 use crate::dir::{DirEntry, OpenDir};
-use crate::open::{AnchoredName, WalkMode};
-use crate::locate::LinkMode;
-use crate::temp_file::sync_dir;
 use crate::error_text::{explain_error, explain_path_error, is_loop};
+use crate::locate::LinkMode;
+use crate::metadata::{FileKind, FileMetadata, WrongFileKind};
+use crate::open::{AnchoredName, WalkMode};
+use crate::temp_file::sync_dir;
 
 /// Levels of a tree that is removed; each holds a handle.
 const MAX_TREE_LEVELS: usize = 256;
@@ -88,17 +88,17 @@ struct TreeLevel {
 
 impl TreeRemover<'_> {
     fn run(&mut self, spot: &AnchoredName, step: RemovePass) -> Result<(), ToolError> {
-        let top =
-            spot.open_dir(self.walk).map_err(|error| explain_path_error("remove", self.path, &error))?;
+        let top = spot
+            .open_dir(self.walk)
+            .map_err(|error| explain_path_error("remove", self.path, &error))?;
         let mount = mount_id(top.handle().as_fd()).map_err(|e| self.failed_error(&[], None, &e))?;
         let left = list_entries(&top).map_err(|e| self.failed_error(&[], None, &e))?;
-        let mut levels = vec![TreeLevel { folder: top, name: spot.name.clone(), remaining }];
+        let mut levels = vec![TreeLevel { folder: top, name: spot.name.clone(), remaining: left }];
         while let Some(level) = levels.last_mut() {
             let Some(entry) = level.remaining.pop() else {
                 let Some(done) = levels.pop() else { break };
-                let above = levels
-                    .last()
-                    .map_or(spot.dir.as_fd(), |level| level.folder.handle().as_fd());
+                let above =
+                    levels.last().map_or(spot.dir.as_fd(), |level| level.folder.handle().as_fd());
                 self.remove(step, above, &done.name, AtFlags::REMOVEDIR)
                     .map_err(|error| self.failed_error(&levels, Some(&done.name), &error))?;
                 continue;
@@ -119,7 +119,9 @@ impl TreeRemover<'_> {
                     levels.push(TreeLevel { folder, name: entry.name, remaining: left });
                 }
                 Ok((on, ..)) => {
-                    return Err(self.refused_error(&relative_path(&levels, Some(&entry.name)), on == mount));
+                    return Err(
+                        self.refused_error(&relative_path(&levels, Some(&entry.name)), on == mount)
+                    );
                 }
                 // Somebody else has removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -159,7 +161,12 @@ impl TreeRemover<'_> {
             .with_hint("Only what is on one file system is removed; ask the user to unmount it.")
     }
 
-    fn failed_error(&self, levels: &[TreeLevel], name: Option<&OsString>, error: &io::Error) -> ToolError {
+    fn failed_error(
+        &self,
+        levels: &[TreeLevel],
+        name: Option<&OsString>,
+        error: &io::Error,
+    ) -> ToolError {
         let at = self.path.join(relative_path(levels, name));
         let told = if is_loop(error) {
             ToolError::conflict(format!("{} changed meanwhile", at.display()))

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::metadata::{FileMetadata, FileKind};
+use crate::metadata::{FileKind, FileMetadata};
 
 /// As many links as the kernel follows.
 const MAX_LINK_HOPS: usize = 40;

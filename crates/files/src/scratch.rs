@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::metadata::{FileMetadata, FileKind};
+use crate::metadata::{FileKind, FileMetadata};
 
 /// Where files cannot be locked, one of this age belongs to nobody.
 const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
@@ -126,7 +126,9 @@ fn sweep_with(others: OtherWriters, folder: BorrowedFd<'_>) {
             (ScratchKind::File, Ok(FileKind::Link)) if others == OtherWriters::LockedOut => {
                 let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());
             }
-            (ScratchKind::Directory, Ok(FileKind::Directory)) => remove_abandoned_dir(folder, &name),
+            (ScratchKind::Directory, Ok(FileKind::Directory)) => {
+                remove_abandoned_dir(folder, &name)
+            }
             _ => {}
         }
     }
@@ -208,7 +210,9 @@ pub(crate) fn open_for_lock(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Owne
 pub(crate) fn is_still_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
     let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     match (there, rustix::fs::fstat(file)) {
-        (Ok(there), Ok(open)) => FileMetadata::from_stat(&there).identity.is_same(&FileMetadata::from_stat(&open).identity),
+        (Ok(there), Ok(open)) => FileMetadata::from_stat(&there)
+            .identity
+            .is_same(&FileMetadata::from_stat(&open).identity),
         _ => false,
     }
 }

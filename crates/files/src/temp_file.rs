@@ -98,7 +98,11 @@ impl TempFile {
 
     /// Gives it the name of its target, and puts the target aside under a name
     /// that nobody has.
-    pub(crate) fn persist_parking_old(mut self, name: &OsStr, aside: &OsStr) -> io::Result<ParkedFile> {
+    pub(crate) fn persist_parking_old(
+        mut self,
+        name: &OsStr,
+        aside: &OsStr,
+    ) -> io::Result<ParkedFile> {
         let own = self.own_name()?;
         move_entry(&self.folder, &own, &self.folder, aside, ExistingFile::Refuse)?;
         self.name = Some(aside.to_owned());
@@ -209,7 +213,9 @@ impl Drop for ParkedFile {
 }
 
 /// Does something with the first name that is free.
-fn with_free_name<T>(mut make: impl FnMut(&OsStr) -> Result<T, Errno>) -> io::Result<(OsString, T)> {
+fn with_free_name<T>(
+    mut make: impl FnMut(&OsStr) -> Result<T, Errno>,
+) -> io::Result<(OsString, T)> {
     for _ in 0..MAX_NAME_ATTEMPTS {
         let name = ScratchKind::File.new_name();
         match make(&name) {

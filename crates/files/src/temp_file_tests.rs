@@ -88,7 +88,8 @@ fn a_swap_puts_the_old_file_aside() {
     fs::write(&path, "old").expect("file");
     let mut temporary = TempFile::create(spot.dir.as_fd(), 0o600).expect("file");
     temporary.file.write_all(b"new").expect("write");
-    let old = temporary.persist_parking_old(&spot.name, &ScratchKind::File.new_name()).expect("swap");
+    let old =
+        temporary.persist_parking_old(&spot.name, &ScratchKind::File.new_name()).expect("swap");
     assert_eq!(fs::read_to_string(&path).expect("read"), "new");
     old.restore(&spot.name, ExistingFile::Replace).expect("back");
     assert_eq!(fs::read_to_string(&path).expect("read"), "old");

@@ -9,14 +9,14 @@ use hermes_core::{Scope, ToolError};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::attributes::{AttributeSource, LostAttributes};
-use crate::metadata::{FileMetadata, FileKind};
 use crate::access::FileAccess;
-use crate::open::AnchoredName;
+use crate::attributes::{AttributeSource, LostAttributes};
+use crate::error_text::{explain_error, explain_path_error};
 use crate::locate::LinkMode;
+use crate::metadata::{FileKind, FileMetadata};
+use crate::open::AnchoredName;
 use crate::scratch::sweep_scratch;
 use crate::temp_file::{TempFile, move_entry, sync_dir};
-use crate::error_text::{explain_error, explain_path_error};
 
 /// The permissions of a new file, less the umask.
 const DEFAULT_FILE_MODE: u32 = 0o666;
@@ -131,13 +131,14 @@ impl FileAccess<'_> {
     /// Makes a folder and those above that are missing. It may be there.
     pub fn create_dir_all(&self, path: &Path) -> Result<(), ToolError> {
         let place = self.locate("create", &Scope::FILE_WRITE, path, LinkMode::Follow)?;
-        let made =
-            AnchoredName::resolve_creating(&place, self.walk()).and_then(|spot| match make_dir(&spot) {
+        let made = AnchoredName::resolve_creating(&place, self.walk()).and_then(|spot| {
+            match make_dir(&spot) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     spot.metadata()?.require_kind(FileKind::Directory)
                 }
                 made => made,
-            });
+            }
+        });
         made.map_err(|error| explain_path_error("create", path, &error))
     }
 
@@ -149,11 +150,19 @@ impl FileAccess<'_> {
         let found = source.metadata().map_err(|error| explain_path_error("move", from, &error))?;
         if found.kind == FileKind::Device {
             let refused = found.require_kind(FileKind::File).err();
-            return Err(explain_error("move", from, &refused.unwrap_or_else(|| Errno::INVAL.into())));
+            return Err(explain_error(
+                "move",
+                from,
+                &refused.unwrap_or_else(|| Errno::INVAL.into()),
+            ));
         }
         let move_it = || {
             if let Some(there) = target.metadata_if_exists()? {
-                let wanted = if found.kind == FileKind::Directory { FileKind::Directory } else { FileKind::File };
+                let wanted = if found.kind == FileKind::Directory {
+                    FileKind::Directory
+                } else {
+                    FileKind::File
+                };
                 if existing == ExistingFile::Refuse {
                     return Err(Errno::EXIST.into());
                 }
@@ -219,7 +228,9 @@ pub(crate) fn stage_file(
     };
     let bits = match (permissions, model) {
         (WritePermissions::Set(bits), _) => Some(bits & KEPT_MODE_BITS),
-        (WritePermissions::Keep, model) => model.map(|model| unlike.safe_mode(model.metadata.mode & KEPT_MODE_BITS)),
+        (WritePermissions::Keep, model) => {
+            model.map(|model| unlike.safe_mode(model.metadata.mode & KEPT_MODE_BITS))
+        }
     };
     let mut lost = unlike.into_names();
     lost.extend(model.into_iter().flat_map(|model| attributes_left_behind(&model.metadata)));
@@ -249,7 +260,10 @@ fn attributes_left_behind(old: &FileMetadata) -> Vec<String> {
 
 /// The file at a spot, which may be replaced. A rename asks only the folder
 /// for permission; the file has a say too.
-pub(crate) fn require_writable(spot: &AnchoredName, old: FileMetadata) -> io::Result<AttributeSource> {
+pub(crate) fn require_writable(
+    spot: &AnchoredName,
+    old: FileMetadata,
+) -> io::Result<AttributeSource> {
     old.require_kind(FileKind::File)?;
     // The superuser could open it all the same.
     if old.mode & 0o222 == 0 {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::core::{
-    Confinement, Effect, JsonSchema, Policy, Ports, CallProposal, Ruling, Tool, ToolCall, ToolContext,
-    ToolError, ToolSpec, Verdict, WorkingDir, erase,
+    CallProposal, Confinement, Effect, JsonSchema, Policy, Ports, Ruling, Tool, ToolCall,
+    ToolContext, ToolError, ToolSpec, Verdict, WorkingDir, erase,
 };
 use hermes::engine::{Caller, Engine};
 use hermes_exec::JobRegistry;

@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 
 use hermes::audit::AuditLog;
 use hermes::core::{
-    ToolAnnotations, DynTool, Effect, JsonSchema, Policy, CallProposal, Resource, Scope, Session, Tool,
-    ToolCall, ToolContext, ToolError, ToolSpec, WorkingDir, erase,
+    CallProposal, DynTool, Effect, JsonSchema, Policy, Resource, Scope, Session, Tool,
+    ToolAnnotations, ToolCall, ToolContext, ToolError, ToolSpec, WorkingDir, erase,
 };
 use hermes::engine::toolsets::ToolSelection;
 use hermes::engine::{Caller, DeferralSettings, Engine};
-use hermes::policy::{PermissionPolicy, PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
-use hermes::schema::{Schema, coerce};
+use hermes::policy::{
+    EnforcementSettings, PathVariables, PermissionPolicy, PolicySources, SavedRules, TicketStore,
+};
+use hermes::schema::{Schema, coerce_arguments};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -291,7 +293,8 @@ fn main() {
         bench.calls("pipeline.string_args", &few, "bench_echo", strings()).await;
         bench.calls("pipeline.100_tools", &engine(100, &path), "bench_echo", native()).await;
         bench.calls("pipeline.10000_tools", &engine(10_000, &path), "bench_echo", native()).await;
-        let schema = Schema::new(hermes::schema::tidy_schema(erase(Echo(Echo::spec())).parameters()));
+        let schema =
+            Schema::new(hermes::schema::tidy_schema(erase(Echo(Echo::spec())).parameters()));
         bench.sync("coerce.native", native, |args| {
             black_box(coerce_arguments(&schema, args, &[]));
         });

@@ -17,8 +17,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hermes::core::{Ports, ToolCall};
 use hermes::engine::{Caller, Engine};
-use hermes::policy::{PermissionPolicy, PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
-use hermes_checkpoints::{FileCheckpointer, CheckpointLimits, CheckpointStore};
+use hermes::policy::{
+    EnforcementSettings, PathVariables, PermissionPolicy, PolicySources, SavedRules, TicketStore,
+};
+use hermes_checkpoints::{CheckpointLimits, CheckpointStore, FileCheckpointer};
 use hermes_files::JournalDir;
 use serde_json::{Value, json};
 
@@ -42,7 +44,8 @@ impl Bench {
     fn engine(&self) -> Engine {
         // As the command has it: with rules, checkpoints and journals.
         let state = self.folder.join("state");
-        let store = Arc::new(CheckpointStore::new(state.join("checkpoints"), CheckpointLimits::default()));
+        let store =
+            Arc::new(CheckpointStore::new(state.join("checkpoints"), CheckpointLimits::default()));
         let journals = Arc::new(JournalDir::new(state.join("changes")));
         let places = PathVariables {
             workspace: Some(self.folder.clone()),
@@ -59,7 +62,9 @@ impl Bench {
             .tools(hermes_tools_file::tools())
             .policy(Arc::new(permissions))
             .ports(Ports::default().with(Arc::clone(&journals)))
-            .checkpoints(Arc::new(FileCheckpointer::new(store, vec![state]).with_rollback(journals)))
+            .checkpoints(Arc::new(
+                FileCheckpointer::new(store, vec![state]).with_rollback(journals),
+            ))
             .build()
             .unwrap()
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use hermes::core::{Ports, ToolCall};
 use hermes::engine::{Caller, Engine};
-use hermes::policy::{PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
+use hermes::policy::{EnforcementSettings, PathVariables, PolicySources, SavedRules, TicketStore};
 use hermes_exec::JobRegistry;
 use serde_json::{Value, json};
 
@@ -129,7 +129,8 @@ fn main() {
     let sources = PolicySources::load(&state.join("none.yaml"), None, places).unwrap();
     let saved = SavedRules::load(state.join("approvals.json")).unwrap();
     let tickets = TicketStore::new(state.join("tickets"));
-    let permissions = sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
+    let permissions =
+        sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
     let jobs = Arc::new(JobRegistry::local(state.join("jobs")));
     let engine = Engine::builder()
         .tools(hermes_tools_system::tools())

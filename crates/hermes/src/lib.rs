@@ -16,6 +16,7 @@
 
 mod audit_recorder;
 
+pub use audit_recorder::AuditRecorder;
 pub use hermes_audit as audit;
 pub use hermes_core as core;
 pub use hermes_engine as engine;
@@ -24,4 +25,3 @@ pub use hermes_protocol as protocol;
 pub use hermes_sandbox as sandbox;
 pub use hermes_schema as schema;
 pub use hermes_secrets as secrets;
-pub use audit_recorder::AuditRecorder;

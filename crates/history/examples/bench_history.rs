@@ -8,8 +8,8 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_history::{NewSession, SessionQuery, MessageQuery, HitOrder, HistoryStore};
-use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
+use hermes_history::{HistoryStore, HitOrder, MessageQuery, NewSession, SessionQuery};
+use hermes_llm::{ChatMessage, ModelReply, RequestedCall, TokenUsage, ToolCallAnswer};
 use rusqlite::Connection;
 
 /// Numbers that look random and are the same each time.
@@ -190,7 +190,13 @@ fn searches(store: &HistoryStore, dice: &mut Dice) {
         for n in 0..200 {
             let sort = [HitOrder::Rank, HitOrder::Rank, HitOrder::Newest, HitOrder::Oldest][n % 4];
             let text = ask(dice);
-            let query = MessageQuery { text, limit: 20, sort, roles: roles.clone(), ..MessageQuery::default() };
+            let query = MessageQuery {
+                text,
+                limit: 20,
+                sort,
+                roles: roles.clone(),
+                ..MessageQuery::default()
+            };
             times.push(time(|| reader.search(&query).unwrap()).0);
         }
         all.extend_from_slice(&times);
@@ -200,8 +206,12 @@ fn searches(store: &HistoryStore, dice: &mut Dice) {
     println!(r#"{{"metric":"history.search","p50_us":{:.1},"n":{}}}"#, micros(found), all.len());
     let mut times = Vec::new();
     for _ in 0..200 {
-        let query =
-            MessageQuery { text: dice.text(2), limit: 3, roles: roles.clone(), ..MessageQuery::default() };
+        let query = MessageQuery {
+            text: dice.text(2),
+            limit: 3,
+            roles: roles.clone(),
+            ..MessageQuery::default()
+        };
         let discovery = SessionQuery { query, window: 5, asker: None };
         times.push(time(|| reader.discover(&discovery).unwrap()).0);
     }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::error::HistoryError;
 use crate::query::ParsedQuery;
 use crate::reader::{HistoryReader, MessageRange};
-use crate::record::{StoredMessage, SessionSummary};
+use crate::record::{SessionSummary, StoredMessage};
 use crate::search::{MessageHit, MessageQuery};
 
 /// So many hits are looked at.
@@ -50,7 +50,10 @@ pub struct FoundSession {
 
 impl HistoryReader {
     /// Finds sessions: the number of those that have it, and the best of them.
-    pub fn discover(&self, discovery: &SessionQuery) -> Result<(Vec<FoundSession>, usize), HistoryError> {
+    pub fn discover(
+        &self,
+        discovery: &SessionQuery,
+    ) -> Result<(Vec<FoundSession>, usize), HistoryError> {
         let query = &discovery.query;
         let question = ParsedQuery::parse(&query.text);
         let asker = match &discovery.asker {
@@ -60,8 +63,11 @@ impl HistoryReader {
         };
         let mut seen: HashSet<i64> = asker.into_iter().collect();
         let mut found = Vec::new();
-        let titled =
-            if query.text.trim().is_empty() { Vec::new() } else { self.sessions_by_title(&query.text)? };
+        let titled = if query.text.trim().is_empty() {
+            Vec::new()
+        } else {
+            self.sessions_by_title(&query.text)?
+        };
         for session in titled {
             let fits = query.session.as_ref().is_none_or(|id| *id == session.id)
                 && !HIDDEN_SOURCES.contains(&session.source.as_str());
@@ -70,7 +76,8 @@ impl HistoryReader {
             }
         }
         let by_title = found.len();
-        let (hits, _) = self.raw_hits(&MessageQuery { limit: MAX_CANDIDATE_HITS, ..query.clone() }, &question)?;
+        let (hits, _) =
+            self.raw_hits(&MessageQuery { limit: MAX_CANDIDATE_HITS, ..query.clone() }, &question)?;
         let (mut chosen, mut automatic) = (Vec::new(), Vec::new());
         for raw in hits {
             if HIDDEN_SOURCES.contains(&raw.source.as_str()) || !seen.insert(raw.root) {
@@ -86,8 +93,9 @@ impl HistoryReader {
             let hit = self.load_hit(&raw, &question)?;
             found.extend(self.session_by_key(raw.session)?.map(|session| (session, hit)));
         }
-        let found =
-            found.into_iter().map(|(session, hit)| self.build_found(session, hit, discovery.window));
+        let found = found
+            .into_iter()
+            .map(|(session, hit)| self.build_found(session, hit, discovery.window));
         Ok((found.collect::<Result<_, _>>()?, total))
     }
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use crate::error::is_index_damage;
 use crate::rows::{MESSAGE_COLUMNS, message_from_row};
 use crate::schema::INDEX_TABLES_SQL;
-use crate::words::{normalize_nfc, fold_text, words};
+use crate::words::{fold_text, normalize_nfc, words};
 
 /// So many messages may wait.
 pub(crate) const MAX_UNINDEXED_MESSAGES: i64 = 64;

@@ -6,10 +6,9 @@
 //! them, and searches them. Any number of processes may do both at once.
 
 mod discover;
-mod home;
 mod error;
+mod home;
 mod index;
-mod time_text;
 mod query;
 mod reader;
 mod record;
@@ -19,18 +18,21 @@ mod search;
 mod snippet;
 mod store;
 mod summary;
+mod time_text;
 mod words;
 
-pub use discover::{SessionQuery, FoundSession};
-pub use home::HomeHistory;
+pub use discover::{FoundSession, SessionQuery};
 pub use error::HistoryError;
+pub use home::HomeHistory;
 pub use jiff::Timestamp;
-pub use time_text::{format_local, parse_time};
-pub use reader::{SessionFilter, HistoryReader, MessageRange};
-pub use record::{NewSession, StoredMessage, SessionRelation, ParentLink, SessionSummary, MessageState};
-pub use search::{MessageHit, MessageQuery, MessageResults, HitOrder};
+pub use reader::{HistoryReader, MessageRange, SessionFilter};
+pub use record::{
+    MessageState, NewSession, ParentLink, SessionRelation, SessionSummary, StoredMessage,
+};
+pub use search::{HitOrder, MessageHit, MessageQuery, MessageResults};
 pub use store::{DeleteReport, HistoryStore, UndoReport, new_session_id};
 pub use summary::Summarizer;
+pub use time_text::{format_local, parse_time};
 
 /// The name of the file in the home folder.
 pub const DB_FILE_NAME: &str = "sessions.db";

@@ -1,7 +1,7 @@
 //! What is looked for. Any text is a question: words that must all be there,
 //! "phrases", `OR`, `NOT`, and a star for the rest of a word.
 
-use crate::words::{IndexedWord, normalize_nfc, fold_text, words};
+use crate::words::{IndexedWord, fold_text, normalize_nfc, words};
 
 /// The most characters of a question that count.
 const MAX_QUERY_BYTES: usize = 2_048;
@@ -132,7 +132,8 @@ impl ParsedQuery {
 
     /// Whether every word of the question is somewhere in this folded text.
     pub(crate) fn matches_text(&self, text: &str) -> bool {
-        !self.substrings.is_empty() && self.substrings.iter().all(|piece| text.contains(piece.as_str()))
+        !self.substrings.is_empty()
+            && self.substrings.iter().all(|piece| text.contains(piece.as_str()))
     }
 
     /// The words as written, folded.

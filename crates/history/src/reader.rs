@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, params};
 
 use crate::error::HistoryError;
-use crate::record::{StoredMessage, SessionRelation, ParentLink, SessionSummary};
+use crate::record::{ParentLink, SessionRelation, SessionSummary, StoredMessage};
 use crate::rows::{MESSAGE_COLUMNS, message_from_row, timestamp_from_ms, usage_from_row};
 use crate::schema::{self, SchemaState};
 
@@ -164,7 +164,10 @@ impl HistoryReader {
     }
 
     /// The sessions with exactly this title.
-    pub(crate) fn sessions_by_title(&self, title: &str) -> Result<Vec<SessionSummary>, HistoryError> {
+    pub(crate) fn sessions_by_title(
+        &self,
+        title: &str,
+    ) -> Result<Vec<SessionSummary>, HistoryError> {
         self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
                 "SELECT {SESSION_COLUMNS} WHERE lower(s.title) = lower(?1) ORDER BY s.last_active DESC LIMIT 10"
@@ -176,8 +179,9 @@ impl HistoryReader {
     /// The sessions of one family, the earliest first.
     pub fn family(&self, session: &SessionSummary) -> Result<Vec<SessionSummary>, HistoryError> {
         self.with_connection(|connection| {
-            let mut find = connection
-                .prepare_cached(&format!("SELECT {SESSION_COLUMNS} WHERE s.root = ?1 ORDER BY s.key"))?;
+            let mut find = connection.prepare_cached(&format!(
+                "SELECT {SESSION_COLUMNS} WHERE s.root = ?1 ORDER BY s.key"
+            ))?;
             find.query_map([session.root], session_from_row)?.collect()
         })
     }
@@ -197,7 +201,11 @@ impl HistoryReader {
     }
 
     /// Messages of a session, the earliest first.
-    pub fn messages(&self, session: &SessionSummary, span: MessageRange) -> Result<Vec<StoredMessage>, HistoryError> {
+    pub fn messages(
+        &self,
+        session: &SessionSummary,
+        span: MessageRange,
+    ) -> Result<Vec<StoredMessage>, HistoryError> {
         let (from, before, order, limit) = match span {
             MessageRange::All => (None, None, "ASC", -1),
             MessageRange::First(n) => (None, None, "ASC", to_i64(n)),
@@ -230,13 +238,17 @@ impl HistoryReader {
                 "SELECT count(*) FILTER (WHERE id < ?2), count(*) FILTER (WHERE id > ?2) \
                  FROM messages WHERE session = ?1 AND state <> 1 AND coalesce(echo, 0) = 0",
             )?;
-            count
-                .query_row([session.key, message], |row| Ok((to_usize(row.get(0)?), to_usize(row.get(1)?))))
+            count.query_row([session.key, message], |row| {
+                Ok((to_usize(row.get(0)?), to_usize(row.get(1)?)))
+            })
         })
     }
 
     /// One message and its session; none if it was undone.
-    pub fn message(&self, id: i64) -> Result<Option<(SessionSummary, StoredMessage)>, HistoryError> {
+    pub fn message(
+        &self,
+        id: i64,
+    ) -> Result<Option<(SessionSummary, StoredMessage)>, HistoryError> {
         let found = self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
                 "SELECT {MESSAGE_COLUMNS}, x.session FROM messages x WHERE x.id = ?1 AND x.state <> 1 \
@@ -340,7 +352,10 @@ fn session_from_row(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         model: row.get(4)?,
         parent: parent.map(|id| ParentLink {
             id,
-            relation: kinship.as_deref().and_then(SessionRelation::parse).unwrap_or(SessionRelation::Branch),
+            relation: kinship
+                .as_deref()
+                .and_then(SessionRelation::parse)
+                .unwrap_or(SessionRelation::Branch),
         }),
         started: timestamp_from_ms(row.get(7)?),
         ended: row.get::<_, Option<i64>>(8)?.map(timestamp_from_ms),

@@ -1,12 +1,15 @@
 //! Messages as rows and back: every text is kept once, and nothing is lost.
 
-use hermes_llm::{ToolCallAnswer, RequestedCall, FinishReason, InlineImage, ChatMessage, ContentPart, Reasoning, ModelReply, TokenUsage};
+use hermes_llm::{
+    ChatMessage, ContentPart, FinishReason, InlineImage, ModelReply, Reasoning, RequestedCall,
+    TokenUsage, ToolCallAnswer,
+};
 use jiff::Timestamp;
 use rusqlite::{Row, ToSql};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::record::{StoredMessage, MessageState, role};
+use crate::record::{MessageState, StoredMessage, role};
 
 /// The columns of a message, from the table that is called `x` there.
 pub(crate) const MESSAGE_COLUMNS: &str = "x.id, x.at, x.state, x.echo, x.role, x.tool, x.call_id, \
@@ -41,9 +44,13 @@ impl<'a> MessageFields<'a> {
     pub(crate) fn from_message(message: &'a ChatMessage) -> Self {
         let role = role(message);
         match message {
-            ChatMessage::System { text } => Self { role, text: Some(text.into()), ..Self::default() },
+            ChatMessage::System { text } => {
+                Self { role, text: Some(text.into()), ..Self::default() }
+            }
             ChatMessage::User { content } => match content.as_slice() {
-                [ContentPart::Text { text }] => Self { role, text: Some(text.into()), ..Self::default() },
+                [ContentPart::Text { text }] => {
+                    Self { role, text: Some(text.into()), ..Self::default() }
+                }
                 several => Self {
                     role,
                     text: Some(message.text().into()),
@@ -156,7 +163,8 @@ pub(crate) fn message_from_row(row: &Row<'_>) -> rusqlite::Result<StoredMessage>
             is_cancelled: row.get::<_, Option<u8>>(7)? == Some(CANCELLED_CODE),
         }),
         _ => ChatMessage::User {
-            content: parse_json::<Vec<ContentPart>>(parts).unwrap_or_else(|| vec![ContentPart::Text { text }]),
+            content: parse_json::<Vec<ContentPart>>(parts)
+                .unwrap_or_else(|| vec![ContentPart::Text { text }]),
         },
     };
     let standing = match (row.get::<_, i64>(2)?, row.get::<_, Option<i64>>(3)?) {
@@ -165,7 +173,12 @@ pub(crate) fn message_from_row(row: &Row<'_>) -> rusqlite::Result<StoredMessage>
         (2, _) => MessageState::Folded,
         _ => MessageState::Live,
     };
-    Ok(StoredMessage { id: row.get(0)?, at: timestamp_from_ms(row.get(1)?), state: standing, message })
+    Ok(StoredMessage {
+        id: row.get(0)?,
+        at: timestamp_from_ms(row.get(1)?),
+        state: standing,
+        message,
+    })
 }
 
 /// Six columns from this one on.

@@ -10,10 +10,13 @@ fn through_the_file(message: &ChatMessage) -> ChatMessage {
     let columns = MESSAGE_COLUMNS.replace("x.", "");
     let with_session = format!("session, {columns}");
     connection.execute_batch(&format!("CREATE TABLE messages ({with_session})")).unwrap();
-    connection.execute(INSERT_MESSAGE, &MessageFields::from_message(message).params(&1, &5, &None)[..]).unwrap();
+    connection
+        .execute(INSERT_MESSAGE, &MessageFields::from_message(message).params(&1, &5, &None)[..])
+        .unwrap();
     connection.execute_batch("UPDATE messages SET id = 7, state = 0").unwrap();
-    let kept =
-        connection.query_row(&format!("SELECT {MESSAGE_COLUMNS} FROM messages x"), [], message_from_row).unwrap();
+    let kept = connection
+        .query_row(&format!("SELECT {MESSAGE_COLUMNS} FROM messages x"), [], message_from_row)
+        .unwrap();
     assert_eq!((kept.id, kept.at.as_millisecond(), kept.state), (7, 5, MessageState::Live));
     kept.message
 }
@@ -27,12 +30,18 @@ fn every_kind_of_message_comes_back_as_it_was() {
         ChatMessage::user(""),
         ChatMessage::user("says \"this\"\n字 \u{0}"),
         ChatMessage::User { content: Vec::new() },
-        ChatMessage::User { content: vec![text("a"), ContentPart::Image(image.clone()), text("b")] },
+        ChatMessage::User {
+            content: vec![text("a"), ContentPart::Image(image.clone()), text("b")],
+        },
         ChatMessage::Assistant(ModelReply::default()),
         ChatMessage::Assistant(ModelReply {
             text: "I look".into(),
             calls: vec![
-                RequestedCall { id: "1".into(), name: "read_file".into(), arguments: "{\"path\":".into() },
+                RequestedCall {
+                    id: "1".into(),
+                    name: "read_file".into(),
+                    arguments: "{\"path\":".into(),
+                },
                 RequestedCall { id: "2".into(), name: String::new(), arguments: String::new() },
             ],
             reasoning: Some(Reasoning {

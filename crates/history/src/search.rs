@@ -108,7 +108,11 @@ impl HistoryReader {
     }
 
     /// The hit with its words.
-    pub(crate) fn load_hit(&self, raw: &RawHit, question: &ParsedQuery) -> Result<Option<MessageHit>, HistoryError> {
+    pub(crate) fn load_hit(
+        &self,
+        raw: &RawHit,
+        question: &ParsedQuery,
+    ) -> Result<Option<MessageHit>, HistoryError> {
         Ok(self.message(raw.message)?.map(|(_, kept)| MessageHit {
             message: raw.message,
             session: raw.session_id.clone(),
@@ -126,7 +130,8 @@ impl HistoryReader {
         self.with_connection(|connection| {
             // One moment for all that is read.
             let moment = connection.unchecked_transaction()?;
-            let search = QueryRun { connection: &moment, query, question, mark: indexed_up_to(&moment)? };
+            let search =
+                QueryRun { connection: &moment, query, question, mark: indexed_up_to(&moment)? };
             if !question.is_wordless() {
                 let found = search.search_words()?;
                 // Pieces know nothing of what must not be there.
@@ -182,7 +187,9 @@ impl QueryRun<'_> {
     }
 
     fn search_substrings(&self) -> rusqlite::Result<Vec<RawHit>> {
-        let within = |kept: &StoredMessage| self.question.matches_text(&fold_text(&searchable_text(&kept.message)));
+        let within = |kept: &StoredMessage| {
+            self.question.matches_text(&fold_text(&searchable_text(&kept.message)))
+        };
         let Some(pieces) = self.question.to_trigram_fts() else {
             let found = self.scan(0, MAX_SCANNED, within)?;
             return Ok(self.merge(found, Vec::new()));

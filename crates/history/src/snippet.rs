@@ -16,14 +16,22 @@ const MAX_SNIPPET_BYTES: usize = 400;
 /// asks for between `>>>` and `<<<`.
 pub(crate) fn snippet(text: &str, question: &ParsedQuery) -> String {
     let all = words(text);
-    let mut marked: Vec<Range<usize>> =
-        question.match_ranges(&all).into_iter().filter_map(|place| byte_range(&all, &place)).collect();
+    let mut marked: Vec<Range<usize>> = question
+        .match_ranges(&all)
+        .into_iter()
+        .filter_map(|place| byte_range(&all, &place))
+        .collect();
     if marked.is_empty() {
-        marked = question.substrings().iter().filter_map(|piece| find_piece(text, &all, piece)).collect();
+        marked = question
+            .substrings()
+            .iter()
+            .filter_map(|piece| find_piece(text, &all, piece))
+            .collect();
     }
     marked.sort_by_key(|range| range.start);
     let first = marked.first().map_or(0, |range| range.start);
-    let begin = all.partition_point(|word| word.range.end <= first).saturating_sub(WORDS_BEFORE_HIT);
+    let begin =
+        all.partition_point(|word| word.range.end <= first).saturating_sub(WORDS_BEFORE_HIT);
     let from = if begin == 0 { 0 } else { all.get(begin).map_or(0, |word| word.range.start) };
     let from = from.max(text.floor_char_boundary(first.saturating_sub(MAX_SNIPPET_BYTES / 2)));
     let to = all.get(begin + MAX_SHOWN_WORDS).map_or(text.len(), |word| word.range.start);

@@ -14,7 +14,7 @@ use crate::error::HistoryError;
 use crate::index::{self, MAX_UNINDEXED_MESSAGES};
 use crate::reader::HistoryReader;
 use crate::record::NewSession;
-use crate::rows::{MESSAGE_COLUMNS, MessageFields, INSERT_MESSAGE, message_from_row};
+use crate::rows::{INSERT_MESSAGE, MESSAGE_COLUMNS, MessageFields, message_from_row};
 use crate::schema;
 
 /// How long a writer waits for others.
@@ -58,7 +58,8 @@ impl HistoryStore {
     /// what it makes.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, HistoryError> {
         let path = path.into();
-        create_file(&path).map_err(|e| HistoryError::Access { path: path.clone(), why: e.to_string() })?;
+        create_file(&path)
+            .map_err(|e| HistoryError::Access { path: path.clone(), why: e.to_string() })?;
         let failed = |e: rusqlite::Error| HistoryError::from_sqlite(&path, &e);
         let mut connection = Connection::open(&path).map_err(failed)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
@@ -250,7 +251,8 @@ impl HistoryStore {
             let mut new = Vec::with_capacity(count);
             for message in messages.iter().take(count) {
                 let fields = MessageFields::from_message(message);
-                step.prepare_cached(INSERT_MESSAGE)?.execute(&fields.params(&key, &at, &Some(0))[..])?;
+                step.prepare_cached(INSERT_MESSAGE)?
+                    .execute(&fields.params(&key, &at, &Some(0))[..])?;
                 new.push(step.last_insert_rowid());
             }
             let mut again = step.prepare_cached(
@@ -339,7 +341,11 @@ impl HistoryStore {
     pub fn rename(&self, session: &str, title: &str) -> Result<(), HistoryError> {
         let title = title.trim();
         let title = (!title.is_empty()).then_some(title);
-        self.update_session(session, "UPDATE sessions SET title = ?2 WHERE id = ?1", params![session, title])
+        self.update_session(
+            session,
+            "UPDATE sessions SET title = ?2 WHERE id = ?1",
+            params![session, title],
+        )
     }
 
     /// Deletes a session, and those that did parts of its work; what they said
@@ -468,7 +474,12 @@ fn session_key(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option
 }
 
 /// Adds a message to the sums of its session.
-fn add_to_totals(step: &Transaction<'_>, key: i64, at: i64, message: &ChatMessage) -> rusqlite::Result<()> {
+fn add_to_totals(
+    step: &Transaction<'_>,
+    key: i64,
+    at: i64,
+    message: &ChatMessage,
+) -> rusqlite::Result<()> {
     let ChatMessage::Assistant(reply) = message else {
         let sql = "UPDATE sessions SET messages = messages + 1, last_active = max(last_active, ?2) \
                    WHERE key = ?1";

@@ -12,13 +12,13 @@ pub fn parse_time(text: &str) -> Option<Timestamp> {
         return now.timestamp().checked_sub(ago).ok();
     }
     if let Ok(moment) = text.parse::<Timestamp>() {
-        return Some(parse_time);
+        return Some(moment);
     }
     let local = match text.parse::<DateTime>() {
-        Ok(local) => format_local,
+        Ok(local) => local,
         Err(_) => text.parse::<Date>().ok()?.at(0, 0, 0, 0),
     };
-    Some(format_local.to_zoned(now.time_zone().clone()).ok()?.timestamp())
+    Some(local.to_zoned(now.time_zone().clone()).ok()?.timestamp())
 }
 
 fn parse_ago(text: &str) -> Option<SignedDuration> {

@@ -39,7 +39,8 @@ pub(crate) fn words(text: &str) -> Vec<IndexedWord> {
             fold_char(c, &mut form);
             words.push(IndexedWord { range: at..end, folded: form });
         } else if is_letter(c) {
-            let word = open.get_or_insert_with(|| IndexedWord { range: at..end, folded: String::new() });
+            let word =
+                open.get_or_insert_with(|| IndexedWord { range: at..end, folded: String::new() });
             word.range.end = end;
             fold_char(c, &mut word.folded);
         } else {

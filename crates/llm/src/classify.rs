@@ -164,7 +164,9 @@ fn error_kind(status: Option<u16>, text: &str, says_when: bool) -> ModelErrorKin
         Some(401 | 403) => ModelErrorKind::Authentication,
         Some(503 | 529) => ModelErrorKind::Overloaded,
         _ if has(OVERLOADED_PHRASES) => ModelErrorKind::Overloaded,
-        Some(400 | 404 | 422) if has(UNKNOWN_MODEL_PHRASES) && text.contains("model") => ModelErrorKind::ModelUnavailable,
+        Some(400 | 404 | 422) if has(UNKNOWN_MODEL_PHRASES) && text.contains("model") => {
+            ModelErrorKind::ModelUnavailable
+        }
         Some(404) if text.contains("model") => ModelErrorKind::ModelUnavailable,
         Some(408 | 409 | 425 | 500..) => ModelErrorKind::Server,
         Some(_) => ModelErrorKind::Request,
@@ -174,13 +176,19 @@ fn error_kind(status: Option<u16>, text: &str, says_when: bool) -> ModelErrorKin
 
 fn hint_for(kind: ModelErrorKind, status: Option<u16>) -> Option<&'static str> {
     Some(match kind {
-        ModelErrorKind::Authentication => "check the key of this provider in the environment or in .env",
+        ModelErrorKind::Authentication => {
+            "check the key of this provider in the environment or in .env"
+        }
         ModelErrorKind::Quota => "top up the account, or use another key or model",
         ModelErrorKind::RateLimited => "wait a little, or use another key or model",
         ModelErrorKind::Overloaded => "try again a little later, or use another model",
-        ModelErrorKind::ContextTooLong => "shorten the conversation, or use a model with a larger window",
+        ModelErrorKind::ContextTooLong => {
+            "shorten the conversation, or use a model with a larger window"
+        }
         ModelErrorKind::Refused => "say it in another way, or use another model",
-        ModelErrorKind::ModelUnavailable => "check the model's name: `model.default` in config.yaml",
+        ModelErrorKind::ModelUnavailable => {
+            "check the model's name: `model.default` in config.yaml"
+        }
         ModelErrorKind::NoTools => "this model asks for tools in its text only",
         ModelErrorKind::NoImages => "this model takes no pictures; use one that does",
         ModelErrorKind::Malformed => "ask again, or use another model",

@@ -63,7 +63,11 @@ fn servers_errors_as_they_word_them() {
             ModelUnavailable,
         ),
         (404, r#"{"error":{"message":"model 'qwen' not found"}}"#, ModelUnavailable),
-        (400, r#"{"error":{"message":"foo/bar is not a valid model ID","code":400}}"#, ModelUnavailable),
+        (
+            400,
+            r#"{"error":{"message":"foo/bar is not a valid model ID","code":400}}"#,
+            ModelUnavailable,
+        ),
         (404, "404 page not found", Request),
         (400, r#"{"error":{"message":"registry/llama2 does not support tools"}}"#, NoTools),
         (

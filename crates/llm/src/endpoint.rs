@@ -7,8 +7,8 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use crate::model_error::{ModelError, ModelErrorKind};
 use crate::http::is_loopback;
+use crate::model_error::{ModelError, ModelErrorKind};
 use crate::reply::TokenUsage;
 
 /// A model at a server.
@@ -222,8 +222,11 @@ impl ModelEndpoint {
                 _ => ("authorization", format!("Bearer {key}")),
             };
             let mut value = HeaderValue::from_str(&value).map_err(|_| {
-                ModelError::new(ModelErrorKind::Authentication, "the key holds characters that no key has")
-                    .with_hint("copy the key again, without line ends and quotes")
+                ModelError::new(
+                    ModelErrorKind::Authentication,
+                    "the key holds characters that no key has",
+                )
+                .with_hint("copy the key again, without line ends and quotes")
             })?;
             value.set_sensitive(true);
             headers.insert(name, value);
@@ -235,8 +238,11 @@ impl ModelEndpoint {
             let pair =
                 HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::from_str(value).ok());
             let Some((name, value)) = pair else {
-                return Err(ModelError::new(ModelErrorKind::Request, format!("`{name}` is no header"))
-                    .with_hint("correct `extra_headers` of the provider in config.yaml"));
+                return Err(ModelError::new(
+                    ModelErrorKind::Request,
+                    format!("`{name}` is no header"),
+                )
+                .with_hint("correct `extra_headers` of the provider in config.yaml"));
             };
             headers.insert(name, value);
         }

@@ -1,7 +1,10 @@
 use super::*;
 
 fn base(dialect: ApiDialect, url: &str) -> String {
-    ModelEndpoint::new(dialect, url, "m").parsed_base_url().map(|url| url.to_string()).unwrap_or_default()
+    ModelEndpoint::new(dialect, url, "m")
+        .parsed_base_url()
+        .map(|url| url.to_string())
+        .unwrap_or_default()
 }
 
 #[test]
@@ -29,7 +32,10 @@ fn addresses_are_completed() {
 fn the_language_follows_from_the_address() {
     assert_eq!(ApiDialect::from_url("https://api.anthropic.com/v1"), ApiDialect::Anthropic);
     assert_eq!(ApiDialect::from_url("https://api.minimax.io/anthropic"), ApiDialect::Anthropic);
-    assert_eq!(ApiDialect::from_url("https://generativelanguage.googleapis.com/v1beta"), ApiDialect::Gemini);
+    assert_eq!(
+        ApiDialect::from_url("https://generativelanguage.googleapis.com/v1beta"),
+        ApiDialect::Gemini
+    );
     assert_eq!(
         ApiDialect::from_url("https://generativelanguage.googleapis.com/v1beta/openai"),
         ApiDialect::Chat
@@ -44,13 +50,20 @@ fn keys_are_never_shown() {
     let headers = endpoint.headers(endpoint.keys.first()).expect("headers");
     assert_eq!(headers["authorization"], "Bearer sk-hidden");
     assert!(!format!("{endpoint:?} {headers:?}").contains("hidden"));
-    assert_eq!(endpoint.headers(Some(&ApiKey::new("a\nb"))).unwrap_err().kind, ModelErrorKind::Authentication);
+    assert_eq!(
+        endpoint.headers(Some(&ApiKey::new("a\nb"))).unwrap_err().kind,
+        ModelErrorKind::Authentication
+    );
 }
 
 #[test]
 fn what_a_request_cost() {
     let prices = TokenPrices { input: 3.0, output: 15.0, cache_read: Some(0.3), cache_write: None };
-    let usage =
-        TokenUsage { input: 1_000_000, output: 100_000, cache_read: 900_000, ..TokenUsage::default() };
+    let usage = TokenUsage {
+        input: 1_000_000,
+        output: 100_000,
+        cache_read: 900_000,
+        ..TokenUsage::default()
+    };
     assert!((prices.cost(&usage) - (0.3 + 0.27 + 1.5)).abs() < 1e-9);
 }

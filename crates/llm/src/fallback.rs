@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt as _, stream};
 use hermes_core::BoxFuture;
 
-use crate::model_error::{ModelError, ModelErrorKind};
 use crate::model::{LanguageModel, ReplyStream};
+use crate::model_error::{ModelError, ModelErrorKind};
 use crate::reply::ReplyEvent;
 use crate::request::ModelRequest;
 
@@ -96,9 +96,14 @@ struct RouteState {
 impl FallbackModel {
     /// Models in the order in which they are asked; each one as often as it has
     /// keys. A request that names a model names the first.
-    pub fn new(models: Vec<Vec<Arc<dyn LanguageModel>>>, retries: RetrySettings, told: OnRetry) -> Self {
+    pub fn new(
+        models: Vec<Vec<Arc<dyn LanguageModel>>>,
+        retries: RetrySettings,
+        told: OnRetry,
+    ) -> Self {
         let seat = |keys: Vec<Arc<dyn LanguageModel>>| {
-            let state = RouteState { key_cooldowns: vec![None; keys.len()], ..RouteState::default() };
+            let state =
+                RouteState { key_cooldowns: vec![None; keys.len()], ..RouteState::default() };
             ModelRoute { keys, state: Mutex::new(state) }
         };
         let seats = models.into_iter().filter(|keys| !keys.is_empty()).map(seat).collect();
@@ -133,7 +138,10 @@ impl LanguageModel for FallbackModel {
         self.0.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         Box::pin(async move {
             let begun = self.0.start_reply(request).await?;
             if !request.can_retract {
@@ -168,14 +176,20 @@ impl StartedReply {
 
 /// Asks, and listens until there is something to show: until then, nobody has
 /// seen anything, and it can be asked again.
-async fn open_reply(model: &dyn LanguageModel, request: &ModelRequest) -> Result<StartedReply, ModelError> {
+async fn open_reply(
+    model: &dyn LanguageModel,
+    request: &ModelRequest,
+) -> Result<StartedReply, ModelError> {
     let mut rest = model.ask(request).await?;
     let mut first = VecDeque::new();
     while let Some(event) = rest.next().await {
         let event = event?;
         let is_silent = matches!(
             event,
-            ReplyEvent::Model(_) | ReplyEvent::Usage(_) | ReplyEvent::Opaque(_) | ReplyEvent::Warning(_)
+            ReplyEvent::Model(_)
+                | ReplyEvent::Usage(_)
+                | ReplyEvent::Opaque(_)
+                | ReplyEvent::Warning(_)
         );
         first.push_back(event);
         if !is_silent {
@@ -188,7 +202,8 @@ async fn open_reply(model: &dyn LanguageModel, request: &ModelRequest) -> Result
 impl FallbackInner {
     async fn start_reply(&self, request: &ModelRequest) -> Result<StartedReply, ModelError> {
         let now = Instant::now();
-        let is_well = |seat: &ModelRoute| seat.lock().skipped_until.is_none_or(|until| until <= now);
+        let is_well =
+            |seat: &ModelRoute| seat.lock().skipped_until.is_none_or(|until| until <= now);
         // If none is well, all are asked.
         let all_ill = !self.routes.iter().any(is_well);
         let mut fault = ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up");
@@ -208,11 +223,18 @@ impl FallbackInner {
                     seat.lock().skipped_until = None;
                     return Ok(StartedReply { route: at, ..begun });
                 }
-                Err(fault) if fault.kind == ModelErrorKind::ContextTooLong && request.cannot_shorten => fault,
+                Err(fault)
+                    if fault.kind == ModelErrorKind::ContextTooLong && request.cannot_shorten =>
+                {
+                    fault
+                }
                 Err(fault) if !fault.kind.can_fall_back() => return Err(fault),
                 Err(fault) => fault,
             };
-            if matches!(fault.kind, ModelErrorKind::RateLimited | ModelErrorKind::Overloaded | ModelErrorKind::Quota) {
+            if matches!(
+                fault.kind,
+                ModelErrorKind::RateLimited | ModelErrorKind::Overloaded | ModelErrorKind::Quota
+            ) {
                 let rest = fault.retry_after.unwrap_or(RATE_COOLDOWN).min(QUOTA_COOLDOWN);
                 seat.lock().skipped_until = Some(Instant::now() + rest);
             }
@@ -224,11 +246,18 @@ impl FallbackInner {
     }
 
     /// Asks one model with all its keys, and again.
-    async fn ask_route(&self, seat: &ModelRoute, request: &ModelRequest) -> Result<StartedReply, ModelError> {
+    async fn ask_route(
+        &self,
+        seat: &ModelRoute,
+        request: &ModelRequest,
+    ) -> Result<StartedReply, ModelError> {
         let mut again = 0;
         loop {
             let Some((at, model)) = seat.choose_key() else {
-                return Err(ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up"));
+                return Err(ModelError::new(
+                    ModelErrorKind::ModelUnavailable,
+                    "no model is set up",
+                ));
             };
             let fault = match open_reply(&**model, request).await {
                 Ok(begun) => return Ok(begun),

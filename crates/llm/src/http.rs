@@ -9,8 +9,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde_json::Value;
 
-use crate::server_quirks::ServerQuirks;
 use crate::model_error::{ModelError, ModelErrorKind};
+use crate::server_quirks::ServerQuirks;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -68,7 +68,10 @@ impl HttpClients {
             builder = builder.no_proxy().tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| {
-            ModelError::new(ModelErrorKind::Network, format!("cannot set up HTTP: {}", root_cause(&error)))
+            ModelError::new(
+                ModelErrorKind::Network,
+                format!("cannot set up HTTP: {}", root_cause(&error)),
+            )
         })?;
         Ok(cell.get_or_init(|| client))
     }
@@ -99,7 +102,8 @@ impl HttpClients {
             return Ok(answer);
         }
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = match tokio::time::timeout(patience, read_bounded(answer, MAX_ERROR_BYTES)).await {
+        let body = match tokio::time::timeout(patience, read_bounded(answer, MAX_ERROR_BYTES)).await
+        {
             Ok(Ok(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
             _ => String::new(),
         };
@@ -126,7 +130,10 @@ impl HttpClients {
 }
 
 /// The body of an answer, up to so many bytes.
-pub(crate) async fn read_bounded(mut answer: Response, most: usize) -> Result<Vec<u8>, reqwest::Error> {
+pub(crate) async fn read_bounded(
+    mut answer: Response,
+    most: usize,
+) -> Result<Vec<u8>, reqwest::Error> {
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await? {
         bytes.extend_from_slice(&piece);
@@ -158,7 +165,10 @@ pub(crate) fn host_and_port(url: &Url) -> String {
 
 pub(crate) fn timeout_error(url: &Url, patience: Duration) -> ModelError {
     let seconds = patience.as_secs_f64();
-    ModelError::new(ModelErrorKind::Timeout, format!("{} said nothing for {seconds:.0} s", host_and_port(url)))
+    ModelError::new(
+        ModelErrorKind::Timeout,
+        format!("{} said nothing for {seconds:.0} s", host_and_port(url)),
+    )
 }
 
 pub(crate) fn connection_error(url: &Url, error: &reqwest::Error) -> ModelError {

@@ -12,16 +12,18 @@ use serde_json::Value;
 
 use crate::classify::classify;
 use crate::dialect::{self, DecodeStatus, StreamDecoder};
-use crate::endpoint::{ApiDialect, ModelEndpoint, ApiKey, TokenPrices};
-use crate::model_error::{ModelError, ModelErrorKind};
 use crate::discovery::window;
-use crate::surrogates;
-use crate::http::{HttpClients, SendError, connection_error, host_and_port, read_bounded, timeout_error};
+use crate::endpoint::{ApiDialect, ApiKey, ModelEndpoint, TokenPrices};
+use crate::http::{
+    HttpClients, SendError, connection_error, host_and_port, read_bounded, timeout_error,
+};
 use crate::message::ChatMessage;
 use crate::model::{LanguageModel, ReplyStream};
-use crate::reply::{ReplyEvent, FinishReason};
+use crate::model_error::{ModelError, ModelErrorKind};
+use crate::reply::{FinishReason, ReplyEvent};
 use crate::request::ModelRequest;
 use crate::sse;
+use crate::surrogates;
 
 /// Of an answer that is not streamed, so much is read.
 const MAX_WHOLE_BODY_BYTES: usize = 64 * 1024 * 1024;
@@ -68,7 +70,8 @@ impl HttpModel {
         if !self.is_window_guessed.swap(false, Ordering::Relaxed) {
             return;
         }
-        let told = window::detect_loaded_window(&self.http, &self.endpoint, WINDOW_QUERY_TIMEOUT).await;
+        let told =
+            window::detect_loaded_window(&self.http, &self.endpoint, WINDOW_QUERY_TIMEOUT).await;
         if let Some(tokens) = told.filter(|tokens| *tokens > 0) {
             self.window.store(tokens, Ordering::Relaxed);
         }
@@ -171,7 +174,10 @@ impl LanguageModel for HttpModel {
         Some(self.window.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         Box::pin(self.start_reply(request))
     }
 }
@@ -179,7 +185,9 @@ impl LanguageModel for HttpModel {
 /// How much a piece adds to an answer.
 fn event_bytes(event: &ReplyEvent) -> usize {
     match event {
-        ReplyEvent::Text(text) | ReplyEvent::Thought(text) | ReplyEvent::Arguments { text, .. } => text.len(),
+        ReplyEvent::Text(text) | ReplyEvent::Thought(text) | ReplyEvent::Arguments { text, .. } => {
+            text.len()
+        }
         ReplyEvent::Call { name, .. } => name.len() + 64,
         ReplyEvent::Opaque(value) => value.to_string().len(),
         _ => 0,
@@ -249,8 +257,10 @@ impl StreamingResponse {
                     self.push_sse_events(last);
                     self.flush_held();
                     if self.response.take().is_some() && !self.has_finish {
-                        let message =
-                            format!("{} stopped in the middle of its answer", host_and_port(&self.url));
+                        let message = format!(
+                            "{} stopped in the middle of its answer",
+                            host_and_port(&self.url)
+                        );
                         self.fail(ModelError::new(ModelErrorKind::Network, message));
                     }
                 }
@@ -307,7 +317,11 @@ impl StreamingResponse {
                 let start: String = data.chars().take(120).collect();
                 let message = format!("{} sent what is no JSON: {start}", host_and_port(&self.url));
                 // What speaks the language was damaged on its way.
-                let kind = if self.has_content { ModelErrorKind::Network } else { ModelErrorKind::Protocol };
+                let kind = if self.has_content {
+                    ModelErrorKind::Network
+                } else {
+                    ModelErrorKind::Protocol
+                };
                 self.fail(ModelError::new(kind, message));
             }
         }
@@ -332,12 +346,17 @@ impl StreamingResponse {
 
     /// An answer that came as a whole, not in pieces.
     async fn read_whole(&mut self, answer: Response) -> Result<(), ModelError> {
-        let bytes = tokio::time::timeout(self.first_timeout, read_bounded(answer, MAX_WHOLE_BODY_BYTES)).await;
+        let bytes =
+            tokio::time::timeout(self.first_timeout, read_bounded(answer, MAX_WHOLE_BODY_BYTES))
+                .await;
         let bytes = bytes
             .map_err(|_| timeout_error(&self.url, self.first_timeout))?
             .map_err(|error| connection_error(&self.url, &error))?;
         let data = parse_json_lenient(&String::from_utf8_lossy(&bytes)).ok_or_else(|| {
-            ModelError::new(ModelErrorKind::Protocol, format!("{} sent what is no JSON", host_and_port(&self.url)))
+            ModelError::new(
+                ModelErrorKind::Protocol,
+                format!("{} sent what is no JSON", host_and_port(&self.url)),
+            )
         })?;
         // Some wrap the pieces of an answer in a list.
         match data {
@@ -369,7 +388,9 @@ impl StreamingResponse {
         }
         match &mut event {
             ReplyEvent::Finish(_) => self.has_finish = true,
-            ReplyEvent::Text(_) | ReplyEvent::Thought(_) | ReplyEvent::Call { .. } => self.has_content = true,
+            ReplyEvent::Text(_) | ReplyEvent::Thought(_) | ReplyEvent::Call { .. } => {
+                self.has_content = true
+            }
             ReplyEvent::Usage(usage) => {
                 usage.cost = usage.cost.or(self.prices.map(|prices| prices.cost(usage)));
             }

@@ -2,32 +2,34 @@
 //! that add up to a [`ModelReply`]), what can go wrong ([`Fault`]), and where they
 //! are ([`ModelEndpoint`], [`find`]).
 
-mod server_quirks;
 mod classify;
 mod dialect;
-mod endpoint;
-mod model_error;
 pub mod discovery;
-mod surrogates;
+mod endpoint;
+mod fallback;
 mod http;
-mod opaque_blocks;
+mod http_model;
 mod message;
 mod model;
-mod think_splitter;
+mod model_error;
+mod opaque_blocks;
 mod reply;
 mod request;
-mod http_model;
-mod text_calls;
+mod server_quirks;
 mod sse;
-mod fallback;
+mod surrogates;
+mod text_calls;
+mod think_splitter;
 
-pub use endpoint::{ApiDialect, ModelEndpoint, ApiKey, TokenPrices};
-pub use model_error::{ModelError, ModelErrorKind};
-pub use surrogates::replace_lone_surrogates as whole_characters;
+pub use endpoint::{ApiDialect, ApiKey, ModelEndpoint, TokenPrices};
+pub use fallback::{FallbackModel, OnRetry, RetryAction, RetryEvent, RetrySettings};
 pub use http::HttpClients;
-pub use message::{ToolCallAnswer, InlineImage, ChatMessage, ContentPart};
-pub use model::{LanguageModel, ReplyStream};
-pub use reply::{RequestedCall, ReplyEvent, FinishReason, ReplyBuilder, Reasoning, ModelReply, TokenUsage};
-pub use request::{ToolChoice, ModelRequest};
 pub use http_model::HttpModel;
-pub use fallback::{RetryAction, RetrySettings, RetryEvent, FallbackModel, OnRetry};
+pub use message::{ChatMessage, ContentPart, InlineImage, ToolCallAnswer};
+pub use model::{LanguageModel, ReplyStream};
+pub use model_error::{ModelError, ModelErrorKind};
+pub use reply::{
+    FinishReason, ModelReply, Reasoning, ReplyBuilder, ReplyEvent, RequestedCall, TokenUsage,
+};
+pub use request::{ModelRequest, ToolChoice};
+pub use surrogates::replace_lone_surrogates as whole_characters;

@@ -84,7 +84,9 @@ impl ChatMessage {
     /// Whether there is an image in it.
     pub(crate) fn has_images(&self) -> bool {
         match self {
-            Self::User { content } => content.iter().any(|part| matches!(part, ContentPart::Image(_))),
+            Self::User { content } => {
+                content.iter().any(|part| matches!(part, ContentPart::Image(_)))
+            }
             Self::Tool(answer) => !answer.images.is_empty(),
             Self::System { .. } | Self::Assistant(_) => false,
         }
@@ -94,7 +96,8 @@ impl ChatMessage {
     pub(crate) fn without_images(mut self) -> Self {
         match &mut self {
             Self::User { content } => {
-                for part in content.iter_mut().filter(|part| matches!(part, ContentPart::Image(_))) {
+                for part in content.iter_mut().filter(|part| matches!(part, ContentPart::Image(_)))
+                {
                     *part = ContentPart::Text { text: UNSEEN_IMAGE_NOTE.to_owned() };
                 }
             }

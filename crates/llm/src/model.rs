@@ -8,7 +8,7 @@ use futures_util::stream::BoxStream;
 use hermes_core::BoxFuture;
 
 use crate::model_error::ModelError;
-use crate::reply::{ReplyEvent, ReplyBuilder, ModelReply};
+use crate::reply::{ModelReply, ReplyBuilder, ReplyEvent};
 use crate::request::ModelRequest;
 
 /// The pieces of an answer, as they come. To drop it is to stop listening.
@@ -35,7 +35,10 @@ pub trait LanguageModel: Debug + Send + Sync {
     }
 
     /// Asks it. Nothing has been answered if this fails.
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>>;
+    fn ask<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ReplyStream, ModelError>>;
 }
 
 impl dyn LanguageModel {

@@ -58,12 +58,19 @@ pub enum ModelErrorKind {
 impl ModelErrorKind {
     /// Whether the same request may well be answered a little later.
     pub fn is_transient(self) -> bool {
-        matches!(self, Self::RateLimited | Self::Overloaded | Self::Network | Self::Timeout | Self::Server)
+        matches!(
+            self,
+            Self::RateLimited | Self::Overloaded | Self::Network | Self::Timeout | Self::Server
+        )
     }
 
     /// Whether another model or another key may well answer.
     pub fn can_fall_back(self) -> bool {
-        self.is_transient() || matches!(self, Self::Authentication | Self::Quota | Self::ModelUnavailable | Self::Refused)
+        self.is_transient()
+            || matches!(
+                self,
+                Self::Authentication | Self::Quota | Self::ModelUnavailable | Self::Refused
+            )
     }
 }
 

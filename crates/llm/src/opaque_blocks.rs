@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::reply::{RequestedCall, ModelReply};
+use crate::reply::{ModelReply, RequestedCall};
 
 /// A piece of an earlier answer, in the order in which it came.
 #[derive(Debug, PartialEq)]
@@ -22,7 +22,10 @@ pub(crate) fn wrap_opaque(origin: &str, text: usize, calls: usize, piece: Value)
 }
 
 /// The pieces of an answer that this server made. Nobody else can read them.
-pub(crate) fn opaque_pieces<'a>(reply: &'a ModelReply, origin: &'a str) -> impl Iterator<Item = &'a Value> {
+pub(crate) fn opaque_pieces<'a>(
+    reply: &'a ModelReply,
+    origin: &'a str,
+) -> impl Iterator<Item = &'a Value> {
     let all = reply.reasoning.iter().flat_map(|reasoning| &reasoning.opaque);
     all.filter(move |piece| piece["of"] == origin)
 }

@@ -31,8 +31,11 @@ fn pieces_come_back_in_their_places() {
 
 #[test]
 fn places_that_are_not_there_any_more_do_no_harm() {
-    let reply =
-        reply(vec![wrap_opaque("x", 2, 99, json!(1)), wrap_opaque("x", 999, 0, json!(2)), json!({"of": "x"})]);
+    let reply = reply(vec![
+        wrap_opaque("x", 2, 99, json!(1)),
+        wrap_opaque("x", 999, 0, json!(2)),
+        json!({"of": "x"}),
+    ]);
     let blocks = reply_blocks(&reply, "x");
     let text: String =
         blocks.iter().map(|b| if let ReplyBlock::Text(text) = b { text } else { "" }).collect();

@@ -97,7 +97,9 @@ impl ServerQuirks {
         let known = places.entry(quirk_key(endpoint, body)).or_default();
         // A name that was refused is not gone back to.
         let change = match change {
-            RequestAdaptation::Rename(from, to) if known.contains(&RequestAdaptation::Rename(to, from)) => {
+            RequestAdaptation::Rename(from, to)
+                if known.contains(&RequestAdaptation::Rename(to, from)) =>
+            {
                 known.retain(|known| *known != RequestAdaptation::Rename(to, from));
                 known.push(RequestAdaptation::Omit(to));
                 RequestAdaptation::Omit(from)
@@ -117,7 +119,11 @@ impl ServerQuirks {
     }
 
     /// Remembers that it takes none; whether that is new.
-    pub(crate) fn learn_rejects_images(&self, endpoint: &ModelEndpoint, request: &ModelRequest) -> bool {
+    pub(crate) fn learn_rejects_images(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: &ModelRequest,
+    ) -> bool {
         let mut places = self.lock();
         let known = places.entry(model_quirk_key(endpoint, &request.model)).or_default();
         let is_new = !known.contains(&RequestAdaptation::OmitImages);
@@ -166,7 +172,10 @@ fn model_quirk_key(endpoint: &ModelEndpoint, model: &str) -> (String, String) {
     (format!("{}:{}", endpoint.dialect.name(), endpoint.base_url), model.to_owned())
 }
 
-fn parent_object<'a>(body: &'a mut Value, path: &str) -> Option<(&'a mut Map<String, Value>, String)> {
+fn parent_object<'a>(
+    body: &'a mut Value,
+    path: &str,
+) -> Option<(&'a mut Map<String, Value>, String)> {
     match path.split_once('.') {
         None => Some((body.as_object_mut()?, path.to_owned())),
         Some((first, rest)) => parent_object(body.get_mut(first)?, rest),
@@ -184,7 +193,11 @@ fn has_path(body: &Value, path: &str) -> bool {
 
 /// What is to be done about a refusal; none if it names nothing that the
 /// request can go without, or what somebody has set on purpose.
-fn interpret_refusal(endpoint: &ModelEndpoint, said: &str, body: &Value) -> Option<RequestAdaptation> {
+fn interpret_refusal(
+    endpoint: &ModelEndpoint,
+    said: &str,
+    body: &Value,
+) -> Option<RequestAdaptation> {
     let json: Value = serde_json::from_str(said).unwrap_or_default();
     let error = json.get("error").filter(|error| error.is_object()).unwrap_or(&json);
     let words = error_message(error).unwrap_or(said).to_lowercase();
@@ -212,10 +225,12 @@ fn interpret_refusal(endpoint: &ModelEndpoint, said: &str, body: &Value) -> Opti
     let must_stay = |path: &str| endpoint.dialect == ApiDialect::Anthropic && path == "max_tokens";
     let may_go = |path: &&str| has_path(body, path) && is_own(path) && !must_stay(path);
     let spare = || OPTIONAL_PARAMETERS.iter().copied().filter(may_go);
-    let path = spare().find(|path| named.as_deref().is_some_and(|named| names_parameter(path, named)));
+    let path =
+        spare().find(|path| named.as_deref().is_some_and(|named| names_parameter(path, named)));
     let path = path.or_else(|| {
         let place = |path: &str| {
-            let also = PARAMETER_SYNONYMS.iter().filter(|(of, _)| *of == path).map(|(_, also)| *also);
+            let also =
+                PARAMETER_SYNONYMS.iter().filter(|(of, _)| *of == path).map(|(_, also)| *also);
             std::iter::once(path).chain(also).filter_map(|word| find_mention(&words, word)).min()
         };
         spare().filter_map(|path| Some((place(path)?, path))).min().map(|(_, path)| path)

@@ -33,7 +33,10 @@ impl SseParser {
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, ModelError> {
         self.rest.extend_from_slice(piece);
         if self.rest.len() + self.event.data.len() > MAX_EVENT_BYTES {
-            return Err(ModelError::new(ModelErrorKind::Protocol, "the server sent an event without end"));
+            return Err(ModelError::new(
+                ModelErrorKind::Protocol,
+                "the server sent an event without end",
+            ));
         }
         let mut events = Vec::new();
         let rest = std::mem::take(&mut self.rest);

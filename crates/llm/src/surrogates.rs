@@ -33,7 +33,9 @@ pub(crate) fn ends_with_high(text: &str) -> bool {
 pub(crate) fn join_split_pair(first: &str, second: &str) -> (String, String) {
     let mut first = first.to_owned();
     let mut second = second.to_owned();
-    let follows = |half: &LoneSurrogate| !half.is_high && byte_before(&second, half.range.start) == Some(b'"');
+    let follows = |half: &LoneSurrogate| {
+        !half.is_high && byte_before(&second, half.range.start) == Some(b'"')
+    };
     if let Some(open) = trailing_high(&first)
         && let Some(rest) = find_lone_surrogates(&second).into_iter().find(follows)
     {
@@ -44,7 +46,8 @@ pub(crate) fn join_split_pair(first: &str, second: &str) -> (String, String) {
 }
 
 fn trailing_high(text: &str) -> Option<Range<usize>> {
-    let ends = |half: &LoneSurrogate| half.is_high && text.as_bytes().get(half.range.end) == Some(&b'"');
+    let ends =
+        |half: &LoneSurrogate| half.is_high && text.as_bytes().get(half.range.end) == Some(&b'"');
     find_lone_surrogates(text).into_iter().rev().find(ends).map(|half| half.range)
 }
 
@@ -58,7 +61,9 @@ fn find_lone_surrogates(text: &str) -> Vec<LoneSurrogate> {
     while let Some(offset) = text[at..].find('\\') {
         at += offset;
         match escaped_unit(text, at) {
-            Some(0xd800..=0xdbff) if matches!(escaped_unit(text, at + 6), Some(0xdc00..=0xdfff)) => {
+            Some(0xd800..=0xdbff)
+                if matches!(escaped_unit(text, at + 6), Some(0xdc00..=0xdfff)) =>
+            {
                 at += 12
             }
             Some(unit @ 0xd800..=0xdfff) => {

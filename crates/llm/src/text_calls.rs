@@ -8,7 +8,10 @@ use crate::message::{ChatMessage, ContentPart};
 use crate::reply::ModelReply;
 
 /// The conversation with every call and every result written out.
-pub(crate) fn with_text_calls(messages: &[ChatMessage], speaks_calls: bool) -> Cow<'_, [ChatMessage]> {
+pub(crate) fn with_text_calls(
+    messages: &[ChatMessage],
+    speaks_calls: bool,
+) -> Cow<'_, [ChatMessage]> {
     if !speaks_calls {
         return Cow::Borrowed(messages);
     }
@@ -27,7 +30,9 @@ pub(crate) fn with_text_calls(messages: &[ChatMessage], speaks_calls: bool) -> C
                     _ => written.push(ChatMessage::User { content: parts.collect() }),
                 }
             }
-            ChatMessage::Assistant(reply) => written.push(ChatMessage::Assistant(calls_as_text(reply))),
+            ChatMessage::Assistant(reply) => {
+                written.push(ChatMessage::Assistant(calls_as_text(reply)))
+            }
             other => written.push(other.clone()),
         }
         after_tool = is_tool;

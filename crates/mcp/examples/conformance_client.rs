@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ToolCall, ToolError, ToolResult};
 use hermes_engine::{Caller, Engine};
-use hermes_mcp::client::{ElicitationAnswer, ElicitationPrompter, ClientDeps, ServerQuestion, McpServers, McpClientSettings, LoginPrompter};
+use hermes_mcp::client::{
+    ClientDeps, ElicitationAnswer, ElicitationPrompter, LoginPrompter, McpClientSettings,
+    McpServers, ServerQuestion,
+};
 use serde_json::{Map, Value, json};
 
 /// What the server is called here.
@@ -195,7 +198,11 @@ fn oauth(scenario: &str, context: &Value) -> Value {
 struct Agreeable;
 
 impl ElicitationPrompter for Agreeable {
-    fn ask<'a>(&'a self, _server: &'a str, question: &'a ServerQuestion) -> BoxFuture<'a, ElicitationAnswer> {
+    fn ask<'a>(
+        &'a self,
+        _server: &'a str,
+        question: &'a ServerQuestion,
+    ) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             match question {
                 ServerQuestion::Form { fields, .. } => {

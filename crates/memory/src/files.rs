@@ -115,7 +115,9 @@ pub(crate) fn lock(path: &Path) -> Result<File, MemoryError> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_POLL_INTERVAL),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                std::thread::sleep(LOCK_POLL_INTERVAL)
+            }
             Err(TryLockError::WouldBlock) => return Err(MemoryError::Busy { path }),
             Err(TryLockError::Error(error)) => return Err(cannot(error)),
         }

@@ -5,18 +5,18 @@
 //! so that nothing written is lost. Every version of a list is kept. The files and their locks are those of
 //! Hermes Agent, which may use them at the same time.
 
-mod operations;
 mod error;
 mod files;
 mod list_format;
 mod memory;
+mod operations;
 mod search;
 mod snapshot;
 mod versions;
 
-pub use operations::MemoryOperation;
 pub use error::MemoryError;
 pub use memory::{MemoryEntries, MemoryLimits, MemoryStore, MemoryTarget, MemoryWriteReport};
+pub use operations::MemoryOperation;
 pub use search::{MemoryHit, MemoryTier};
 pub use snapshot::MemorySnapshot;
 pub use versions::ListVersion;

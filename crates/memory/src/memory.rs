@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use hermes_threats::{ScanLevel, scan};
 use serde::{Deserialize, Serialize};
 
-use crate::operations::{ListChange, MemoryOperation, MemoryListState};
 use crate::error::MemoryError;
 use crate::files::{self, DecodedFile};
-use crate::list_format::{is_list, join, parse, preview, list_width};
+use crate::list_format::{is_list, join, list_width, parse, preview};
+use crate::operations::{ListChange, MemoryListState, MemoryOperation};
 use crate::search::{MemoryHit, search_entries};
 use crate::snapshot::{MemorySnapshot, render_block};
 use crate::versions::{ListVersion, VersionStore};
@@ -150,7 +150,12 @@ impl MemoryStore {
         let rule = |entry: &String| scan(entry, ScanLevel::Strict).first().map(|found| found.id);
         let suspicious =
             entries.iter().enumerate().filter_map(|(at, entry)| Some((at, rule(entry)?))).collect();
-        Ok(MemoryEntries { usage: format_usage(&entries, limit), archived: archive.len(), entries, suspicious })
+        Ok(MemoryEntries {
+            usage: format_usage(&entries, limit),
+            archived: archive.len(),
+            entries,
+            suspicious,
+        })
     }
 
     /// The entries that match a query, shown or archived, the best first.
@@ -186,7 +191,11 @@ impl MemoryStore {
     }
 
     /// Carries out operations, all or none. What then has no room moves to the archive.
-    pub fn apply(&self, target: MemoryTarget, operations: &[MemoryOperation]) -> Result<MemoryWriteReport, MemoryError> {
+    pub fn apply(
+        &self,
+        target: MemoryTarget,
+        operations: &[MemoryOperation],
+    ) -> Result<MemoryWriteReport, MemoryError> {
         let cause = match operations {
             [] => return Err(MemoryError::Invalid("There is nothing to do".into())),
             [MemoryOperation::Add { .. }] => "add",
@@ -221,7 +230,11 @@ impl MemoryStore {
 
     /// Makes a list again what it was in an earlier version. What later changes took out of the archive comes
     /// back; what they archived and is shown again leaves it.
-    pub fn roll_back(&self, target: MemoryTarget, number: u64) -> Result<MemoryWriteReport, MemoryError> {
+    pub fn roll_back(
+        &self,
+        target: MemoryTarget,
+        number: u64,
+    ) -> Result<MemoryWriteReport, MemoryError> {
         let versions = self.versions(target);
         let version = versions.get(number)?;
         let later = versions.all()?.into_iter().filter(|later| later.number > number);
@@ -234,7 +247,9 @@ impl MemoryStore {
                 }
             }
             state.archive.retain(|entry| !state.entries.contains(entry));
-            Ok(ListChange::with_note(&format!("The list is again what it was in version {number}.")))
+            Ok(ListChange::with_note(&format!(
+                "The list is again what it was in version {number}."
+            )))
         })
     }
 

@@ -4,7 +4,7 @@ use hermes_threats::{ScanLevel, scan};
 use serde::{Deserialize, Serialize};
 
 use crate::error::MemoryError;
-use crate::list_format::{normalize_entry, preview, text_width, list_width};
+use crate::list_format::{list_width, normalize_entry, preview, text_width};
 
 /// The most characters of one entry. What is longer belongs in a file.
 const MAX_ENTRY_CHARS: usize = 16_384;
@@ -86,7 +86,11 @@ impl MemoryListState {
         Ok(effect)
     }
 
-    fn apply_one(&mut self, operation: &MemoryOperation, effect: &mut ListChange) -> Result<(), MemoryError> {
+    fn apply_one(
+        &mut self,
+        operation: &MemoryOperation,
+        effect: &mut ListChange,
+    ) -> Result<(), MemoryError> {
         match operation {
             MemoryOperation::Add { content } => {
                 let content = validate_content(content)?;
@@ -172,9 +176,10 @@ impl MemoryListState {
                 "old_text is missing: give a part of the entry that is meant".into(),
             ));
         }
-        for (list, place) in
-            [(&self.entries, EntryLocation::Entry as fn(usize) -> EntryLocation), (&self.archive, EntryLocation::Archive)]
-        {
+        for (list, place) in [
+            (&self.entries, EntryLocation::Entry as fn(usize) -> EntryLocation),
+            (&self.archive, EntryLocation::Archive),
+        ] {
             if let Some(at) = list.iter().position(|entry| *entry == wanted) {
                 return Ok(place(at));
             }
@@ -184,8 +189,11 @@ impl MemoryListState {
                 [] => {}
                 [at] => return Ok(place(*at)),
                 several => {
-                    let matches =
-                        several.iter().take(MAX_LISTED_MATCHES).map(|&at| preview(&list[at])).collect();
+                    let matches = several
+                        .iter()
+                        .take(MAX_LISTED_MATCHES)
+                        .map(|&at| preview(&list[at]))
+                        .collect();
                     return Err(MemoryError::Ambiguous { wanted: preview(&wanted), matches });
                 }
             }

@@ -22,7 +22,11 @@ pub struct MemoryHit {
 }
 
 /// The entries that have most of the words of a query, the latest first among equals. Without words, all.
-pub(crate) fn search_entries(entries: &[String], archive: &[String], query: &str) -> Vec<MemoryHit> {
+pub(crate) fn search_entries(
+    entries: &[String],
+    archive: &[String],
+    query: &str,
+) -> Vec<MemoryHit> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split_whitespace().collect();
     let whole = query.trim();

@@ -47,7 +47,10 @@ pub(crate) fn render_block(
             None => entry.clone(),
         })
         .collect();
-    let mut text = format!("{HEADING_RULE}\n{heading} [{usage}]\n{HEADING_RULE}\n{}", shown.join(ENTRY_DELIMITER));
+    let mut text = format!(
+        "{HEADING_RULE}\n{heading} [{usage}]\n{HEADING_RULE}\n{}",
+        shown.join(ENTRY_DELIMITER)
+    );
     if archived > 0 {
         let entries = if archived == 1 { "entry is" } else { "entries are" };
         text.push_str(&format!(

@@ -1,4 +1,4 @@
-use super::{AddressReach, canonical_host, parse_address, host_reach, address_reach};
+use super::{AddressReach, address_reach, canonical_host, host_reach, parse_address};
 
 #[test]
 fn hosts_are_classified() {

@@ -16,7 +16,11 @@ const MAX_LABEL_CHARS: usize = 63;
 ///
 /// A placeholder without a name stays an address; the connection to it is
 /// refused.
-pub(crate) fn parse_destination(host: &str, port: u16, names: &NameTable) -> Option<NetworkDestination> {
+pub(crate) fn parse_destination(
+    host: &str,
+    port: u16,
+    names: &NameTable,
+) -> Option<NetworkDestination> {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     if port == 0 {
         return None;

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-use crate::address::{AddressReach, parse_address, address_reach};
+use crate::address::{AddressReach, address_reach, parse_address};
 use crate::refusal;
 
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -142,7 +142,10 @@ impl Dialer {
         })
     }
 
-    async fn addresses(&self, destination: &NetworkDestination) -> Result<Vec<SocketAddr>, DialError> {
+    async fn addresses(
+        &self,
+        destination: &NetworkDestination,
+    ) -> Result<Vec<SocketAddr>, DialError> {
         if let Some(address) = parse_address(&destination.host) {
             return Ok(vec![SocketAddr::new(address, destination.port)]);
         }

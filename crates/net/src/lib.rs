@@ -23,7 +23,7 @@ mod ports;
 mod proxy;
 mod refusal;
 
-pub use address::{AddressReach, canonical_host, host_reach, address_reach};
+pub use address::{AddressReach, address_reach, canonical_host, host_reach};
 pub use dialer::{AddressCheck, DialError, DialedStream, Dialer};
 pub use dns::DnsStub;
 pub use judge::CurrentJudge;

@@ -4,8 +4,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use hermes_core::{ToolAnnotations, Effect, Policy, CallProposal, Resource, Scope, Session, WorkingDir};
-use hermes_policy::{PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
+use hermes_core::{
+    CallProposal, Effect, Policy, Resource, Scope, Session, ToolAnnotations, WorkingDir,
+};
+use hermes_policy::{EnforcementSettings, PathVariables, PolicySources, SavedRules, TicketStore};
 use serde_json::{Value, json};
 
 /// Everyday work of about 500 characters.
@@ -30,7 +32,8 @@ fn main() {
     let sources = PolicySources::load(&folder.join("none.yaml"), None, places).unwrap();
     let saved = SavedRules::load(folder.join("approvals.json")).unwrap();
     let tickets = TicketStore::new(folder.join("tickets"));
-    let rules = sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
+    let rules =
+        sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
     let session = Session::in_memory();
     let measure = |metric: &str, rounds: usize, work: &dyn Fn()| {
         if !metric.contains(&only) {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Confinement, Scope};
-use hermes_shell::{Transfer, TargetMode, is_pattern};
+use hermes_shell::{TargetMode, Transfer, is_pattern};
 
 use crate::judge::{CallExamination, PolicyFinding};
 use crate::level::PolicyAnswer;
@@ -113,7 +113,9 @@ pub(crate) fn wider_extent_reason(
 ) -> Option<String> {
     let beside = &confinement.filter(|it| !it.frozen.is_empty())?.frozen;
     let place = changed_path(finding).filter(|_| is_change(finding))?;
-    let WriteNeed::NewNames(folder, _) = WriteNeed::for_finding(finding, place, arrivals) else { return None };
+    let WriteNeed::NewNames(folder, _) = WriteNeed::for_finding(finding, place, arrivals) else {
+        return None;
+    };
     beside
         .iter()
         .any(|path| path.starts_with(&folder))
@@ -148,7 +150,8 @@ fn arriving_names(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> 
     let mut here = arrivals.iter().filter(is_here).peekable();
     here.peek()?;
     let name = |arrival: &Transfer| {
-        let source = arrival.source.as_ref().filter(|_| arrival.target_mode != TargetMode::Replace)?;
+        let source =
+            arrival.source.as_ref().filter(|_| arrival.target_mode != TargetMode::Replace)?;
         let name = source.file_name()?;
         let is_known = !is_pattern(&source.to_string_lossy());
         is_known.then(|| folder.join(name))

@@ -17,9 +17,15 @@ fn finding(scope: Scope, place: &Path, leaf: &str) -> PolicyFinding {
     }
 }
 
-fn opened(findings: Vec<PolicyFinding>, arrivals: Vec<Transfer>, trees: &[PathBuf]) -> ApprovedWrites {
-    let mut found =
-        ApprovedWrites::for_call(&CallExamination { findings, transfers: arrivals, ..CallExamination::default() }, trees);
+fn opened(
+    findings: Vec<PolicyFinding>,
+    arrivals: Vec<Transfer>,
+    trees: &[PathBuf],
+) -> ApprovedWrites {
+    let mut found = ApprovedWrites::for_call(
+        &CallExamination { findings, transfers: arrivals, ..CallExamination::default() },
+        trees,
+    );
     found.frozen.sort();
     found
 }
@@ -54,7 +60,7 @@ fn what_is_new_deleted_or_replaced_leaves_the_others_alone() {
     ] {
         let found = opened(vec![finding], Vec::new(), &[]);
         let beside = beside.into_iter().map(at).collect();
-        assert_eq!(found, ApprovedWrites { write: vec![folder.path().to_owned()], frozen });
+        assert_eq!(found, ApprovedWrites { write: vec![folder.path().to_owned()], frozen: beside });
     }
 }
 
@@ -85,9 +91,11 @@ fn what_is_put_into_a_folder_opens_it_for_that_name() {
     let found = copied(vec![arrival("/w/old", TargetMode::IntoIfDir)]);
     assert_eq!(found.frozen, ["deep", "other"].map(at));
     // All of it may be meant.
-    for arrivals in
-        [vec![], vec![arrival("/w/*", TargetMode::IntoIfDir)], vec![arrival("/w", TargetMode::Replace)]]
-    {
+    for arrivals in [
+        vec![],
+        vec![arrival("/w/*", TargetMode::IntoIfDir)],
+        vec![arrival("/w", TargetMode::Replace)],
+    ] {
         assert_eq!(copied(arrivals).frozen, Vec::<PathBuf>::new());
     }
 }

@@ -1,6 +1,6 @@
 //! Walking through a permission file with the place of everything at hand.
 
-use hermes_config::{ConfigDocument, KeyPath, FilePosition};
+use hermes_config::{ConfigDocument, FilePosition, KeyPath};
 use serde_json::{Map, Value};
 
 use crate::error::PolicyError;

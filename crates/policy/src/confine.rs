@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    PendingSecrets, Confinement, Effect, PartialDir, OverlayMount, CallProposal, Resource, Scope, HostService,
+    CallProposal, Confinement, Effect, HostService, OverlayMount, PartialDir, PendingSecrets,
+    Resource, Scope,
 };
 
-use crate::judge::{CallExamination, PolicyFinding};
-use crate::level::{PolicyAnswer, PolicyLevel, ScopeRestriction, ResourceSelectors};
 use crate::approved_writes::ApprovedWrites;
+use crate::judge::{CallExamination, PolicyFinding};
+use crate::level::{PolicyAnswer, PolicyLevel, ResourceSelectors, ScopeRestriction};
 use crate::pattern::{PathPattern, is_within};
 use crate::permissions::{PermissionPolicy, working_dir};
-use crate::repositories::{self, FrozenPathsKey, FrozenPaths, RepositoryUse};
-use crate::sensitive_places::SensitivePlaces;
+use crate::repositories::{self, FrozenPaths, FrozenPathsKey, RepositoryUse};
 use crate::scan_cache::FsScanCache;
+use crate::sensitive_places::SensitivePlaces;
 
 /// What programs need to run at all, where reading is restricted.
 const SYSTEM_DIRS: &[&str] = &[
@@ -56,13 +57,15 @@ impl PermissionPolicy {
         let mut read = allowed_trees(&levels, &Scope::FILE_READ, self.scan_cache());
         let delete = self.deletable_trees(&levels, &write, exam, working_dir(proposal));
         // What somebody agreed to, although it is elsewhere.
-        let lasts = |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.fresh_shell);
+        let lasts =
+            |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.fresh_shell);
         let lasts = proposal.effects.iter().any(lasts);
         let agreed = if lasts { Vec::new() } else { changed_paths(exam) };
         // Protected places that a person is asked about: whoever agrees to the
         // call means that its children reach them.
         let asked = if lasts { Vec::new() } else { exam.asked_places() };
-        let opened = if lasts { ApprovedWrites::default() } else { ApprovedWrites::for_call(exam, &write) };
+        let opened =
+            if lasts { ApprovedWrites::default() } else { ApprovedWrites::for_call(exam, &write) };
         let delete = delete.map(|mut delete| {
             delete.extend(opened.write.iter().cloned());
             delete
@@ -101,13 +104,22 @@ impl PermissionPolicy {
         };
         Some(Confinement {
             read,
-            read_only: exclude_asked(self.read_only_paths(&levels, &write, &agreed, kept.read_only, cwd), &asked),
+            read_only: exclude_asked(
+                self.read_only_paths(&levels, &write, &agreed, kept.read_only, cwd),
+                &asked,
+            ),
             frozen: opened.frozen,
             frozen_nested: kept.frozen_nested,
             masked_missing: kept.masked_missing,
             quarantined: kept.quarantined,
-            hidden: exclude_asked(self.hidden_paths(&levels, around.present, &services, &sockets), &asked),
-            pending_secrets: exclude_asked_pending(self.pending_secrets(&levels, around.pending), &asked),
+            hidden: exclude_asked(
+                self.hidden_paths(&levels, around.present, &services, &sockets),
+                &asked,
+            ),
+            pending_secrets: exclude_asked_pending(
+                self.pending_secrets(&levels, around.pending),
+                &asked,
+            ),
             partial_dirs: around.partial_dirs.into_iter().filter(|it| !is_worked_in(it)).collect(),
             redacted: around.redacted.clone(),
             overlays: around.overlays.into_iter().filter(|it| !is_written_in(it)).collect(),
@@ -140,12 +152,24 @@ impl PermissionPolicy {
     }
 
     fn compute_frozen_paths(&self, case: &FrozenPathsKey) -> FrozenPaths {
-        let FrozenPathsKey { write, cwd, deleted, git_runs, may_change_settings: settings, only_git_clean: sweeps } = case;
+        let FrozenPathsKey {
+            write,
+            cwd,
+            deleted,
+            git_runs,
+            may_change_settings: settings,
+            only_git_clean: sweeps,
+        } = case;
         let seen = self.scan_cache();
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
-        let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|pattern| pattern.matches(path));
+        let is_open =
+            |path: &Path| self.opened_sensitive_paths().iter().any(|pattern| pattern.matches(path));
         // Any child may commit; what starts programs is for git alone.
-        let used = if *git_runs && *settings { RepositoryUse::ChangeSettings } else { RepositoryUse::Commit };
+        let used = if *git_runs && *settings {
+            RepositoryUse::ChangeSettings
+        } else {
+            RepositoryUse::Commit
+        };
         let mut kept = FrozenPaths::default();
         let above = cwd.ancestors().filter(|folder| within(folder));
         let mut folders: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
@@ -178,7 +202,8 @@ impl PermissionPolicy {
             }
         }
         for folder in self.path_variables().temp.iter().filter(|folder| within(folder)) {
-            let look = || repositories::repositories_below(folder, repositories::MAX_TEMP_SEARCH_DEPTH);
+            let look =
+                || repositories::repositories_below(folder, repositories::MAX_TEMP_SEARCH_DEPTH);
             let is_known = |git: &Path| {
                 let around = folders.iter().any(|folder| git.parent() == Some(folder));
                 around || searched.iter().any(|folder| git.starts_with(folder))
@@ -229,7 +254,8 @@ impl PermissionPolicy {
         let mut guarded: Vec<PathBuf> = Vec::new();
         let aliases = self.rules().aliases();
         let named = self.sensitive().guarded_places();
-        let twice = named.iter().flat_map(|path| aliases.other_paths(path)).filter(|path| within(path));
+        let twice =
+            named.iter().flat_map(|path| aliases.other_paths(path)).filter(|path| within(path));
         guarded.extend(named.iter().filter(|path| within(path)).cloned().chain(twice));
         let open = self.opened_sensitive_paths();
         guarded.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
@@ -261,9 +287,15 @@ impl PermissionPolicy {
     /// What is not there, and is neither to be made: places in the home that
     /// programs trust, where that can be written, and what the rules refuse by
     /// a fixed name.
-    fn quarantined_paths(&self, levels: &[&PolicyLevel], write: &[PathBuf], agreed: &[PathBuf]) -> Vec<PathBuf> {
+    fn quarantined_paths(
+        &self,
+        levels: &[&PolicyLevel],
+        write: &[PathBuf],
+        agreed: &[PathBuf],
+    ) -> Vec<PathBuf> {
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree) && path != tree);
-        let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|pattern| pattern.matches(path));
+        let is_open =
+            |path: &Path| self.opened_sensitive_paths().iter().any(|pattern| pattern.matches(path));
         let places = self.path_variables();
         let is_personal = |path: &Path| {
             let home = places.home.as_ref().filter(|home| within(&home.join(HERMES_DIR)));
@@ -296,7 +328,8 @@ impl PermissionPolicy {
             sockets.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
         let is_served = |path: &Path| {
             let real = || std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            let engine = services.contains(&HostService::Containers) && SensitivePlaces::is_container_socket(path);
+            let engine = services.contains(&HostService::Containers)
+                && SensitivePlaces::is_container_socket(path);
             engine || !sockets.is_empty() && sockets.iter().any(|it| real().starts_with(it))
         };
         let is_open = |path: &Path| open.iter().any(|pattern| pattern.matches(path));
@@ -317,9 +350,15 @@ impl PermissionPolicy {
 
     /// The secrets that may come to be, with what the rules refuse by a fixed
     /// name.
-    fn pending_secrets(&self, levels: &[&PolicyLevel], known: Arc<PendingSecrets>) -> Arc<PendingSecrets> {
-        let refused = levels.iter().flat_map(|level| fixed_paths(denied_selectors(level, &Scope::FILE_READ)));
-        let missing: Vec<PathBuf> = refused.filter(|path| !self.scan_cache().exists(path)).collect();
+    fn pending_secrets(
+        &self,
+        levels: &[&PolicyLevel],
+        known: Arc<PendingSecrets>,
+    ) -> Arc<PendingSecrets> {
+        let refused =
+            levels.iter().flat_map(|level| fixed_paths(denied_selectors(level, &Scope::FILE_READ)));
+        let missing: Vec<PathBuf> =
+            refused.filter(|path| !self.scan_cache().exists(path)).collect();
         if missing.is_empty() {
             return known;
         }
@@ -344,7 +383,8 @@ impl PermissionPolicy {
         }
         let mut open = intersect_trees(write, &open);
         // A name is deleted in the folder that it is in.
-        let agreed = change_findings(exam).filter(|finding| finding.effect.scope == Scope::FILE_DELETE);
+        let agreed =
+            change_findings(exam).filter(|finding| finding.effect.scope == Scope::FILE_DELETE);
         let agreed = agreed.filter_map(finding_path);
         open.extend(agreed.filter_map(|place| place.parent().map(Path::to_path_buf)));
         if exam.command_effects.iter().any(|effect| effect.scope == Scope::GIT_WRITE) {
@@ -357,8 +397,9 @@ impl PermissionPolicy {
     /// The sockets that the profile lays open to every child.
     fn open_sockets(&self) -> Vec<PathBuf> {
         let patterns = self.profile().sockets.iter();
-        let mut sockets: Vec<PathBuf> =
-            patterns.flat_map(|pattern| [pattern.trees(), pattern.single_paths()].concat()).collect();
+        let mut sockets: Vec<PathBuf> = patterns
+            .flat_map(|pattern| [pattern.trees(), pattern.single_paths()].concat())
+            .collect();
         dedupe_nested(&mut sockets);
         sockets
     }
@@ -460,8 +501,10 @@ fn allowed_trees(levels: &[&PolicyLevel], scope: &Scope, seen: &FsScanCache) -> 
 }
 
 fn restricted_to(restriction: &ScopeRestriction) -> Option<&ResourceSelectors> {
-    let allowed =
-        restriction.allowed.as_ref().filter(|_| restriction.default_answer != PolicyAnswer::Allow)?;
+    let allowed = restriction
+        .allowed
+        .as_ref()
+        .filter(|_| restriction.default_answer != PolicyAnswer::Allow)?;
     (!allowed.paths.is_empty() || !allowed.commands.is_empty()).then_some(allowed)
 }
 
@@ -483,21 +526,29 @@ fn opened_paths<'a>(
 }
 
 /// What a level refuses in a scope.
-fn denied_selectors<'a>(level: &'a PolicyLevel, scope: &'a Scope) -> impl Iterator<Item = &'a ResourceSelectors> {
+fn denied_selectors<'a>(
+    level: &'a PolicyLevel,
+    scope: &'a Scope,
+) -> impl Iterator<Item = &'a ResourceSelectors> {
     let rules = level.deny.iter().filter(|rule| rule.scope.matches(scope));
     let restrictions = level.restrictions.iter().filter(|r| r.scope.matches(scope));
     rules.filter_map(|rule| rule.selectors.as_ref()).chain(restrictions.map(|r| &r.denied))
 }
 
 /// What a level asks about in a scope.
-fn asked_selectors<'a>(level: &'a PolicyLevel, scope: &'a Scope) -> impl Iterator<Item = &'a ResourceSelectors> {
+fn asked_selectors<'a>(
+    level: &'a PolicyLevel,
+    scope: &'a Scope,
+) -> impl Iterator<Item = &'a ResourceSelectors> {
     let rules = level.ask.iter().filter(|rule| rule.scope.matches(scope));
     let restrictions = level.restrictions.iter().filter(|r| r.scope.matches(scope));
     rules.filter_map(|rule| rule.selectors.as_ref()).chain(restrictions.map(|r| &r.asked))
 }
 
 /// The places among them that have a fixed name.
-fn fixed_paths<'a>(selectors: impl Iterator<Item = &'a ResourceSelectors>) -> impl Iterator<Item = PathBuf> {
+fn fixed_paths<'a>(
+    selectors: impl Iterator<Item = &'a ResourceSelectors>,
+) -> impl Iterator<Item = PathBuf> {
     let patterns = selectors.flat_map(|selectors| &selectors.paths);
     patterns.flat_map(|pattern| [pattern.trees(), pattern.single_paths()].concat())
 }

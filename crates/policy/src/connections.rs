@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use hermes_core::{
-    ClientProcess, ConnectionKind, ConnectionRequest, NetworkDestination, Effect, Resource, Scope,
+    ClientProcess, ConnectionKind, ConnectionRequest, Effect, NetworkDestination, Resource, Scope,
     WorkingDir,
 };
 use hermes_net::{AddressReach, host_reach};
@@ -90,7 +90,9 @@ impl PermissionPolicy {
         let scope = if fetches { Scope::NETWORK_FETCH } else { Scope::NETWORK_SEND };
         // A name that was judged before leads to this address.
         let host = match request.address {
-            Some(address) => NetworkDestination::new(&address.to_string(), request.destination.port),
+            Some(address) => {
+                NetworkDestination::new(&address.to_string(), request.destination.port)
+            }
             None => request.destination.clone(),
         };
         Effect { scope, resource: Resource::Host(host.to_string()) }

@@ -23,7 +23,10 @@ fn native_clients_that_only_fetch_are_known_by_their_command_line() {
         vec!["uv", "sync"],
         vec!["git", "clone", "https://example.com/a.git"],
     ] {
-        assert!(is_fetching_client(&client(&format!("/usr/bin/{}", words[0]), &words, &[])), "{words:?}");
+        assert!(
+            is_fetching_client(&client(&format!("/usr/bin/{}", words[0]), &words, &[])),
+            "{words:?}"
+        );
     }
     for words in [
         vec!["curl", "-d", "@secret", "https://example.com/a"],
@@ -34,7 +37,10 @@ fn native_clients_that_only_fetch_are_known_by_their_command_line() {
         vec!["node", "server.js"],
         vec!["nc", "example.com", "80"],
     ] {
-        assert!(!is_fetching_client(&client(&format!("/usr/bin/{}", words[0]), &words, &[])), "{words:?}");
+        assert!(
+            !is_fetching_client(&client(&format!("/usr/bin/{}", words[0]), &words, &[])),
+            "{words:?}"
+        );
     }
 }
 

@@ -30,7 +30,12 @@ impl CwdIndependentAnalysis {
 
     /// Whether one of its effects does. A repository is part of every effect
     /// that git has.
-    pub(crate) fn effect_depends_on_cwd(&self, index: usize, leaf: &LeafCommand, effect: &Effect) -> bool {
+    pub(crate) fn effect_depends_on_cwd(
+        &self,
+        index: usize,
+        leaf: &LeafCommand,
+        effect: &Effect,
+    ) -> bool {
         let Some(analysis) = &self.0 else { return false };
         let same = analysis.leaves.get(index).filter(|other| other.text == leaf.text);
         let is_there = same.is_some_and(|other| other.effects.contains(effect));

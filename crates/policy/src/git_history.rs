@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Effect, Scope};
-use hermes_shell::{is_history_entry, damages_history};
+use hermes_shell::{damages_history, is_history_entry};
 
 use crate::judge::PolicyFinding;
 use crate::level::{PolicyAnswer, RuleOpinion, RuleOrigin, RuleSubject};
@@ -35,7 +35,10 @@ pub(crate) fn loses_git_history(subject: &RuleSubject<'_>, real: &Path) -> bool 
 }
 
 /// What is said of it.
-pub(crate) fn history_loss_opinion(subject: &RuleSubject<'_>, answer: PolicyAnswer) -> Option<RuleOpinion> {
+pub(crate) fn history_loss_opinion(
+    subject: &RuleSubject<'_>,
+    answer: PolicyAnswer,
+) -> Option<RuleOpinion> {
     let what = &subject.effect.resource;
     let reason = match subject.effect.scope == Scope::FILE_DELETE {
         true => format!("Takes a part of the repository away ({what})"),
@@ -52,7 +55,8 @@ pub(crate) fn concerns_git_history(finding: &PolicyFinding) -> bool {
 }
 
 fn loses_git_history_at(program: &str, scope: &Scope, real: &Path) -> bool {
-    is_file_change(scope) && path_in_repository(real).is_some_and(|path| damages_history(program, scope, &path))
+    is_file_change(scope)
+        && path_in_repository(real).is_some_and(|path| damages_history(program, scope, &path))
 }
 
 fn is_file_change(scope: &Scope) -> bool {

@@ -39,7 +39,8 @@ pub(crate) fn push_unit(effect: &Effect, leaf: &LeafCommand) -> Option<ApprovalU
 fn push_destination(remote: &str, folder: &Path) -> Option<String> {
     let repository = GitRepository::containing(folder)?;
     let settings = repository.read_config()?;
-    let name = if remote.is_empty() { settings.default_remote(&repository.branch()?) } else { remote };
+    let name =
+        if remote.is_empty() { settings.default_remote(&repository.branch()?) } else { remote };
     let addresses = match settings.all_values("remote", name, "pushurl") {
         none if none.is_empty() => settings.all_values("remote", name, "url"),
         some => some,
@@ -102,8 +103,9 @@ impl GitRepository {
         if let Some(more) = read_small_file(&self.worktree_dir.join("config.worktree")) {
             settings.0.extend(GitConfig::parse(&more)?.0);
         }
-        let leads_on =
-            |entry: &GitConfigEntry| matches!(entry.section.as_str(), "include" | "includeif" | "url");
+        let leads_on = |entry: &GitConfigEntry| {
+            matches!(entry.section.as_str(), "include" | "includeif" | "url")
+        };
         (!settings.0.iter().any(leads_on)).then_some(settings)
     }
 }
@@ -158,7 +160,8 @@ impl GitConfig {
 
     /// All values of a key, in order.
     fn all_values(&self, section: &str, name: &str, key: &str) -> Vec<&str> {
-        let is_it = |it: &&GitConfigEntry| it.section == section && it.name == name && it.key == key;
+        let is_it =
+            |it: &&GitConfigEntry| it.section == section && it.name == name && it.key == key;
         self.0.iter().filter(is_it).map(|entry| entry.value.as_str()).collect()
     }
 

@@ -65,7 +65,8 @@ impl LazyGlobs {
 
     /// Whether one of them matches. Nothing if they cannot be had.
     pub(crate) fn is_match(&self, folded: &Path) -> Option<bool> {
-        let groups = self.groups.get_or_init(|| GlobGroups::from_patterns(&self.patterns, &self.bases));
+        let groups =
+            self.groups.get_or_init(|| GlobGroups::from_patterns(&self.patterns, &self.bases));
         let met = groups.as_ref()?.candidate_groups(folded.as_os_str().as_bytes());
         // Every other group says no.
         let mut answers = met.map(|group| group.is_match(folded));
@@ -115,7 +116,11 @@ impl GlobGroups {
         let known = self.below.iter().position(|below| below.directory == folder);
         let at = known.unwrap_or(self.below.len());
         if known.is_none() {
-            self.below.push(DirectoryGlobs { directory: folder, next: HashMap::new(), any: GlobGroup::default() });
+            self.below.push(DirectoryGlobs {
+                directory: folder,
+                next: HashMap::new(),
+                any: GlobGroup::default(),
+            });
         }
         let below = &mut self.below[at];
         match next {
@@ -157,7 +162,8 @@ impl GlobGroup {
             return Some(false);
         }
         let made = self.compiled.get_or_init(|| {
-            let all: Option<Vec<Vec<Glob>>> = self.patterns.iter().map(|it| parse_globs(it)).collect();
+            let all: Option<Vec<Vec<Glob>>> =
+                self.patterns.iter().map(|it| parse_globs(it)).collect();
             build_glob_set(&all?.concat())
         });
         made.as_ref().map(|set| set.is_match(folded))

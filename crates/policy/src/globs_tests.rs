@@ -5,7 +5,7 @@ use globset::{Glob, GlobSet};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::{LazyGlobs, fold_text, parse_globs, build_glob_set};
+use super::{LazyGlobs, build_glob_set, fold_text, parse_globs};
 
 impl LazyGlobs {
     /// All patterns in one set, to compare with.

@@ -2,7 +2,7 @@
 //! on a large scale. All else that code can do is for the sandbox.
 
 use hermes_core::{CallProposal, ShellScript, WorkingDir};
-use hermes_shell::{CommentStyle, CommandFinding, destructive_code};
+use hermes_shell::{CommandFinding, CommentStyle, destructive_code};
 
 /// The code of a call and its language, if it has some.
 pub(crate) fn call_code<'a>(proposal: &CallProposal<'a>) -> Option<(&'a str, &'a str)> {

@@ -8,23 +8,27 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grant, NetworkMode, CallProposal, Resource, Scope, Taint, UNRESOLVABLE_PATH_RULE};
+use hermes_core::{
+    CallProposal, Effect, Grant, NetworkMode, Resource, Scope, Taint, UNRESOLVABLE_PATH_RULE,
+};
 use hermes_net::{AddressReach, host_reach};
 use hermes_shell::{CommandAnalysis, LeafCommand, SYNTAX_ERROR, UNKNOWN_PROGRAM};
 
 use crate::approvals::{ApprovalUnit, command_identity};
-use crate::service_clients::ServiceClients;
-use crate::inline_code;
-use crate::path_cache::{PathCache, EffectTarget, is_same_spelling};
-use crate::git_history;
-use crate::level::{PolicyAnswer, PolicyLevel, RuleOpinion, RuleOrigin, RuleSubject, strictest_opinion};
 use crate::cwd_independent::CwdIndependentAnalysis;
+use crate::git_history;
+use crate::git_push;
+use crate::glob_targets::GlobTargets;
+use crate::inline_code;
+use crate::level::{
+    PolicyAnswer, PolicyLevel, RuleOpinion, RuleOrigin, RuleSubject, strictest_opinion,
+};
+use crate::path_cache::{EffectTarget, PathCache, is_same_spelling};
 use crate::pattern::fold_path;
 use crate::permissions::PermissionPolicy;
 use crate::profile::PermissionProfile;
-use crate::git_push;
 use crate::sensitive_places::{PlaceProtection, ProtectedKind, SensitivePlaces};
-use crate::glob_targets::GlobTargets;
+use crate::service_clients::ServiceClients;
 
 /// The category of commands that wait for connections. In a network of their
 /// own, nobody but the session reaches them.
@@ -234,7 +238,8 @@ impl PermissionPolicy {
         let folded = real.map(fold_path);
         let written = effect.resource.as_path();
         // Most paths are what they say.
-        let other = written.filter(|written| real.is_none_or(|real| !is_same_spelling(real, written)));
+        let other =
+            written.filter(|written| real.is_none_or(|real| !is_same_spelling(real, written)));
         let other = other.map(fold_path);
         let subject = RuleSubject {
             effect,
@@ -255,10 +260,14 @@ impl PermissionPolicy {
         }
         if real.is_some_and(|real| git_history::loses_git_history(&subject, real)) {
             let answer = self.dangerous_answer(proposal.tool, taint.is_some());
-            opinion = strictest_opinion(opinion, git_history::history_loss_opinion(&subject, answer));
+            opinion =
+                strictest_opinion(opinion, git_history::history_loss_opinion(&subject, answer));
         }
         for after in self.layers().filter_map(|profile| profile.after_untrusted.as_ref()) {
-            opinion = strictest_opinion(opinion, taint.and_then(|taint| new_host_opinion(after, effect, taint)));
+            opinion = strictest_opinion(
+                opinion,
+                taint.and_then(|taint| new_host_opinion(after, effect, taint)),
+            );
         }
         let (answer, reason, origin) = match opinion {
             Some(RuleOpinion { answer, reason, origin }) => (answer, reason, Some(origin)),
@@ -266,17 +275,22 @@ impl PermissionPolicy {
         };
         let unit = || match part {
             Some(CommandPart { depends_on_cwd: true, .. }) => None,
-            Some(CommandPart { leaf, .. }) if git_push::is_push(effect, leaf) => git_push::push_unit(effect, leaf),
+            Some(CommandPart { leaf, .. }) if git_push::is_push(effect, leaf) => {
+                git_push::push_unit(effect, leaf)
+            }
             Some(CommandPart { leaf, identity, .. }) => {
                 Some(ApprovalUnit::from_command_effect(effect, real, leaf, identity))
             }
-            None if is_inline_code(proposal, effect) => Some(ApprovalUnit::from_code(effect, real, proposal)),
+            None if is_inline_code(proposal, effect) => {
+                Some(ApprovalUnit::from_code(effect, real, proposal))
+            }
             None => Some(ApprovalUnit::from_effect(effect, real)),
         };
         let unit = if answer == PolicyAnswer::Ask { unit() } else { None };
         // An agreement to a folder is none to the protected places in it.
         let category = kind.map(|kind: ProtectedKind| kind.category().to_owned());
-        let unit = unit.map(|unit| ApprovalUnit { category: category.or(unit.category.clone()), ..unit });
+        let unit =
+            unit.map(|unit| ApprovalUnit { category: category.or(unit.category.clone()), ..unit });
         exam.findings.push(PolicyFinding {
             effect: effect.clone(),
             real: real.map(Path::to_path_buf),
@@ -327,7 +341,10 @@ impl PermissionPolicy {
             Resource::Path(path) if !matches!(effect.scope.family(), "git" | "env") => {
                 if let Some(trouble) = trouble {
                     let reason = format!("{} cannot be looked up: {trouble}", path.display());
-                    return Some((refuse(PolicyAnswer::Deny, reason, UNRESOLVABLE_PATH_RULE), None));
+                    return Some((
+                        refuse(PolicyAnswer::Deny, reason, UNRESOLVABLE_PATH_RULE),
+                        None,
+                    ));
                 }
                 let found = found?;
                 let protection = self.protection(subject, found)?;
@@ -335,9 +352,7 @@ impl PermissionPolicy {
                 if names_only && kind == ProtectedKind::Dotenv {
                     return None;
                 }
-                if kind == ProtectedKind::AutoRun
-                    && self.profile().level.approves_place(subject)
-                {
+                if kind == ProtectedKind::AutoRun && self.profile().level.approves_place(subject) {
                     return None;
                 }
                 let mut reason = format!("{} is {}", found.path.display(), protection.reason);
@@ -355,7 +370,11 @@ impl PermissionPolicy {
     }
 
     /// Why a place is protected, if it is and no profile lays it open.
-    fn protection(&self, subject: &RuleSubject<'_>, found: &EffectTarget) -> Option<PlaceProtection> {
+    fn protection(
+        &self,
+        subject: &RuleSubject<'_>,
+        found: &EffectTarget,
+    ) -> Option<PlaceProtection> {
         let scope = &subject.effect.scope;
         let real = found.path.as_path();
         let (folded, written) = subject.folded?;
@@ -428,7 +447,8 @@ fn danger_finding(
     let answer = if hard { PolicyAnswer::Deny } else { answer };
     let kind = if hard { "hard block" } else { "dangerous command" };
     let origin = RuleOrigin { rule: format!("{kind}: {}", found.category), place: None };
-    let unit = || ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some(found.category), leaf, command);
+    let unit =
+        || ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some(found.category), leaf, command);
     PolicyFinding {
         effect: effect.clone(),
         real: None,

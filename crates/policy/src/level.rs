@@ -177,7 +177,7 @@ impl ResourceSelectors {
                 self.hosts.iter().any(|pattern| {
                     pattern.matches(host)
                         || host.split_once(':').is_some_and(|(name, _)| pattern.matches(name))
-                        || canonical_host.as_ref().is_some_and(|host| pattern.matches(host))
+                        || canonical.as_ref().is_some_and(|host| pattern.matches(host))
                 })
             }
             Resource::Name(name) => {
@@ -336,7 +336,8 @@ impl PolicyLevel {
 
     /// Whether somebody has agreed beforehand to a dangerous command, by naming it.
     pub(crate) fn approves_danger(&self, subject: &RuleSubject<'_>) -> bool {
-        let named = |rule: &PolicyRule| rule.selectors.as_ref().is_some_and(|s| !s.commands.is_empty());
+        let named =
+            |rule: &PolicyRule| rule.selectors.as_ref().is_some_and(|s| !s.commands.is_empty());
         let mut rules = self.approved.iter().filter(|rule| named(rule));
         rules.any(|rule| rule.matches(subject, false))
     }
@@ -344,7 +345,8 @@ impl PolicyLevel {
     /// Whether somebody has agreed beforehand to what is done to a place, by
     /// naming it.
     pub(crate) fn approves_place(&self, subject: &RuleSubject<'_>) -> bool {
-        let named = |rule: &PolicyRule| rule.selectors.as_ref().is_some_and(|s| !s.paths.is_empty());
+        let named =
+            |rule: &PolicyRule| rule.selectors.as_ref().is_some_and(|s| !s.paths.is_empty());
         let mut rules = self.approved.iter().filter(|rule| named(rule));
         rules.any(|rule| rule.matches(subject, false))
     }
@@ -361,7 +363,12 @@ impl PolicyLevel {
         }
     }
 
-    fn rule_opinion(&self, answer: PolicyAnswer, subject: &RuleSubject<'_>, rule: &PolicyRule) -> RuleOpinion {
+    fn rule_opinion(
+        &self,
+        answer: PolicyAnswer,
+        subject: &RuleSubject<'_>,
+        rule: &PolicyRule,
+    ) -> RuleOpinion {
         let scope = &subject.effect.scope;
         let reason = rule.reason.clone().unwrap_or_else(|| match answer {
             PolicyAnswer::Deny => format!("Permission {scope} is denied in {}", self.name),
@@ -370,13 +377,20 @@ impl PolicyLevel {
         RuleOpinion { answer, reason, origin: Arc::clone(&rule.origin) }
     }
 
-    fn restriction_opinion(&self, restriction: &ScopeRestriction, subject: &RuleSubject<'_>) -> Option<RuleOpinion> {
+    fn restriction_opinion(
+        &self,
+        restriction: &ScopeRestriction,
+        subject: &RuleSubject<'_>,
+    ) -> Option<RuleOpinion> {
         let effect = subject.effect;
         let opinion = |answer: PolicyAnswer, reason: String| {
             Some(RuleOpinion { answer, reason, origin: Arc::clone(&restriction.origin) })
         };
         if restriction.denied.matches(subject, true) {
-            return opinion(PolicyAnswer::Deny, format!("{} is denied in {}", describe_effect(effect), self.name));
+            return opinion(
+                PolicyAnswer::Deny,
+                format!("{} is denied in {}", describe_effect(effect), self.name),
+            );
         }
         if restriction.asked.matches(subject, true) {
             let reason = format!("{} needs an approval in {}", describe_effect(effect), self.name);
@@ -428,7 +442,10 @@ fn describe_effect(effect: &Effect) -> String {
 }
 
 /// The stricter of two opinions; the first of equals.
-pub(crate) fn strictest_opinion(a: Option<RuleOpinion>, b: Option<RuleOpinion>) -> Option<RuleOpinion> {
+pub(crate) fn strictest_opinion(
+    a: Option<RuleOpinion>,
+    b: Option<RuleOpinion>,
+) -> Option<RuleOpinion> {
     match (a, b) {
         (Some(a), Some(b)) if b.answer > a.answer => Some(b),
         (Some(a), _) => Some(a),

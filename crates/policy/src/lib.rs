@@ -11,57 +11,62 @@
 //! profile, the rules for all profiles, the project's own file, a tool's, a
 //! parameter's) are heard one by one, so that each can only narrow the others.
 
-mod mount_aliases;
 mod approvals;
-mod nearby_secrets;
-mod git_settings;
-mod service_clients;
-mod inline_code;
+mod approved_writes;
+mod argument_spellings;
+mod config_node;
 mod confine;
 mod connections;
-mod policy_file;
+mod cwd_independent;
 mod error;
-mod path_cache;
-mod globs;
 mod git_history;
+mod git_push;
+mod git_settings;
+mod glob_targets;
+mod globs;
+mod inline_code;
 mod judge;
 mod level;
 mod linked_places;
-mod cwd_independent;
 mod missing_programs;
-mod approved_writes;
+mod mount_aliases;
+mod nearby_secrets;
+mod path_cache;
 mod pattern;
 mod permissions;
 mod place_tree;
+mod policy_file;
 mod profile;
 mod protected_places;
-mod git_push;
-mod config_node;
-mod argument_spellings;
 mod repositories;
 mod rules;
-mod wildcard_places;
-mod sensitive_places;
+mod sandbox_overrides;
 mod scan_cache;
+mod sensitive_places;
+mod service_clients;
 mod sources;
-mod glob_targets;
 mod suggest;
 mod views;
-mod sandbox_overrides;
+mod wildcard_places;
 
 pub use approvals::{
-    ReviewOpinion, ApprovalReviewer, SavedRule, SavedRules, SmartApprover, ApprovalTicket, TicketError, TicketStore,
-    ApprovalUnit,
+    ApprovalReviewer, ApprovalTicket, ApprovalUnit, ReviewOpinion, SavedRule, SavedRules,
+    SmartApprover, TicketError, TicketStore,
 };
-pub use service_clients::ServiceClients;
-pub use policy_file::{RuleExpectation, PolicyFile};
 pub use error::PolicyError;
 pub use judge::{CallExamination, PolicyFinding};
-pub use level::{PolicyAnswer, PolicyLevel, RuleOrigin, ScopeRestriction, PolicyRule, ResourceSelectors};
+pub use level::{
+    PolicyAnswer, PolicyLevel, PolicyRule, ResourceSelectors, RuleOrigin, ScopeRestriction,
+};
 pub use missing_programs::ProgramLookup;
 pub use pattern::{PathVariables, fold_path};
-pub use permissions::{ApprovalMode, EnforcementMode, PermissionPolicy, RegistryLookup, SandboxCheck, EnforcementSettings};
+pub use permissions::{
+    ApprovalMode, EnforcementMode, EnforcementSettings, PermissionPolicy, RegistryLookup,
+    SandboxCheck,
+};
+pub use policy_file::{PolicyFile, RuleExpectation};
 pub use profile::{PermissionProfile, SandboxPolicy};
 pub use sensitive_places::{PlaceProtection, ProtectedKind, SensitivePlaces};
-pub use sources::{MissingSandbox, ProfileSummary, SandboxDefaults, PolicySources};
+pub use service_clients::ServiceClients;
+pub use sources::{MissingSandbox, PolicySources, ProfileSummary, SandboxDefaults};
 pub use suggest::{ObservedCall, suggest_profile};

@@ -70,7 +70,12 @@ impl LinkCache {
                 let stamp = modified_time(&directory);
                 (directory, stamp)
             });
-            CachedSurvey { at: now, checked: now, stamps: stamps.collect(), targets: targets.into() }
+            CachedSurvey {
+                at: now,
+                checked: now,
+                stamps: stamps.collect(),
+                targets: targets.into(),
+            }
         });
         Arc::clone(&look.targets)
     }

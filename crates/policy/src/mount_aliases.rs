@@ -48,10 +48,13 @@ impl MountAliases {
             // Mostly each has a device of its own, and that is quickly seen.
             for inner in mounts.iter().filter(|inner| inner.device == outer.device) {
                 let below = inner.root.strip_prefix(&outer.root).ok();
-                let Some(other) = below.map(|below| join_below(&outer.mount_point, below)) else { continue };
+                let Some(other) = below.map(|below| join_below(&outer.mount_point, below)) else {
+                    continue;
+                };
                 let is_known = || pairs.iter().any(|(a, b)| *a == other && *b == inner.mount_point);
                 // What another mount lies over is not there any more.
-                if other != inner.mount_point && !is_known() && is_same(&inner.mount_point, &other) {
+                if other != inner.mount_point && !is_known() && is_same(&inner.mount_point, &other)
+                {
                     pairs.push((inner.mount_point.clone(), other));
                 }
                 if pairs.len() == MAX_ALIASES {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hermes_core::{PendingSecrets, PartialDir, OverlayMount};
+use hermes_core::{OverlayMount, PartialDir, PendingSecrets};
 
 use crate::pattern::{fold_path, is_within};
 use crate::permissions::PermissionPolicy;
@@ -53,7 +53,11 @@ impl PermissionPolicy {
             present.extend(paths.filter(|path| is_secret(path)));
         }
         let (names, except) = SensitivePlaces::secret_name_patterns();
-        let mut awaited = PendingSecrets { name_patterns: names, excluded_patterns: except, ..PendingSecrets::default() };
+        let mut awaited = PendingSecrets {
+            name_patterns: names,
+            excluded_patterns: except,
+            ..PendingSecrets::default()
+        };
         let mut deep = Vec::new();
         for folder in self.repository_search_roots(cwd) {
             repositories::search_names(&folder, MAX_SEARCH_DEPTH, |place, level, name| {
@@ -76,23 +80,32 @@ impl PermissionPolicy {
             let is_overlaid = overlays.iter().any(|it| is_within(path, &it.target));
             is_overlaid || enclosed.iter().any(|it| is_within(path, &it.folder))
         };
-        let may_come =
-            |path: &&PathBuf| !path.exists() && !is_enclosed(path) && !SensitivePlaces::is_container_socket(path);
-        let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
+        let may_come = |path: &&PathBuf| {
+            !path.exists() && !is_enclosed(path) && !SensitivePlaces::is_container_socket(path)
+        };
+        let is_open =
+            |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
         let may_come = self.sensitive().named_secrets().iter().filter(may_come);
         awaited.paths = may_come.filter(|path| !is_open(path)).cloned().collect();
         // Whoever lays one open by name means all that is called so.
         folders.retain(|folder| !is_open(&folder.join(".env")));
         awaited.dirs = folders;
         let redacted = self.redacted_files();
-        NearbySecrets { present, pending: Arc::new(awaited), partial_dirs: enclosed, overlays, redacted }
+        NearbySecrets {
+            present,
+            pending: Arc::new(awaited),
+            partial_dirs: enclosed,
+            overlays,
+            redacted,
+        }
     }
 
     /// Our own home, and what can be seen of it; none if a profile lays it open
     /// as a whole or it is not there.
     fn hermes_home_view(&self) -> Option<PartialDir> {
         let folder = self.path_variables().hermes.clone();
-        let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
+        let is_open =
+            |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
         if is_open(&folder) || is_open(&folder.join("secrets.json")) {
             return None;
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Effect, Scope, is_normalized};
-use hermes_files::{ResolvedPath, FileKind};
+use hermes_files::{FileKind, ResolvedPath};
 
 /// More are not kept.
 const MAX_CACHED_PATHS: usize = 64;
@@ -26,7 +26,11 @@ impl EffectTarget {
     pub(crate) fn for_effect(effect: &Effect) -> Option<Result<Self, String>> {
         let path = effect.resource.as_path()?;
         let place = if is_delete(effect) {
-            hermes_files::real_entry(path).map(|path| Self { path, hardlink_id: None, is_directory: false })
+            hermes_files::real_entry(path).map(|path| Self {
+                path,
+                hardlink_id: None,
+                is_directory: false,
+            })
         } else {
             hermes_files::resolve_path(path).map(Self::from)
         };
@@ -36,7 +40,8 @@ impl EffectTarget {
 
 impl From<ResolvedPath> for EffectTarget {
     fn from(found: ResolvedPath) -> Self {
-        let is_folder = found.metadata.as_ref().is_some_and(|facts| facts.kind == FileKind::Directory);
+        let is_folder =
+            found.metadata.as_ref().is_some_and(|facts| facts.kind == FileKind::Directory);
         let facts = found.metadata.filter(|facts| facts.kind == FileKind::File);
         let identity = facts.map(|facts| facts.identity).filter(|identity| identity.links > 1);
         let shared = identity.map(|identity| (identity.dev, identity.ino));
@@ -62,7 +67,8 @@ impl<'a> PathCache<'a> {
     pub(crate) fn resolve(&mut self, effect: &'a Effect) -> Option<&Result<EffectTarget, String>> {
         let path = effect.resource.as_path()?;
         let removes = is_delete(effect);
-        let known = |(own, entry, _): &(&Path, bool, _)| is_same_spelling(own, path) && *entry == removes;
+        let known =
+            |(own, entry, _): &(&Path, bool, _)| is_same_spelling(own, path) && *entry == removes;
         let at = match self.resolved.iter().position(known) {
             Some(at) => at,
             None => {
@@ -72,7 +78,8 @@ impl<'a> PathCache<'a> {
                     self.resolved.clear();
                     self.plain_dirs.clear();
                 }
-                let straight = place.as_ref().ok().filter(|place| is_same_spelling(&place.path, path));
+                let straight =
+                    place.as_ref().ok().filter(|place| is_same_spelling(&place.path, path));
                 if let Some(place) = straight.filter(|_| !removes) {
                     self.plain_dirs.extend(path.parent());
                     self.plain_dirs.extend(place.is_directory.then_some(path));
@@ -97,7 +104,11 @@ impl<'a> PathCache<'a> {
         let file = facts.as_ref().filter(|facts| facts.is_file() && facts.nlink() > 1);
         let shared = file.map(|file| (file.dev(), file.ino()));
         let is_folder = facts.is_some_and(|facts| facts.is_dir());
-        Some(EffectTarget { path: path.to_path_buf(), hardlink_id: shared, is_directory: is_folder })
+        Some(EffectTarget {
+            path: path.to_path_buf(),
+            hardlink_id: shared,
+            is_directory: is_folder,
+        })
     }
 }
 

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use hermes_core::{Effect, Scope};
 
-use super::{PathCache, EffectTarget};
+use super::{EffectTarget, PathCache};
 
 fn effects(root: &Path, names: &[&str]) -> Vec<Effect> {
     let reads = names.iter().map(|name| Effect::path(Scope::FILE_READ, root.join(name)));

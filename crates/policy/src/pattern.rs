@@ -114,7 +114,11 @@ pub enum SpellingMode {
 impl PathPattern {
     /// Reads a pattern. `${workspace}`, `${home}`, `${hermes}`, `${tmp}` and
     /// `~` stand for folders; a relative pattern is below the workspace.
-    pub fn parse(text: &str, places: &PathVariables, spelling: SpellingMode) -> Result<Self, String> {
+    pub fn parse(
+        text: &str,
+        places: &PathVariables,
+        spelling: SpellingMode,
+    ) -> Result<Self, String> {
         let mut matchers = Vec::new();
         let (mut trees, mut single) = (Vec::new(), Vec::new());
         let mut simple = spelling == SpellingMode::Exact;
@@ -132,7 +136,14 @@ impl PathPattern {
         let among = |home: &&PathBuf| places.temp.iter().any(|temp| is_within(home, temp));
         let except = places.home.as_ref().filter(|_| text.starts_with("${tmp}")).filter(among);
         let except = except.cloned();
-        Ok(Self { written: text.to_owned(), matchers, trees, single_paths: single, is_literal: simple, except })
+        Ok(Self {
+            written: text.to_owned(),
+            matchers,
+            trees,
+            single_paths: single,
+            is_literal: simple,
+            except,
+        })
     }
 
     /// Whether the path is meant. For [`SpellingMode::CwdIndependentAnalysis`], hand it the folded path.
@@ -155,7 +166,8 @@ impl PathPattern {
     /// Whether it has fixed names only, and none is that of a folder in which
     /// programs of all kinds put their sockets.
     pub(crate) fn names_sockets(&self, places: &PathVariables) -> bool {
-        const COMMON_SOCKET_DIRS: &[&str] = &["/run/user", "/var/run", "/run", "/dev/shm", "/var/tmp", "/tmp"];
+        const COMMON_SOCKET_DIRS: &[&str] =
+            &["/run/user", "/var/run", "/run", "/dev/shm", "/var/tmp", "/tmp"];
         let known = places.home.iter().chain(&places.workspace).chain(&places.temp);
         let known: Vec<&Path> =
             known.map(PathBuf::as_path).chain(COMMON_SOCKET_DIRS.iter().map(Path::new)).collect();
@@ -318,7 +330,8 @@ fn compile_globs(pattern: &str, spelling: SpellingMode) -> Result<Vec<LazyGlob>,
             .map(|glob| LazyGlob { glob, compiled: OnceLock::new() })
             .map_err(|error| format!("'{text}' is not a path pattern: {}", error.kind()))
     };
-    let loose = if spelling == SpellingMode::Loose { fold_text(pattern) } else { pattern.to_owned() };
+    let loose =
+        if spelling == SpellingMode::Loose { fold_text(pattern) } else { pattern.to_owned() };
     let mut matchers = vec![build(&loose)?];
     // A tree includes its own root.
     if let Some(root) = loose.strip_suffix("/**") {

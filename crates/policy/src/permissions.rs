@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{
-    Confinement, ConnectionRequest, Effect, Grants, ApprovalScope, Policy, CallProposal, Resource, Ruling,
-    Session, Verdict, excerpt,
+    ApprovalScope, CallProposal, Confinement, ConnectionRequest, Effect, Grants, Policy, Resource,
+    Ruling, Session, Verdict, excerpt,
 };
 
-use crate::approvals::{SavedRule, SavedRules, ApprovalTicket, TicketStore, ApprovalUnit};
+use crate::approvals::{ApprovalTicket, ApprovalUnit, SavedRule, SavedRules, TicketStore};
+use crate::approved_writes::wider_extent_reason;
 use crate::judge::{CallExamination, PolicyFinding};
 use crate::level::{PolicyAnswer, with_real_path};
 use crate::missing_programs::ProgramLookup;
-use crate::approved_writes::wider_extent_reason;
 use crate::pattern::PathVariables;
 use crate::profile::{PermissionProfile, SandboxPolicy};
 use crate::rules::{RuleExceptions, RuleSet};
-use crate::sensitive_places::SensitivePlaces;
 use crate::scan_cache::FsScanCache;
+use crate::sensitive_places::SensitivePlaces;
 
 /// Whether the rules are enforced or only watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -193,11 +193,14 @@ impl PermissionPolicy {
             confinement.reduced |= answer == PolicyAnswer::Ask;
             exam.findings.push(unconfined_finding(&exam, &lacking, answer));
         }
-        exam.findings.extend(confinement.as_ref().and_then(|it| detached_finding(proposal, &exam, it)));
+        exam.findings
+            .extend(confinement.as_ref().and_then(|it| detached_finding(proposal, &exam, it)));
         for finding in exam.findings.iter_mut().filter(|it| it.answer == PolicyAnswer::Ask) {
             if self.was_answered(finding, proposal.session) {
                 finding.answer = PolicyAnswer::Allow;
-            } else if let Some(more) = wider_extent_reason(finding, &exam.transfers, confinement.as_ref()) {
+            } else if let Some(more) =
+                wider_extent_reason(finding, &exam.transfers, confinement.as_ref())
+            {
                 finding.reason.push_str(&more);
             }
         }
@@ -207,7 +210,9 @@ impl PermissionPolicy {
     fn was_answered(&self, finding: &PolicyFinding, session: &Session) -> bool {
         let Some(unit) = &finding.unit else { return false };
         self.saved.covers(&self.rules.profile.name, unit)
-            || self.with_session_rules(session, |kept| kept.iter().any(|rule| self.rule_covers(rule, unit)))
+            || self.with_session_rules(session, |kept| {
+                kept.iter().any(|rule| self.rule_covers(rule, unit))
+            })
     }
 
     /// Whether a rule of this profile covers it.
@@ -215,7 +220,11 @@ impl PermissionPolicy {
         rule.profile == self.rules.profile.name && rule.unit.covers(unit)
     }
 
-    fn with_session_rules<T>(&self, session: &Session, look: impl FnOnce(&mut Vec<SavedRule>) -> T) -> T {
+    fn with_session_rules<T>(
+        &self,
+        session: &Session,
+        look: impl FnOnce(&mut Vec<SavedRule>) -> T,
+    ) -> T {
         let mut sessions = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = sessions.entry(session.id().to_owned()).or_insert_with(|| {
             // What cannot be read was not answered.
@@ -230,7 +239,11 @@ impl PermissionPolicy {
     }
 
     /// What would be kept if somebody said "always".
-    fn approval_units(&self, proposal: &CallProposal<'_>, exam: &CallExamination) -> Vec<ApprovalUnit> {
+    fn approval_units(
+        &self,
+        proposal: &CallProposal<'_>,
+        exam: &CallExamination,
+    ) -> Vec<ApprovalUnit> {
         let asked = exam.findings.iter().filter(|finding| finding.answer == PolicyAnswer::Ask);
         let mut units: Vec<ApprovalUnit> = Vec::new();
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
@@ -277,9 +290,10 @@ impl PermissionPolicy {
         }
         let tainted = self.taint(proposal).is_some();
         let judged = exam.grants.iter().filter_map(|grant| grant.real_path.clone()).collect();
-        let closed = RuleExceptions::new(Arc::clone(&self.rules), proposal.tool, tainted, tolerated)
-            .excluding(judged)
-            .auto_approved(self.settings.approvals == ApprovalMode::Off);
+        let closed =
+            RuleExceptions::new(Arc::clone(&self.rules), proposal.tool, tainted, tolerated)
+                .excluding(judged)
+                .auto_approved(self.settings.approvals == ApprovalMode::Off);
         Grants::new(exam.grants).with_exceptions(Arc::new(closed))
     }
 
@@ -361,7 +375,11 @@ impl Policy for PermissionPolicy {
         })
     }
 
-    fn remember_approval(&self, proposal: &CallProposal<'_>, lasting: ApprovalScope) -> Result<(), String> {
+    fn remember_approval(
+        &self,
+        proposal: &CallProposal<'_>,
+        lasting: ApprovalScope,
+    ) -> Result<(), String> {
         let (exam, _) = self.consider(proposal);
         let units = self.approval_units(proposal, &exam);
         match lasting {
@@ -395,13 +413,17 @@ fn findings_verdict<'a>(findings: impl Iterator<Item = &'a PolicyFinding> + Clon
     match strictest {
         None | Some(PolicyAnswer::Allow) => Verdict::Allow,
         Some(PolicyAnswer::Deny) => match decisive.next() {
-            Some(first) => Verdict::Deny { reason: finding_reason(first), rule: rule_with_place(first) },
+            Some(first) => {
+                Verdict::Deny { reason: finding_reason(first), rule: rule_with_place(first) }
+            }
             None => Verdict::Allow,
         },
         Some(PolicyAnswer::Ask) => {
             let asked: Vec<&PolicyFinding> = decisive.collect();
-            let (reasons, rules) =
-                (asked.iter().map(|it| finding_reason(it)), asked.iter().map(|it| rule_with_place(it)));
+            let (reasons, rules) = (
+                asked.iter().map(|it| finding_reason(it)),
+                asked.iter().map(|it| rule_with_place(it)),
+            );
             Verdict::Ask { reason: join(reasons), rule: join(rules) }
         }
     }
@@ -428,7 +450,11 @@ fn command_or_code(proposal: &CallProposal<'_>) -> Option<String> {
 }
 
 /// The finding for a call whose child processes cannot be held.
-fn unconfined_finding(exam: &CallExamination, lacking: &str, answer: PolicyAnswer) -> PolicyFinding {
+fn unconfined_finding(
+    exam: &CallExamination,
+    lacking: &str,
+    answer: PolicyAnswer,
+) -> PolicyFinding {
     let runs = |finding: &&PolicyFinding| finding.effect.scope.verb() == "execute";
     let effect = exam.findings.iter().find(runs).map(|finding| finding.effect.clone());
     PolicyFinding {

@@ -81,7 +81,13 @@ impl PlaceTree {
         }
     }
 
-    fn record_entry(&self, directory: &Path, name: &OsStr, kind: fs::FileType, survey: &mut PlaceSurvey) {
+    fn record_entry(
+        &self,
+        directory: &Path,
+        name: &OsStr,
+        kind: fs::FileType,
+        survey: &mut PlaceSurvey,
+    ) {
         let path = directory.join(name);
         if kind.is_symlink() {
             survey.links.push(path.clone());

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use hermes_config::ConfigDocument;
 use hermes_shell::CommandPattern;
 
+use crate::config_node::ConfigNode;
 use crate::error::PolicyError;
-use crate::level::{PolicyAnswer, PolicyLevel, RuleOrigin, ScopeRestriction, PolicyRule, ResourceSelectors};
+use crate::level::{
+    PolicyAnswer, PolicyLevel, PolicyRule, ResourceSelectors, RuleOrigin, ScopeRestriction,
+};
 use crate::pattern::{NamePattern, PathPattern, PathVariables, ScopePattern, SpellingMode};
 use crate::profile::{AfterUntrustedRules, ParameterRule, PermissionProfile, ToolLevel};
-use crate::config_node::ConfigNode;
 use crate::sandbox_overrides::SandboxOverrides;
 
 const TOP_KEYS: &[&str] = &["profiles", "global"];
@@ -49,7 +51,8 @@ const RESTRICTION_KEYS: &[&str] = &[
     "examples",
 ];
 const PARAMETER_KEYS: &[&str] = &["allowed", "denied", "approval", "min", "max"];
-const UNTRUSTED_KEYS: &[&str] = &["allow", "deny", "approval_required", "restrictions", "new_hosts"];
+const UNTRUSTED_KEYS: &[&str] =
+    &["allow", "deny", "approval_required", "restrictions", "new_hosts"];
 const EXAMPLE_KEYS: &[&str] = &["allow", "deny", "ask"];
 
 /// How deep profiles may extend one another.
@@ -91,16 +94,22 @@ impl PolicyFile {
 
     /// Reads a file. One that is not there says nothing.
     pub fn load(path: &Path, places: &PathVariables) -> Result<Self, PolicyError> {
-        PolicyReader { places, file: Self::default(), builtin: false }.read(&ConfigDocument::load(path)?)
+        PolicyReader { places, file: Self::default(), builtin: false }
+            .read(&ConfigDocument::load(path)?)
     }
 
     /// Reads a text.
     pub fn parse(name: &str, text: &str, places: &PathVariables) -> Result<Self, PolicyError> {
-        PolicyReader { places, file: Self::default(), builtin: false }.read(&ConfigDocument::parse(name, text)?)
+        PolicyReader { places, file: Self::default(), builtin: false }
+            .read(&ConfigDocument::parse(name, text)?)
     }
 
     /// The profile of that name, with what it extends under it.
-    pub fn resolve(&self, name: &str, base: Option<&PolicyFile>) -> Result<Option<PermissionProfile>, PolicyError> {
+    pub fn resolve(
+        &self,
+        name: &str,
+        base: Option<&PolicyFile>,
+    ) -> Result<Option<PermissionProfile>, PolicyError> {
         self.resolve_at(name, base, 0)
     }
 
@@ -160,7 +169,9 @@ impl PolicyReader<'_> {
                         self.file.profiles.push(profile);
                     }
                 }
-                "global" => self.file.global = Some(self.read_profile("global rules", &node, None)?),
+                "global" => {
+                    self.file.global = Some(self.read_profile("global rules", &node, None)?)
+                }
                 _ => return Err(node.unknown_key_error(TOP_KEYS)),
             }
         }
@@ -176,7 +187,8 @@ impl PolicyReader<'_> {
         node.refuse_missing()?;
         let title = own.map_or_else(|| name.to_owned(), |name| format!("profile {name}"));
         let level = PolicyLevel { name: title, place: node.place(), ..PolicyLevel::default() };
-        let mut profile = PermissionProfile { name: name.to_owned(), level, ..PermissionProfile::default() };
+        let mut profile =
+            PermissionProfile { name: name.to_owned(), level, ..PermissionProfile::default() };
         for (key, node) in node.entries()? {
             match key.as_str() {
                 "description" => profile.description = Some(node.text()?.to_owned()),
@@ -205,7 +217,8 @@ impl PolicyReader<'_> {
                     }
                 }
                 "approved" if own.is_some() => {
-                    profile.level.approved = self.read_rules(&profile.level, "approved", &node, own)?;
+                    profile.level.approved =
+                        self.read_rules(&profile.level, "approved", &node, own)?;
                 }
                 "sandbox" => {
                     profile.overrides = SandboxOverrides::read(&node)?;
@@ -235,7 +248,9 @@ impl PolicyReader<'_> {
         match key {
             "allow" => level.allow = Some(self.read_rules(level, "allow", node, own)?),
             "deny" => level.deny = self.read_rules(level, "deny", node, own)?,
-            "approval_required" => level.ask = self.read_rules(level, "approval_required", node, own)?,
+            "approval_required" => {
+                level.ask = self.read_rules(level, "approval_required", node, own)?
+            }
             "restrictions" => {
                 node.refuse_missing()?;
                 for (scope, node) in node.entries()? {
@@ -256,7 +271,8 @@ impl PolicyReader<'_> {
     ) -> Result<ToolLevel, PolicyError> {
         let name =
             own.map_or_else(|| format!("tool {tool}"), |own| format!("profile {own}, tool {tool}"));
-        let level = PolicyLevel { name: name.clone(), place: node.place(), ..PolicyLevel::default() };
+        let level =
+            PolicyLevel { name: name.clone(), place: node.place(), ..PolicyLevel::default() };
         let pattern = NamePattern::parse(tool).map_err(|problem| node.error(problem))?;
         let mut tool = ToolLevel { tool: pattern, level, ask: None, parameters: Vec::new() };
         node.refuse_missing()?;
@@ -334,8 +350,11 @@ impl PolicyReader<'_> {
         let mut scope = None;
         let (mut selectors, mut reason, mut examples) = (ResourceSelectors::default(), None, None);
         let mut what = String::new();
-        let spelling =
-            if matches!(list, "allow" | "approved") { SpellingMode::Exact } else { SpellingMode::Loose };
+        let spelling = if matches!(list, "allow" | "approved") {
+            SpellingMode::Exact
+        } else {
+            SpellingMode::Loose
+        };
         for (key, node) in node.entries()? {
             match key.as_str() {
                 "scope" => scope = Some(parse(&node)?),
@@ -349,8 +368,11 @@ impl PolicyReader<'_> {
             }
             if matches!(key.as_str(), "paths" | "commands" | "hosts" | "names") {
                 node.refuse_empty()?;
-                let all =
-                    node.items()?.iter().map(ConfigNode::any_text).collect::<Result<Vec<_>, _>>()?;
+                let all = node
+                    .items()?
+                    .iter()
+                    .map(ConfigNode::any_text)
+                    .collect::<Result<Vec<_>, _>>()?;
                 what = format!("{what} {}", all.join(", "));
             }
         }
@@ -468,7 +490,11 @@ impl PolicyReader<'_> {
 
     /// The sockets in the part about the sandbox. Each is named: a folder in
     /// which everybody puts theirs is no name.
-    fn read_sockets(&self, node: &ConfigNode<'_>, own: Option<&str>) -> Result<Vec<PathPattern>, PolicyError> {
+    fn read_sockets(
+        &self,
+        node: &ConfigNode<'_>,
+        own: Option<&str>,
+    ) -> Result<Vec<PathPattern>, PolicyError> {
         let entries = node.entries()?;
         let Some((_, node)) = entries.iter().find(|(key, _)| key == "sockets") else {
             return Ok(Vec::new());
@@ -487,7 +513,11 @@ impl PolicyReader<'_> {
         Ok(sockets)
     }
 
-    fn read_paths(&self, node: &ConfigNode<'_>, spelling: SpellingMode) -> Result<Vec<PathPattern>, PolicyError> {
+    fn read_paths(
+        &self,
+        node: &ConfigNode<'_>,
+        spelling: SpellingMode,
+    ) -> Result<Vec<PathPattern>, PolicyError> {
         let parse = |item: &ConfigNode<'_>| {
             PathPattern::parse(item.text()?, self.places, spelling)
                 .map_err(|problem| item.error(problem))
@@ -509,7 +539,11 @@ impl ConfigNode<'_> {
 
 /// A rule about resources that the scope does not have would never match, and
 /// look as if it did.
-fn require_matching_scope(scope: &ScopePattern, kind: &str, node: &ConfigNode<'_>) -> Result<(), PolicyError> {
+fn require_matching_scope(
+    scope: &ScopePattern,
+    kind: &str,
+    node: &ConfigNode<'_>,
+) -> Result<(), PolicyError> {
     let family = scope.as_str().split(':').next().unwrap_or_default();
     let has: &[&str] = match family {
         "*" => return Ok(()),

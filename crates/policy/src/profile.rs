@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use hermes_core::{ChildLimits, NetworkMode, CallProposal};
+use hermes_core::{CallProposal, ChildLimits, NetworkMode};
 use serde_json::Value;
 
-use crate::level::{PolicyAnswer, PolicyLevel, RuleOrigin, ScopeRestriction, PolicyRule};
-use crate::pattern::NamePattern;
 use crate::argument_spellings::ArgumentSpellings;
+use crate::level::{PolicyAnswer, PolicyLevel, PolicyRule, RuleOrigin, ScopeRestriction};
+use crate::pattern::NamePattern;
 use crate::sandbox_overrides::SandboxOverrides;
 
 /// A profile, or the rules that hold for all of them.
@@ -81,9 +81,10 @@ impl ParameterRule {
     pub fn judge(&self, proposal: &CallProposal<'_>) -> Option<(PolicyAnswer, String)> {
         let value = proposal.arguments.get(&self.name)?;
         let texts: Vec<ArgumentSpellings> = match value {
-            Value::Array(items) => {
-                items.iter().map(|item| ArgumentSpellings::for_argument(as_text(item), proposal)).collect()
-            }
+            Value::Array(items) => items
+                .iter()
+                .map(|item| ArgumentSpellings::for_argument(as_text(item), proposal))
+                .collect(),
             other => vec![ArgumentSpellings::for_argument(as_text(other), proposal)],
         };
         let fits = |patterns: &[NamePattern], text: &str| patterns.iter().any(|p| p.matches(text));
@@ -232,7 +233,10 @@ fn concat_lists<T>(mut base: Vec<T>, own: Vec<T>) -> Vec<T> {
 }
 
 /// A scope that both restrict has both lists; what is said once counts as said.
-fn merge_restrictions(base: Vec<ScopeRestriction>, own: Vec<ScopeRestriction>) -> Vec<ScopeRestriction> {
+fn merge_restrictions(
+    base: Vec<ScopeRestriction>,
+    own: Vec<ScopeRestriction>,
+) -> Vec<ScopeRestriction> {
     let mut merged = base;
     for mut restriction in own {
         let same = merged.iter().position(|r| r.scope == restriction.scope);

@@ -367,7 +367,8 @@ pub(crate) const HOME_STARTUP: &[&str] = &[
 
 /// Anywhere: read and written only if a person agrees. Variables of a project,
 /// with secrets among their values.
-pub(crate) const DOTENV_FILES: &[&str] = &["**/.env", "**/.env.*", "**/.env~", "**/.env_*", "**/.envrc"];
+pub(crate) const DOTENV_FILES: &[&str] =
+    &["**/.env", "**/.env.*", "**/.env~", "**/.env_*", "**/.envrc"];
 
 /// Names like those of dotenv files that are made to be shared.
 pub(crate) const DOTENV_EXAMPLES: &[&str] =

@@ -107,7 +107,13 @@ impl FrozenPaths {
     /// Keeps a repository that lies among the temporary files of everybody.
     /// Others come and go there, so that nothing is put beside them: what has
     /// no hooks is kept as a whole, unless git itself runs.
-    pub(crate) fn freeze_temporary(&mut self, git: &Path, used: RepositoryUse, git_runs: bool, seen: &FsScanCache) {
+    pub(crate) fn freeze_temporary(
+        &mut self,
+        git: &Path,
+        used: RepositoryUse,
+        git_runs: bool,
+        seen: &FsScanCache,
+    ) {
         self.frozen_nested.extend(frozen_files(git, used, seen));
         if !git_runs && !seen.exists(&git.join(HOOKS_DIR)) {
             self.frozen_nested.push(git.to_owned());
@@ -122,7 +128,8 @@ impl FrozenPaths {
     /// Keeps a repository that lies somewhere below.
     pub(crate) fn freeze_below(&mut self, git: &Path, used: RepositoryUse, seen: &FsScanCache) {
         if !seen.is_dir(git) {
-            self.frozen_nested.extend((used != RepositoryUse::ChangeSettings).then(|| git.to_owned()));
+            self.frozen_nested
+                .extend((used != RepositoryUse::ChangeSettings).then(|| git.to_owned()));
             return;
         }
         self.frozen_nested.extend(frozen_files(git, used, seen));
@@ -135,7 +142,12 @@ impl FrozenPaths {
 
     /// Leaves out what is not to be kept.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&Path) -> bool) {
-        let lists = [&mut self.read_only, &mut self.frozen_nested, &mut self.masked_missing, &mut self.quarantined];
+        let lists = [
+            &mut self.read_only,
+            &mut self.frozen_nested,
+            &mut self.masked_missing,
+            &mut self.quarantined,
+        ];
         for list in lists {
             list.retain(|path| is_kept(path));
         }
@@ -157,7 +169,8 @@ impl GitLink {
     fn read(git: &Path) -> Option<Self> {
         let text = read_text(git)?;
         let own = resolve_from(git.parent()?, text.strip_prefix("gitdir:")?.trim())?;
-        let common = read_text_in(&own, COMMONDIR_FILE).and_then(|to| resolve_from(&own, to.trim()));
+        let common =
+            read_text_in(&own, COMMONDIR_FILE).and_then(|to| resolve_from(&own, to.trim()));
         Some(Self { common_dir: common.unwrap_or_else(|| own.clone()), worktree_dir: own })
     }
 
@@ -171,11 +184,13 @@ impl GitLink {
             let settings = read_text_in(&self.worktree_dir, "config").unwrap_or_default();
             let mut lines = settings.lines().filter_map(|line| line.trim().split_once('='));
             return lines.any(|(name, value)| {
-                name.trim() == "worktree" && resolve_from(&self.worktree_dir, value.trim()) == Some(folder.clone())
+                name.trim() == "worktree"
+                    && resolve_from(&self.worktree_dir, value.trim()) == Some(folder.clone())
             });
         }
         let is_record = self.worktree_dir.parent() == Some(&self.common_dir.join("worktrees"));
-        let back = read_text_in(&self.worktree_dir, "gitdir").and_then(|to| resolve_from(&self.worktree_dir, to.trim()));
+        let back = read_text_in(&self.worktree_dir, "gitdir")
+            .and_then(|to| resolve_from(&self.worktree_dir, to.trim()));
         is_record && back == Some(folder.join(".git"))
     }
 }

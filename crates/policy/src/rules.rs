@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::{PendingSecrets, Effect, GrantExceptions, Scope};
+use hermes_core::{Effect, GrantExceptions, PendingSecrets, Scope};
 
-use crate::mount_aliases::{MountAliases, MountAliasCache};
 use crate::level::{PolicyAnswer, PolicyLevel, RuleSubject};
+use crate::mount_aliases::{MountAliasCache, MountAliases};
 use crate::pattern::{PathVariables, fold_path};
 use crate::profile::PermissionProfile;
 use crate::repositories::{MAX_SEARCH_DEPTH, search_names};
@@ -68,7 +68,11 @@ impl RuleSet {
     /// that the profile lays open.
     fn project_secrets(&self) -> SecretFiles {
         let (names, except) = SensitivePlaces::secret_name_patterns();
-        let awaited = PendingSecrets { name_patterns: names, excluded_patterns: except, ..PendingSecrets::default() };
+        let awaited = PendingSecrets {
+            name_patterns: names,
+            excluded_patterns: except,
+            ..PendingSecrets::default()
+        };
         let mut paths = Vec::new();
         if let Some(folder) = &self.places.workspace {
             search_names(folder, MAX_SEARCH_DEPTH, |place, _, name| {
@@ -142,7 +146,9 @@ impl RuleSet {
     pub(crate) fn alias_protection(&self, scope: &Scope, real: &Path) -> Option<PlaceProtection> {
         let aliases = self.aliases();
         aliases.other_paths(real).fold(None, |found, other| {
-            PlaceProtection::strictest(found, || self.path_protection(scope, &other, &fold_path(&other)))
+            PlaceProtection::strictest(found, || {
+                self.path_protection(scope, &other, &fold_path(&other))
+            })
         })
     }
 }
@@ -209,9 +215,22 @@ pub(crate) struct RuleExceptions {
 const FILE_SCOPES: [Scope; 3] = [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE];
 
 impl RuleExceptions {
-    pub(crate) fn new(rules: Arc<RuleSet>, tool: &str, tainted: bool, tolerated: PolicyAnswer) -> Self {
+    pub(crate) fn new(
+        rules: Arc<RuleSet>,
+        tool: &str,
+        tainted: bool,
+        tolerated: PolicyAnswer,
+    ) -> Self {
         let (by_path, judged, is_unasked) = Default::default();
-        Self { rules, tool: tool.into(), tainted, by_path, tolerated, judged, is_auto_approved: is_unasked }
+        Self {
+            rules,
+            tool: tool.into(),
+            tainted,
+            by_path,
+            tolerated,
+            judged,
+            is_auto_approved: is_unasked,
+        }
     }
 
     /// The same, but for what the call named itself.

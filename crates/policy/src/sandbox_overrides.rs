@@ -2,10 +2,10 @@
 
 use hermes_core::{ChildLimits, NetworkMode};
 
+use crate::config_node::ConfigNode;
 use crate::error::PolicyError;
 use crate::level::PolicyAnswer;
 use crate::profile::SandboxPolicy;
-use crate::config_node::ConfigNode;
 
 /// What can be said about it.
 const SANDBOX_KEYS: &[&str] = &[

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::nearby_secrets::NearbySecrets;
-use crate::repositories::{FrozenPathsKey, FrozenPaths};
+use crate::repositories::{FrozenPaths, FrozenPathsKey};
 
 /// How long a look at the files counts. A child process that starts later is
 /// looked after anew.
@@ -62,7 +62,11 @@ impl FsScanCache {
     }
 
     /// What stays as it is in a case, by what was seen.
-    pub(crate) fn frozen_paths(&self, case: FrozenPathsKey, look: impl FnOnce(&FrozenPathsKey) -> FrozenPaths) -> FrozenPaths {
+    pub(crate) fn frozen_paths(
+        &self,
+        case: FrozenPathsKey,
+        look: impl FnOnce(&FrozenPathsKey) -> FrozenPaths,
+    ) -> FrozenPaths {
         let (since, known) = self.with_entries(|seen| {
             let known = seen.frozen_paths.iter().find(|(known, _)| *known == case);
             (seen.since, known.map(|(_, kept)| kept.clone()))
@@ -89,12 +93,22 @@ impl FsScanCache {
     ) -> NearbySecrets {
         self.with_entries(|seen| match seen.nearby_secrets.get(from) {
             Some((then, found)) if *then == stamps => found.clone(),
-            _ => seen.nearby_secrets.entry(from.to_owned()).insert_entry((stamps, look())).get().1.clone(),
+            _ => seen
+                .nearby_secrets
+                .entry(from.to_owned())
+                .insert_entry((stamps, look()))
+                .get()
+                .1
+                .clone(),
         })
     }
 
     /// What was found when that folder was searched.
-    pub(crate) fn found_paths(&self, at: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+    pub(crate) fn found_paths(
+        &self,
+        at: &Path,
+        look: impl FnOnce() -> Vec<PathBuf>,
+    ) -> Vec<PathBuf> {
         self.with_entries(|seen| match seen.found_paths.get(at) {
             Some(found) => found.clone(),
             None => seen.found_paths.entry(at.to_owned()).or_insert(look()).clone(),
@@ -102,7 +116,11 @@ impl FsScanCache {
     }
 
     /// The repositories that working trees from that folder up lead to.
-    pub(crate) fn linked_repositories(&self, from: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+    pub(crate) fn linked_repositories(
+        &self,
+        from: &Path,
+        look: impl FnOnce() -> Vec<PathBuf>,
+    ) -> Vec<PathBuf> {
         self.with_entries(|seen| match seen.linked_repositories.get(from) {
             Some(found) => found.clone(),
             None => seen.linked_repositories.entry(from.to_owned()).or_insert(look()).clone(),

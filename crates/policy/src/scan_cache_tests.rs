@@ -16,7 +16,10 @@ fn each_case_is_looked_at_for_itself() {
     let seen = FsScanCache::default();
     let kept = |path: &str| FrozenPaths { read_only: vec![path.into()], ..FrozenPaths::default() };
     assert_eq!(seen.frozen_paths(case(false, &[]), |_| kept("/w/.git")), kept("/w/.git"));
-    assert_eq!(seen.frozen_paths(case(true, &[]), |_| kept("/w/.git/hooks")), kept("/w/.git/hooks"));
+    assert_eq!(
+        seen.frozen_paths(case(true, &[]), |_| kept("/w/.git/hooks")),
+        kept("/w/.git/hooks")
+    );
     let named = case(false, &["/w/.git/config"]);
     assert_eq!(seen.frozen_paths(named, |_| kept("/w/.git/info")), kept("/w/.git/info"));
 }
@@ -26,7 +29,11 @@ fn who_looks_for_a_case_may_look_at_files_meanwhile() {
     let seen = FsScanCache::default();
     let kept = seen.frozen_paths(case(false, &[]), |case| {
         let there = case.write.iter().filter(|path| seen.exists(path)).cloned().collect();
-        FrozenPaths { frozen_nested: there, masked_missing: vec!["/w/.hermes".into()], ..FrozenPaths::default() }
+        FrozenPaths {
+            frozen_nested: there,
+            masked_missing: vec!["/w/.hermes".into()],
+            ..FrozenPaths::default()
+        }
     });
     assert_eq!(kept.masked_missing, [PathBuf::from("/w/.hermes")]);
 }

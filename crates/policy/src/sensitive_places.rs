@@ -15,10 +15,11 @@ use crate::linked_places::{LinkCache, LinkSurvey, LinkTargets};
 use crate::pattern::{PathVariables, escape_glob, fold_path, is_within};
 use crate::place_tree::PlaceTree;
 use crate::protected_places::{
-    DOTENV_FILES, DOTENV_EXAMPLES, HARMLESS_DEVICES, HOME_CREDENTIALS, HOME_STARTUP, HERMES_HOME_TRANSIENT,
-    HERMES_HOME_OPEN, HERMES_HOME_SECRET, SECRET_FILES, AUTO_RUN_FILES, SYSTEM_SETUP,
+    AUTO_RUN_FILES, DOTENV_EXAMPLES, DOTENV_FILES, HARMLESS_DEVICES, HERMES_HOME_OPEN,
+    HERMES_HOME_SECRET, HERMES_HOME_TRANSIENT, HOME_CREDENTIALS, HOME_STARTUP, SECRET_FILES,
+    SYSTEM_SETUP,
 };
-use crate::wildcard_places::{is_wildcard_place, expand_wildcard};
+use crate::wildcard_places::{expand_wildcard, is_wildcard_place};
 
 /// How far down in the workspace links are looked for, and in how many
 /// directories and among how many names.
@@ -165,7 +166,8 @@ struct PlacePatterns {
 
 impl PlacePatterns {
     fn new(places: &PathVariables) -> Self {
-        let pattern = |base: &Path| escape_glob(fold_path(base).to_string_lossy().trim_end_matches('/'));
+        let pattern =
+            |base: &Path| escape_glob(fold_path(base).to_string_lossy().trim_end_matches('/'));
         Self {
             home: places.home.as_deref().map(pattern),
             hermes: pattern(&places.hermes),
@@ -229,7 +231,10 @@ impl SensitivePlaces {
             named_places(None, SECRET_FILES),
             of_home(HOME_CREDENTIALS),
             named_places(Some(&places.hermes), HERMES_HOME_SECRET),
-            usual.as_deref().map(|usual| named_places(Some(usual), HERMES_HOME_SECRET)).unwrap_or_default(),
+            usual
+                .as_deref()
+                .map(|usual| named_places(Some(usual), HERMES_HOME_SECRET))
+                .unwrap_or_default(),
         ];
         // Looked for on the disk, so spelled as it is there.
         let spelled = |base: &Path, list: &[&'static str]| {
@@ -298,7 +303,9 @@ impl SensitivePlaces {
     /// [folded](crate::fold).
     pub fn read_protection(&self, folded: &Path) -> Option<PlaceProtection> {
         let own = self.read_protection_by_name(folded);
-        PlaceProtection::strictest(own, || self.protection_by_link(folded, |name| self.read_protection_by_name(name)))
+        PlaceProtection::strictest(own, || {
+            self.protection_by_link(folded, |name| self.read_protection_by_name(name))
+        })
     }
 
     /// Why a file is not simply written or deleted, if so; the same of the
@@ -370,8 +377,7 @@ impl SensitivePlaces {
             // Somebody who works in the directory means it, unless it is secret.
             let is_worked_in = || self.workspace.as_deref().is_some_and(|it| is_within(it, target));
             let is_meant = |it: &PlaceProtection| {
-                matches!(it.kind, ProtectedKind::Startup | ProtectedKind::AutoRun)
-                    && is_worked_in()
+                matches!(it.kind, ProtectedKind::Startup | ProtectedKind::AutoRun) && is_worked_in()
             };
             let by_name = || by_name(&name).filter(|it| !is_meant(it));
             found = PlaceProtection::strictest(found, by_name);
@@ -410,7 +416,8 @@ impl SensitivePlaces {
             survey.directories.extend(found.directories);
         }
         if let Some(workspace) = &self.places.workspace {
-            let is_protected = |path: &Path| self.write_protection_by_name(&fold_path(path)).is_some();
+            let is_protected =
+                |path: &Path| self.write_protection_by_name(&fold_path(path)).is_some();
             search_links(workspace, &mut survey, is_protected);
         }
         // What the home itself lies in is not for one name of it to close.
@@ -470,7 +477,8 @@ impl SensitivePlaces {
     /// Names by which secrets are known in any folder, with at most one star
     /// each, and those that only look like one.
     pub(crate) fn secret_name_patterns() -> (Vec<String>, Vec<String>) {
-        let names = SECRET_FILES.iter().chain(DOTENV_FILES).filter_map(|item| item.strip_prefix("**/"));
+        let names =
+            SECRET_FILES.iter().chain(DOTENV_FILES).filter_map(|item| item.strip_prefix("**/"));
         let names = names.filter(|name| !name.contains('/') && name.matches('*').count() <= 1);
         let owned = |name: &str| name.to_owned();
         (names.map(owned).collect(), DOTENV_EXAMPLES.iter().map(|name| owned(name)).collect())

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::path::{Path, PathBuf};
 
-use super::{ProtectedSets, SensitivePlaces, is_wildcard_place, expand_wildcard};
+use super::{ProtectedSets, SensitivePlaces, expand_wildcard, is_wildcard_place};
 use crate::level::PolicyAnswer;
 use crate::pattern::{PathVariables, fold_path};
 
@@ -68,7 +68,11 @@ fn secrets_are_neither_read_nor_written() {
         "/dev/mem",
         "/dev/input/event0",
     ] {
-        assert_eq!((reading(&s, path), writing(&s, path)), (PolicyAnswer::Deny, PolicyAnswer::Deny), "{path}");
+        assert_eq!(
+            (reading(&s, path), writing(&s, path)),
+            (PolicyAnswer::Deny, PolicyAnswer::Deny),
+            "{path}"
+        );
     }
 }
 
@@ -77,14 +81,26 @@ fn secrets_are_neither_read_nor_written() {
 fn n_a7_variables_of_a_project_and_start_up_files_are_asked_about() {
     let s = SensitivePlaces::new(&places("/home/me"));
     for path in ["/ws/.env", "/ws/a/.ENV", "/ws/.env.local", "/ws/.env. ", "/ws/.envrc"] {
-        assert_eq!((reading(&s, path), writing(&s, path)), (PolicyAnswer::Ask, PolicyAnswer::Ask), "{path}");
+        assert_eq!(
+            (reading(&s, path), writing(&s, path)),
+            (PolicyAnswer::Ask, PolicyAnswer::Ask),
+            "{path}"
+        );
     }
     for path in ["/home/me/.bashrc", "/home/me/.config/nvim/init.lua", "/home/me/.local/bin/ls"] {
-        assert_eq!((reading(&s, path), writing(&s, path)), (PolicyAnswer::Allow, PolicyAnswer::Ask), "{path}");
+        assert_eq!(
+            (reading(&s, path), writing(&s, path)),
+            (PolicyAnswer::Allow, PolicyAnswer::Ask),
+            "{path}"
+        );
     }
     // A secret place stays one, whatever the file in it is called.
     for path in ["/home/me/.aws/.env", "/home/me/.hermes/.env"] {
-        assert_eq!((reading(&s, path), writing(&s, path)), (PolicyAnswer::Deny, PolicyAnswer::Deny), "{path}");
+        assert_eq!(
+            (reading(&s, path), writing(&s, path)),
+            (PolicyAnswer::Deny, PolicyAnswer::Deny),
+            "{path}"
+        );
     }
 }
 
@@ -182,7 +198,10 @@ fn a_home_may_have_any_name() {
                 "{home}: {name} as it is written on the disk"
             );
         }
-        assert!(s.guarded_places().contains(&named(".bashrc")) && s.guarded_places().contains(&named(".hermes")));
+        assert!(
+            s.guarded_places().contains(&named(".bashrc"))
+                && s.guarded_places().contains(&named(".hermes"))
+        );
     }
 }
 
@@ -237,7 +256,11 @@ fn what_has_a_star_in_its_name_is_found_for_the_sandbox() {
     assert!(is_wildcard_place("/etc/shadow*") && is_wildcard_place("/home/*/.ssh/**"));
     assert!(!is_wildcard_place("**/.env") && !is_wildcard_place("/proc/*/environ"));
     if std::path::Path::new("/etc/shadow").exists() {
-        assert!(SensitivePlaces::new(&places("/home/me")).present_secrets().contains(&"/etc/shadow".into()));
+        assert!(
+            SensitivePlaces::new(&places("/home/me"))
+                .present_secrets()
+                .contains(&"/etc/shadow".into())
+        );
     }
 }
 
@@ -269,7 +292,8 @@ fn a_divided_set_answers_as_one() {
 /// S B4: the credential stores that the finding names, and those of the groups.
 #[test]
 fn s_b4_credential_stores_are_not_read() {
-    let s = SensitivePlaces::new(&PathVariables { hermes: "/srv/hermes".into(), ..places("/home/me") });
+    let s =
+        SensitivePlaces::new(&PathVariables { hermes: "/srv/hermes".into(), ..places("/home/me") });
     for name in [
         ".gemini/oauth_creds.json",
         ".claude.json",

@@ -2,7 +2,7 @@
 //! every process of a command or to none of it; so it is given only where all
 //! that runs is known by name to do nothing but what the command says.
 
-use hermes_core::{Scope, HostService};
+use hermes_core::{HostService, Scope};
 use hermes_shell::{CommandAnalysis, LeafCommand};
 
 use crate::git_settings::writes_git_settings;

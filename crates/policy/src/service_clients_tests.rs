@@ -64,7 +64,11 @@ fn what_may_do_anything_is_served_by_nobody_and_nor_is_what_runs_beside_it() {
     ];
     for (command, withheld) in cases {
         let found = clients(command);
-        assert!(found.reachable_services().is_empty(), "{command}: {:?}", found.reachable_services());
+        assert!(
+            found.reachable_services().is_empty(),
+            "{command}: {:?}",
+            found.reachable_services()
+        );
         assert_eq!(found.denied_services(), [withheld], "{command}");
     }
 }
@@ -79,8 +83,18 @@ fn git_that_neither_reaches_others_nor_signs_needs_no_keys() {
 
 #[test]
 fn the_lists_are_in_order() {
-    use super::{CLIENT_PROGRAMS, REMOTE_RUNNERS, HARMLESS_PROGRAMS, SCRIPT_FILTERS, SHELL_PROGRAMS, WRAPPER_PROGRAMS};
-    for list in [CLIENT_PROGRAMS, REMOTE_RUNNERS, HARMLESS_PROGRAMS, SCRIPT_FILTERS, SHELL_PROGRAMS, WRAPPER_PROGRAMS] {
+    use super::{
+        CLIENT_PROGRAMS, HARMLESS_PROGRAMS, REMOTE_RUNNERS, SCRIPT_FILTERS, SHELL_PROGRAMS,
+        WRAPPER_PROGRAMS,
+    };
+    for list in [
+        CLIENT_PROGRAMS,
+        REMOTE_RUNNERS,
+        HARMLESS_PROGRAMS,
+        SCRIPT_FILTERS,
+        SHELL_PROGRAMS,
+        WRAPPER_PROGRAMS,
+    ] {
         assert!(list.is_sorted(), "{list:?}");
     }
 }

@@ -5,16 +5,16 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Effect, MemorySessionStore, NetworkMode, CallProposal, Resource, Scope, Session, WorkingDir,
+    CallProposal, Effect, MemorySessionStore, NetworkMode, Resource, Scope, Session, WorkingDir,
 };
 use std::sync::Arc;
 
 use crate::approvals::{SavedRules, TicketStore};
-use crate::policy_file::{RuleExpectation, PolicyFile};
 use crate::error::PolicyError;
 use crate::level::{PolicyAnswer, PolicyLevel, ScopeRestriction};
 use crate::pattern::PathVariables;
-use crate::permissions::{PermissionPolicy, EnforcementSettings};
+use crate::permissions::{EnforcementSettings, PermissionPolicy};
+use crate::policy_file::{PolicyFile, RuleExpectation};
 use crate::profile::{ParameterRule, PermissionProfile};
 use crate::sandbox_overrides::SandboxOverrides;
 
@@ -69,7 +69,11 @@ pub struct ProfileSummary {
 impl PolicySources {
     /// Reads the built-in profiles, the user's file and the project's file.
     /// A broken file is an error: what it restricts must not run.
-    pub fn load(own: &Path, project: Option<&Path>, places: PathVariables) -> Result<Self, PolicyError> {
+    pub fn load(
+        own: &Path,
+        project: Option<&Path>,
+        places: PathVariables,
+    ) -> Result<Self, PolicyError> {
         let builtin = PolicyFile::builtin(&places)?;
         let own = PolicyFile::load(own, &places)?;
         // A link that leads nowhere is no file that is not there.
@@ -152,7 +156,9 @@ impl PolicySources {
                 ("private_hosts: allow", of_level(|it| has_restriction(it, |r| r.private_hosts))),
                 (
                     "elsewhere: allow",
-                    of_level(|it| has_restriction(it, |r| r.has_default_answer.then_some(r.default_answer))),
+                    of_level(|it| {
+                        has_restriction(it, |r| r.has_default_answer.then_some(r.default_answer))
+                    }),
                 ),
                 ("approved", !profile.level.approved.is_empty()),
                 ("sensitive_paths", !profile.sensitive_paths.is_empty()),
@@ -219,7 +225,8 @@ impl PolicySources {
             let written = rules.tool.to_string();
             let fixed = written.split(['*', '?', '[', '{']).next().unwrap_or_default();
             let is_pattern = fixed != written;
-            let may_be_of_server = fixed.starts_with(MCP_TOOL_PREFIX) || MCP_TOOL_PREFIX.starts_with(fixed);
+            let may_be_of_server =
+                fixed.starts_with(MCP_TOOL_PREFIX) || MCP_TOOL_PREFIX.starts_with(fixed);
             if may_be_of_server || (is_pattern && tools.iter().any(|tool| rules.tool.matches(tool)))
             {
                 continue;
@@ -234,7 +241,8 @@ impl PolicySources {
             let names =
                 |rule: &&ParameterRule| known.is_empty() || known.contains(&rule.name.as_str());
             if let Some(rule) = rules.parameters.iter().find(|rule| !names(rule)) {
-                let unknown = unknown_name_error(&format!("parameter of {tool}"), &rule.name, &known);
+                let unknown =
+                    unknown_name_error(&format!("parameter of {tool}"), &rule.name, &known);
                 return Err(unknown.at(rule.origin.place.clone()));
             }
         }
@@ -399,6 +407,9 @@ fn allows_all(level: &PolicyLevel) -> bool {
 }
 
 /// Whether some restriction lets something through.
-fn has_restriction(level: &PolicyLevel, what: fn(&ScopeRestriction) -> Option<PolicyAnswer>) -> bool {
+fn has_restriction(
+    level: &PolicyLevel,
+    what: fn(&ScopeRestriction) -> Option<PolicyAnswer>,
+) -> bool {
     level.restrictions.iter().any(|restriction| what(restriction) == Some(PolicyAnswer::Allow))
 }

@@ -26,7 +26,8 @@ pub struct ObservedCall {
 const MIN_CALLS: usize = 2;
 
 /// Rules that no other rule can lift, by how they begin or what is in them.
-const UNLIFTABLE_RULES: &[&str] = &["protected", "unresolvable", "hard block", "sandbox", ": deny "];
+const UNLIFTABLE_RULES: &[&str] =
+    &["protected", "unresolvable", "hard block", "sandbox", ": deny "];
 
 /// How a rule reads that denies for want of another.
 const NOT_ALLOWED_TEXT: &str = "is not in allow";

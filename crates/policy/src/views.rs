@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{PartialDir, OverlayMount};
+use hermes_core::{OverlayMount, PartialDir};
 
 use crate::pattern::is_within;
 use crate::permissions::PermissionPolicy;
@@ -135,7 +135,8 @@ impl PermissionPolicy {
                 continue;
             }
             let secrets = self.sensitive().named_secrets().iter().chain([&places.hermes]);
-            let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
+            let is_open =
+                |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
             let is_shown = |path: &Path| is_open(path) || redacted.iter().any(|it| it == path);
             let hidden = secrets
                 .filter(|path| path.starts_with(&target) && **path != target && !is_shown(path))
@@ -154,7 +155,8 @@ impl PermissionPolicy {
     /// The views of the home and of the directories in it that hold secrets.
     pub(crate) fn views(&self, present: &[PathBuf], overlays: &[OverlayMount]) -> Vec<PartialDir> {
         let Some(home) = self.viewed_home() else { return Vec::new() };
-        let is_open = |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
+        let is_open =
+            |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
         let is_overlaid = |path: &Path| overlays.iter().any(|it| path.starts_with(&it.target));
         let ours = &self.path_variables().hermes;
         let workspace = self.path_variables().workspace.as_deref();

@@ -4,7 +4,7 @@
 use memchr::memmem::Finder;
 
 use crate::request::MAX_CALLS;
-use crate::salvage::{self, ScanBudget, BracketSpan};
+use crate::salvage::{self, BracketSpan, ScanBudget};
 
 const CALL_OPEN_TAG: &str = "<tool_call";
 const CALL_CLOSE_TAG: &str = "</tool_call>";
@@ -63,7 +63,11 @@ pub(crate) fn find_blocks(text: &str) -> CallBlocks<'_> {
         found.is_settled &= end.is_certain;
         at = if end.closed { end.at + CALL_CLOSE_TAG.len() } else { end.at.max(body) };
     }
-    if search.think_opens.find_from(at).is_some_and(|think| search.think_closes.find_from(think).is_none()) {
+    if search
+        .think_opens
+        .find_from(at)
+        .is_some_and(|think| search.think_closes.find_from(think).is_none())
+    {
         found.is_settled = false;
     }
     found.is_settled &= !found.bodies.is_empty();

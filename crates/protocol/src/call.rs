@@ -50,10 +50,16 @@ pub(crate) fn read_fields(outer: &KnownFields<'_>) -> CallDraft {
     let function = outer.get("function");
     let inner = function.and_then(|f| json_node::fields(f.get()).ok()).unwrap_or_default();
     let pick = |names: &[&str]| inner.first(names).or_else(|| outer.first(names));
-    let name = pick(&NAME_KEYS).and_then(json_node::string_value).or_else(|| function.and_then(json_node::string_value));
-    let arguments =
-        pick(&ARGUMENT_KEYS).map_or_else(|| CallArguments::Json(Value::Object(Map::new())), read_arguments);
-    CallDraft { id: outer.first(&ID_KEYS).and_then(read_id), name: name.unwrap_or_default(), arguments }
+    let name = pick(&NAME_KEYS)
+        .and_then(json_node::string_value)
+        .or_else(|| function.and_then(json_node::string_value));
+    let arguments = pick(&ARGUMENT_KEYS)
+        .map_or_else(|| CallArguments::Json(Value::Object(Map::new())), read_arguments);
+    CallDraft {
+        id: outer.first(&ID_KEYS).and_then(read_id),
+        name: name.unwrap_or_default(),
+        arguments,
+    }
 }
 
 /// Whether an object says which tool it calls.
@@ -66,7 +72,8 @@ pub(crate) fn has_tool_name(fields: &KnownFields<'_>) -> bool {
 /// arguments.
 pub(crate) fn has_text_arguments(raw: &RawValue) -> Option<bool> {
     let outer = json_node::fields(raw.get()).ok()?;
-    let inner = outer.get("function").and_then(|f| json_node::fields(f.get()).ok()).unwrap_or_default();
+    let inner =
+        outer.get("function").and_then(|f| json_node::fields(f.get()).ok()).unwrap_or_default();
     let arguments = inner.first(&ARGUMENT_KEYS).or_else(|| outer.first(&ARGUMENT_KEYS))?;
     Some(arguments.get().starts_with('"'))
 }
@@ -87,5 +94,6 @@ fn read_id(raw: &RawValue) -> Option<(String, IdForm)> {
     if let Some(text) = json_node::string_value(raw) {
         return (!text.is_empty()).then_some((text, IdForm::Text));
     }
-    (json_node::describe_kind(raw.get()) == "a number").then(|| (raw.get().to_owned(), IdForm::Number))
+    (json_node::describe_kind(raw.get()) == "a number")
+        .then(|| (raw.get().to_owned(), IdForm::Number))
 }

@@ -16,8 +16,10 @@ fn every_name_and_alias_is_read_back() {
 
 #[test]
 fn no_two_dialects_share_a_name() {
-    let mut names: Vec<_> =
-        CallDialect::ALL.iter().flat_map(|d| d.aliases().iter().copied().chain([d.name()])).collect();
+    let mut names: Vec<_> = CallDialect::ALL
+        .iter()
+        .flat_map(|d| d.aliases().iter().copied().chain([d.name()]))
+        .collect();
     let all = names.len();
     names.sort_unstable();
     names.dedup();

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::json_node::{self, KnownFields, BoundedArray};
+use crate::json_node::{self, BoundedArray, KnownFields};
 use crate::request::MAX_CALLS;
 use crate::{CallDialect, ProtocolError, call, hermes_text, json_scan, syntax};
 
@@ -67,7 +67,10 @@ pub(crate) fn find_calls(text: &str) -> Result<FoundCalls<'_>, ProtocolError> {
     found.ok_or_else(|| no_calls_error(text))
 }
 
-fn calls_in_object<'a>(fields: &KnownFields<'a>, text: &'a str) -> Result<Option<FoundCalls<'a>>, ProtocolError> {
+fn calls_in_object<'a>(
+    fields: &KnownFields<'a>,
+    text: &'a str,
+) -> Result<Option<FoundCalls<'a>>, ProtocolError> {
     if let Some(found) = calls_in_message(fields)? {
         return Ok(Some(found));
     }
@@ -102,7 +105,10 @@ fn calls_in_message<'a>(fields: &KnownFields<'a>) -> Result<Option<FoundCalls<'a
     let calls = match fields.get("tool_calls") {
         Some(one) if one.get().starts_with('{') => Some(vec![one]),
         Some(other) if !other.get().starts_with('[') => {
-            let seen = format!("`tool_calls` that is {}, not a list", json_node::describe_kind(other.get()));
+            let seen = format!(
+                "`tool_calls` that is {}, not a list",
+                json_node::describe_kind(other.get())
+            );
             return Err(ProtocolError::Unrecognised { seen });
         }
         _ => list_member(fields, "tool_calls")?,
@@ -134,7 +140,10 @@ fn may_call_in_text(fields: &KnownFields<'_>) -> bool {
     }
 }
 
-fn calls_in_member<'a>(fields: &KnownFields<'a>, name: &str) -> Result<Option<FoundCalls<'a>>, ProtocolError> {
+fn calls_in_member<'a>(
+    fields: &KnownFields<'a>,
+    name: &str,
+) -> Result<Option<FoundCalls<'a>>, ProtocolError> {
     match fields.get(name).map(|message| json_node::fields(message.get())) {
         Some(Ok(message)) => calls_in_message(&message),
         _ => Ok(None),
@@ -151,9 +160,9 @@ fn calls_in_array(items: Vec<&RawValue>) -> Option<FoundCalls<'_>> {
         }
     }
     let any = |items: &[&RawValue]| {
-        items
-            .iter()
-            .any(|item| json_node::fields(item.get()).is_ok_and(|fields| call::has_tool_name(&fields)))
+        items.iter().any(|item| {
+            json_node::fields(item.get()).is_ok_and(|fields| call::has_tool_name(&fields))
+        })
     };
     (items.is_empty() || any(&items)).then(|| FoundCalls::bare(items))
 }
@@ -169,12 +178,16 @@ fn dialect_of_calls(calls: &[&RawValue]) -> CallDialect {
 
 fn items_of_type<'a>(items: &[&'a RawValue], kind: &str) -> Vec<&'a RawValue> {
     let is_kind = |item: &&RawValue| {
-        json_node::fields(item.get()).is_ok_and(|fields| fields.text("type").as_deref() == Some(kind))
+        json_node::fields(item.get())
+            .is_ok_and(|fields| fields.text("type").as_deref() == Some(kind))
     };
     items.iter().copied().filter(is_kind).collect()
 }
 
-fn list_member<'a>(fields: &KnownFields<'a>, name: &str) -> Result<Option<Vec<&'a RawValue>>, ProtocolError> {
+fn list_member<'a>(
+    fields: &KnownFields<'a>,
+    name: &str,
+) -> Result<Option<Vec<&'a RawValue>>, ProtocolError> {
     match fields.get(name).map(|raw| json_node::items(raw.get())) {
         Some(Ok(items)) => require_bounded(items).map(Some),
         _ => Ok(None),
@@ -207,8 +220,11 @@ fn describe(text: &str) -> String {
         let empty = if kind == "an object" { "an empty object" } else { kind };
         return format!("{empty}: `{}`", syntax::excerpt(text.trim(), 0));
     }
-    let shown: Vec<_> =
-        keys.iter().take(MAX_SHOWN_KEYS).map(|key| format!("`{}`", syntax::excerpt(key, 0))).collect();
+    let shown: Vec<_> = keys
+        .iter()
+        .take(MAX_SHOWN_KEYS)
+        .map(|key| format!("`{}`", syntax::excerpt(key, 0)))
+        .collect();
     let more = if keys.len() > MAX_SHOWN_KEYS { ", …" } else { "" };
     let plural = if keys.len() == 1 { "key" } else { "keys" };
     format!("{kind} with the {plural} {}{more}", shown.join(", "))

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::call::ARGUMENT_KEYS;
 use crate::json_node::{self, KnownFields};
-use crate::json_scan::{MAX_SCAN_DEPTH, JsonScanner, ScanStatus};
-use crate::{CallDialect, ProtocolError, CallRequest, blocks, parse, syntax};
+use crate::json_scan::{JsonScanner, MAX_SCAN_DEPTH, ScanStatus};
+use crate::{CallDialect, CallRequest, ProtocolError, blocks, parse, syntax};
 
 /// A piece of the stream that wants an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,7 +154,10 @@ impl RequestFramer {
                 self.abandon_document(unfinished_frame(self.first_line, &scanner), &mut frames);
                 frames.push(own);
             }
-            FramerMode::Json(_) => self.abandon_document(RequestFrame::Error { line: self.first_line, error }, &mut frames),
+            FramerMode::Json(_) => self.abandon_document(
+                RequestFrame::Error { line: self.first_line, error },
+                &mut frames,
+            ),
             FramerMode::Idle | FramerMode::Text => {
                 self.reset();
                 frames.push(own);
@@ -171,7 +174,8 @@ impl RequestFramer {
         match std::mem::replace(&mut self.mode, FramerMode::Idle) {
             FramerMode::Idle if self.seen_any => {}
             FramerMode::Idle => {
-                self.pending_frames.push_back(RequestFrame::Error { line: 1, error: ProtocolError::Empty });
+                self.pending_frames
+                    .push_back(RequestFrame::Error { line: 1, error: ProtocolError::Empty });
             }
             FramerMode::Json(scanner) => {
                 let mut frames = Vec::new();
@@ -237,11 +241,17 @@ impl RequestFramer {
                 None => syntax::check_json(line).err(),
             }
             .unwrap_or_else(|| not_a_request_error(line));
-            frames.push(RequestFrame::Error { line: self.line, error: error.starting_at(self.line) });
+            frames
+                .push(RequestFrame::Error { line: self.line, error: error.starting_at(self.line) });
         }
     }
 
-    fn continue_json(&mut self, mut scanner: JsonScanner, line: &str, frames: &mut Vec<RequestFrame>) {
+    fn continue_json(
+        &mut self,
+        mut scanner: JsonScanner,
+        line: &str,
+        frames: &mut Vec<RequestFrame>,
+    ) {
         let step = match scanner.feed(line.as_bytes()) {
             ScanStatus::More => scanner.feed(b"\n"),
             other => other,
@@ -255,7 +265,10 @@ impl RequestFramer {
             ScanStatus::Complete(_) => {
                 self.append(line);
                 self.seen_json = true;
-                frames.push(RequestFrame::Request { line: self.first_line, text: self.take_buffer() });
+                frames.push(RequestFrame::Request {
+                    line: self.first_line,
+                    text: self.take_buffer(),
+                });
             }
             _ if self.wanted == Some(CallDialect::HermesText) => {
                 self.has_call_tag = blocks::has_call_tag(&self.buffer);
@@ -263,7 +276,8 @@ impl RequestFramer {
             }
             ScanStatus::TooDeep(at) => {
                 let (_, column) = syntax::position(line, at);
-                let error = ProtocolError::TooDeep { limit: MAX_SCAN_DEPTH, line: self.line, column };
+                let error =
+                    ProtocolError::TooDeep { limit: MAX_SCAN_DEPTH, line: self.line, column };
                 self.append(line);
                 self.abandon_document(RequestFrame::Error { line: self.first_line, error }, frames);
                 self.recovering = !first;
@@ -414,7 +428,10 @@ impl RequestFramer {
 }
 
 fn unfinished_frame(line: usize, scanner: &JsonScanner) -> RequestFrame {
-    RequestFrame::Error { line, error: ProtocolError::Unfinished { line, missing: scanner.missing_suffix() } }
+    RequestFrame::Error {
+        line,
+        error: ProtocolError::Unfinished { line, missing: scanner.missing_suffix() },
+    }
 }
 
 fn not_a_request_error(text: &str) -> ProtocolError {

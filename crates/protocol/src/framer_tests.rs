@@ -27,7 +27,10 @@ fn a_line_that_is_a_document_is_answered_at_once() {
     let mut framer = RequestFramer::new(None);
     for line in 1..4 {
         let frames = framer.push_line("{\"tool_calls\":[]}\r\n");
-        assert_eq!(frames, [RequestFrame::Request { line, text: r#"{"tool_calls":[]}"#.to_owned() }]);
+        assert_eq!(
+            frames,
+            [RequestFrame::Request { line, text: r#"{"tool_calls":[]}"#.to_owned() }]
+        );
     }
     assert_eq!(framer.finish(), None);
 }
@@ -96,7 +99,8 @@ fn errors_are_placed_in_the_stream() {
     framer.push_line("[]");
     framer.push_line("{");
     let found = framer.push_line("  \"a\": oops'");
-    let RequestFrame::Error { line: 2, error: ProtocolError::Syntax { line: 3, .. } } = &found[0] else {
+    let RequestFrame::Error { line: 2, error: ProtocolError::Syntax { line: 3, .. } } = &found[0]
+    else {
         panic!("{found:?}")
     };
     let found = framer.push_line("{\"tool_calls\": nope}");
@@ -170,7 +174,10 @@ fn a_request_beyond_the_limit_is_refused_and_passed_over() {
 fn depth_is_bounded() {
     let mut framer = RequestFramer::new(None);
     let found = framer.push_line(&"[".repeat(MAX_SCAN_DEPTH + 1));
-    assert!(matches!(found[..], [RequestFrame::Error { error: ProtocolError::TooDeep { .. }, .. }]));
+    assert!(matches!(
+        found[..],
+        [RequestFrame::Error { error: ProtocolError::TooDeep { .. }, .. }]
+    ));
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let found = framer.push_line(&deep);
     assert!(matches!(found[0].parse(None), Err(ProtocolError::TooDeep { limit: 128, .. })));

@@ -174,7 +174,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for BoundedArray<'a> {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<BoundedArray<'a>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> Result<BoundedArray<'a>, A::Error> {
                 let mut list = Vec::new();
                 while list.len() < MAX_CALLS {
                     let Some(item) = seq.next_element()? else {

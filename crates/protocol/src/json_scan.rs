@@ -69,7 +69,9 @@ impl JsonScanner {
             match self.state {
                 ScanState::Text { key } => {
                     let rest = bytes.get(at..).unwrap_or_default();
-                    let Some(skip) = memchr3(b'"', b'\\', b'\n', rest) else { return ScanStatus::More };
+                    let Some(skip) = memchr3(b'"', b'\\', b'\n', rest) else {
+                        return ScanStatus::More;
+                    };
                     at += skip;
                     match bytes.get(at) {
                         Some(b'"') if key => self.state = ScanState::Colon,
@@ -109,7 +111,13 @@ impl JsonScanner {
         if matches!(self.state, ScanState::Text { .. } | ScanState::Escape { .. }) {
             text.push('"');
         }
-        text.extend(self.expected_closers.iter().rev().take(MAX_SHOWN_CLOSERS).map(|&byte| char::from(byte)));
+        text.extend(
+            self.expected_closers
+                .iter()
+                .rev()
+                .take(MAX_SHOWN_CLOSERS)
+                .map(|&byte| char::from(byte)),
+        );
         if self.expected_closers.len() > MAX_SHOWN_CLOSERS {
             text.push('…');
         }

@@ -53,7 +53,11 @@ fn pieces_make_the_same_whole() {
         let mut scanner = JsonScanner::new();
         let (left, right) = text.split_at(cut);
         assert_eq!(scanner.feed(left.as_bytes()), ScanStatus::More, "{left}");
-        assert_eq!(scanner.feed(right.as_bytes()), ScanStatus::Complete(right.len()), "{left} {right}");
+        assert_eq!(
+            scanner.feed(right.as_bytes()),
+            ScanStatus::Complete(right.len()),
+            "{left} {right}"
+        );
     }
 }
 

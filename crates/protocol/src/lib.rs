@@ -10,7 +10,6 @@
 //! nests too deep still becomes a call, so that it gets its own answer; a
 //! document whose shape is unknown is an error with the place and a way out.
 
-mod result_format;
 mod blocks;
 mod call;
 mod dialect;
@@ -19,13 +18,14 @@ mod error;
 mod framer;
 mod hermes_text;
 mod json_node;
-mod request;
-mod salvage;
 mod json_scan;
+mod request;
+mod result_format;
+mod salvage;
 mod syntax;
 
-pub use result_format::{render_results, render_error};
 pub use dialect::CallDialect;
 pub use error::ProtocolError;
 pub use framer::{RequestFrame, RequestFramer};
-pub use request::{MAX_CALLS, CallRequest, parse, parse_bytes};
+pub use request::{CallRequest, MAX_CALLS, parse, parse_bytes};
+pub use result_format::{render_error, render_results};

@@ -46,8 +46,9 @@ impl CallRequest {
         let mut calls = Vec::with_capacity(drafts.len());
         let mut ids = Vec::with_capacity(drafts.len());
         for (position, draft) in drafts.into_iter().enumerate() {
-            let (id, form) =
-                draft.id.unwrap_or_else(|| (unused_id(position + 1, &mut taken), IdForm::Generated));
+            let (id, form) = draft
+                .id
+                .unwrap_or_else(|| (unused_id(position + 1, &mut taken), IdForm::Generated));
             calls.push(ToolCall { id, name: draft.name, arguments: draft.arguments });
             ids.push(form);
         }
@@ -76,7 +77,9 @@ pub fn parse(text: &str, wanted: Option<CallDialect>) -> Result<CallRequest, Pro
     let like_json = matches!(first, '{' | '[' | '"');
     match wanted {
         Some(CallDialect::HermesText) if like_json => match parse_document(text, wanted) {
-            Err(ProtocolError::Syntax { .. }) if hermes_text::has_call_tag(text) => parse_text(text),
+            Err(ProtocolError::Syntax { .. }) if hermes_text::has_call_tag(text) => {
+                parse_text(text)
+            }
             read => read,
         },
         Some(CallDialect::HermesText) => parse_text(text),
@@ -89,7 +92,10 @@ pub fn parse(text: &str, wanted: Option<CallDialect>) -> Result<CallRequest, Pro
 }
 
 /// [`parse`] for bytes that should be UTF-8.
-pub fn parse_bytes(bytes: &[u8], wanted: Option<CallDialect>) -> Result<CallRequest, ProtocolError> {
+pub fn parse_bytes(
+    bytes: &[u8],
+    wanted: Option<CallDialect>,
+) -> Result<CallRequest, ProtocolError> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let offset = e.valid_up_to();
         let before = bytes.get(..offset).unwrap_or_default();
@@ -112,12 +118,18 @@ fn parse_document(text: &str, wanted: Option<CallDialect>) -> Result<CallRequest
             let drafts = list.into_iter().map(call::read_call).collect();
             Ok(CallRequest::from_drafts(dialect, drafts, dialect == CallDialect::HermesText))
         }
-        CallSource::Text(text) => Ok(CallRequest::from_drafts(dialect, hermes_text::read_text_calls(&text)?, true)),
+        CallSource::Text(text) => {
+            Ok(CallRequest::from_drafts(dialect, hermes_text::read_text_calls(&text)?, true))
+        }
     }
 }
 
 fn parse_text(text: &str) -> Result<CallRequest, ProtocolError> {
-    Ok(CallRequest::from_drafts(CallDialect::HermesText, hermes_text::read_text_calls(text)?, false))
+    Ok(CallRequest::from_drafts(
+        CallDialect::HermesText,
+        hermes_text::read_text_calls(text)?,
+        false,
+    ))
 }
 
 #[cfg(test)]

@@ -168,7 +168,10 @@ fn a_wanted_dialect_decides_between_what_fits() {
         assert_eq!(parse(bare, Some(dialect)).unwrap().dialect, dialect);
     }
     let list = CallDialect::Envelope.example();
-    assert_eq!(parse(list, Some(CallDialect::OpenAiChat)).unwrap().dialect, CallDialect::OpenAiChat);
+    assert_eq!(
+        parse(list, Some(CallDialect::OpenAiChat)).unwrap().dialect,
+        CallDialect::OpenAiChat
+    );
     for wanted in [CallDialect::Anthropic, CallDialect::OpenAiResponses, CallDialect::HermesText] {
         let found = CallDialect::Envelope;
         assert_eq!(parse(list, Some(wanted)), Err(ProtocolError::WrongDialect { wanted, found }));
@@ -268,6 +271,8 @@ fn a_huge_argument_arrives_whole() {
     let text = format!(r#"{{"tool_calls":[{{"name":"f","arguments":{{"content":"{big}"}}}}]}}"#);
     drop(big);
     let mut request = parse(&text, None).unwrap();
-    let CallArguments::Json(arguments) = request.calls.remove(0).arguments else { panic!("not read") };
+    let CallArguments::Json(arguments) = request.calls.remove(0).arguments else {
+        panic!("not read")
+    };
     assert_eq!(arguments["content"].as_str().map(str::len), Some(SIZE));
 }

@@ -24,8 +24,12 @@ pub fn render_results(request: &CallRequest, results: &[ToolResult]) -> String {
             let tool_results = answers.map(ResultWriter::to_envelope).collect();
             to_line(&ResultEnvelope { tool_results })
         }
-        CallDialect::OpenAiChat => to_line(&answers.map(ResultWriter::to_chat_message).collect::<Vec<_>>()),
-        CallDialect::OpenAiResponses => to_line(&answers.map(ResultWriter::to_output_item).collect::<Vec<_>>()),
+        CallDialect::OpenAiChat => {
+            to_line(&answers.map(ResultWriter::to_chat_message).collect::<Vec<_>>())
+        }
+        CallDialect::OpenAiResponses => {
+            to_line(&answers.map(ResultWriter::to_output_item).collect::<Vec<_>>())
+        }
         CallDialect::Anthropic => {
             let content = answers.map(ResultWriter::to_result_block).collect();
             to_line(&ToolResultMessage { role: "user", content })

@@ -59,7 +59,8 @@ fn the_envelope_is_answered_in_kind() {
 
 #[test]
 fn openai_chat_is_answered_in_kind() {
-    let text = answer(CallDialect::OpenAiChat.example(), &[success("call_1", r#"{"content":"hi"}"#)]);
+    let text =
+        answer(CallDialect::OpenAiChat.example(), &[success("call_1", r#"{"content":"hi"}"#)]);
     assert_eq!(
         text,
         r#"[{"role":"tool","tool_call_id":"call_1","name":"read_file","content":"{\"content\":\"hi\"}"}]"#

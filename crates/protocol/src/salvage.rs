@@ -101,7 +101,8 @@ pub(crate) fn salvage_call(body: &str) -> CallDraft {
         if call::NAME_KEYS.contains(&key) {
             name = value.and_then(unquote).or(name);
         } else if call::ARGUMENT_KEYS.contains(&key) {
-            arguments = Some(value.map_or_else(|| truncated_arguments(rest, &mut name), plain_text));
+            arguments =
+                Some(value.map_or_else(|| truncated_arguments(rest, &mut name), plain_text));
         }
         let Some(end) = end else { break };
         members.at = end;

@@ -32,7 +32,8 @@ fn a_name_and_the_text_of_its_arguments_are_dug_out() {
 fn a_function_block_becomes_an_object_of_strings() {
     let body = "<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\n\nline\n</tool_call>\n\n</parameter>\n</function>";
     let draft = read_function(body);
-    let arguments = CallArguments::Json(json!({"path": "a.txt", "content": "\nline\n</tool_call>\n"}));
+    let arguments =
+        CallArguments::Json(json!({"path": "a.txt", "content": "\nline\n</tool_call>\n"}));
     assert_eq!(draft, Some(CallDraft { id: None, name: "write_file".to_owned(), arguments }));
     assert_eq!(
         read_function("<function=now></function>").map(|d| d.arguments),

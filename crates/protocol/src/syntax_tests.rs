@@ -55,7 +55,8 @@ fn every_common_slip_has_its_own_cure() {
 
 #[test]
 fn columns_count_characters() {
-    let ProtocolError::Syntax { line, column, excerpt, .. } = check_json("[\n\"äöü\" x]").unwrap_err()
+    let ProtocolError::Syntax { line, column, excerpt, .. } =
+        check_json("[\n\"äöü\" x]").unwrap_err()
     else {
         panic!("not a syntax error")
     };

@@ -45,19 +45,23 @@ impl ProgramBundle {
     /// The parcel of an executable, with what this process has loaded. What
     /// takes time to make is kept in `cache`.
     pub(crate) fn for_executable(executable: &Path, cache: Option<&Path>) -> io::Result<Self> {
-        let mut pieces = vec![BundledFile { name: PROGRAM_NAME.to_owned(), source: executable.to_owned() }];
+        let mut pieces =
+            vec![BundledFile { name: PROGRAM_NAME.to_owned(), source: executable.to_owned() }];
         let mut links = BTreeMap::new();
         for library in loaded_libraries()? {
             let Some(name) = library.file_name().and_then(|name| name.to_str()) else { continue };
             let is_loader = ["ld-", "ld64", "ld.so"].iter().any(|start| name.starts_with(start));
             let name = if is_loader { LOADER_NAME } else { name };
             if !is_loader {
-                links.extend(library_aliases(&library).into_iter().map(|alias| (alias, name.to_owned())));
+                links.extend(
+                    library_aliases(&library).into_iter().map(|alias| (alias, name.to_owned())),
+                );
             }
             pieces.push(BundledFile { name: name.to_owned(), source: library });
         }
         pieces.dedup_by(|one, other| one.name == other.name);
-        let mut bundle = Self { hash: String::new(), files: pieces, links: links.into_iter().collect() };
+        let mut bundle =
+            Self { hash: String::new(), files: pieces, links: links.into_iter().collect() };
         match cache {
             Some(cache) => bundle.load_or_fill_cache(&cache.join(bundle.cache_key()?))?,
             None => bundle.hash = bundle.content_hash()?,

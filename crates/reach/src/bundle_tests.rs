@@ -40,5 +40,8 @@ fn the_same_build_has_the_same_hash_with_and_without_a_cache() {
     assert_eq!(bare.hash.len(), 32);
     assert!(bare.has_loader());
     fs::write(&program, "another program").unwrap();
-    assert_ne!(bare.hash, ProgramBundle::for_executable(&program, Some(cache.path())).unwrap().hash);
+    assert_ne!(
+        bare.hash,
+        ProgramBundle::for_executable(&program, Some(cache.path())).unwrap().hash
+    );
 }

@@ -16,7 +16,9 @@ use hermes_core::{
     ToolOutput,
 };
 use hermes_exec::remote::quote;
-use hermes_exec::{ExecBackend, CaptureResult, CapturedCommand, StdinSource, CommandSpec, StdioMode, HostFacts};
+use hermes_exec::{
+    CaptureResult, CapturedCommand, CommandSpec, ExecBackend, HostFacts, StdinSource, StdioMode,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
@@ -24,10 +26,10 @@ use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinSet;
 
 use crate::bundle::ProgramBundle;
-use crate::connection::{CallHandlers, LaunchResult, ServerConnection, ConnectionLost};
+use crate::connection::{CallHandlers, ConnectionLost, LaunchResult, ServerConnection};
 use crate::install_scripts::InstallScripts;
 use crate::server::CONTEXT_DOCUMENT;
-use crate::wire::{self, AttachedFile, RemoteCall, GrantedEffect, RemoteOutcome};
+use crate::wire::{self, AttachedFile, GrantedEffect, RemoteCall, RemoteOutcome};
 
 /// How long the program may take to get there, at the most.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(15 * 60);
@@ -151,9 +153,17 @@ impl RemoteToolHost {
             let link = self.connect(cx).await?;
             match self.attempt(&link, arguments, cx).await? {
                 Ok(output) => return Ok((output, changes)),
-                Err(ConnectionLost { is_silent: true, .. }) => return Err(self.silence_error(cx, changes)),
-                Err(ConnectionLost { may_have_run: begun, .. }) if tries == 0 && !(begun && changes) => tries += 1,
-                Err(ConnectionLost { may_have_run: begun, .. }) => return Err(self.broken_error(&link, cx, begun && changes)),
+                Err(ConnectionLost { is_silent: true, .. }) => {
+                    return Err(self.silence_error(cx, changes));
+                }
+                Err(ConnectionLost { may_have_run: begun, .. })
+                    if tries == 0 && !(begun && changes) =>
+                {
+                    tries += 1
+                }
+                Err(ConnectionLost { may_have_run: begun, .. }) => {
+                    return Err(self.broken_error(&link, cx, begun && changes));
+                }
             }
         }
     }
@@ -193,7 +203,8 @@ impl RemoteToolHost {
     fn to_output(&self, outcome: RemoteOutcome) -> Result<ToolOutput, ToolError> {
         match outcome {
             RemoteOutcome::Done { content, attachments, stopped } => {
-                let attachments = attachments.into_iter().map(|attached| self.save_attachment(attached));
+                let attachments =
+                    attachments.into_iter().map(|attached| self.save_attachment(attached));
                 let attachments = attachments.collect::<Result<_, _>>()?;
                 let output = ToolOutput::unchecked(content).with_attachments(attachments);
                 Ok(output.with_stopped(stopped))
@@ -236,7 +247,12 @@ impl RemoteToolHost {
         )
     }
 
-    fn broken_error(&self, link: &ServerConnection, cx: &ToolContext, is_unknown: bool) -> ToolError {
+    fn broken_error(
+        &self,
+        link: &ServerConnection,
+        cx: &ToolContext,
+        is_unknown: bool,
+    ) -> ToolError {
         let (place, tool) = (self.backend.name(), &cx.tool);
         let said = link.last_stderr_line().map(|said| format!(" ({said})")).unwrap_or_default();
         if is_unknown {
@@ -259,7 +275,10 @@ impl RemoteToolHost {
 
     /// The line, which is opened if it is not. Who is stopped meanwhile does
     /// not stop the opening: the next one will need it, too.
-    async fn connect(self: &Arc<Self>, cx: &ToolContext) -> Result<Arc<ServerConnection>, ToolError> {
+    async fn connect(
+        self: &Arc<Self>,
+        cx: &ToolContext,
+    ) -> Result<Arc<ServerConnection>, ToolError> {
         if let Ok(link) = self.connection.try_lock()
             && let Some(link) = link.as_ref().filter(|link| link.is_open())
         {
@@ -342,8 +361,9 @@ impl RemoteToolHost {
     async fn bundle(&self) -> Result<&ProgramBundle, ToolError> {
         let RemoteHostSettings { executable, cache, .. } = self.settings.clone();
         let make = || async move {
-            let made =
-                tokio::task::spawn_blocking(move || ProgramBundle::for_executable(&executable, cache.as_deref()));
+            let made = tokio::task::spawn_blocking(move || {
+                ProgramBundle::for_executable(&executable, cache.as_deref())
+            });
             let made = made.await.map_err(|_| ToolError::internal("The program cannot be read"))?;
             made.map_err(|error| ToolError::io("This program cannot be read", &error))
         };
@@ -362,7 +382,8 @@ impl RemoteToolHost {
         let parcel = bundle.clone();
         let archive = tokio::task::spawn_blocking(move || parcel.archive()).await;
         let archive = archive.map_err(|_| ToolError::internal("The program cannot be packed"))?;
-        let done = self.run_script(place, placing.unpack_script(&word), archive.map_err(unread)?).await?;
+        let done =
+            self.run_script(place, placing.unpack_script(&word), archive.map_err(unread)?).await?;
         if !done.output.starts_with(b"no-tar") {
             return Ok(());
         }
@@ -376,10 +397,19 @@ impl RemoteToolHost {
         self.run_script(place, placing.finish_script(&word, bundle), Vec::new()).await.map(drop)
     }
 
-    async fn run_script(&self, place: &HostFacts, script: String, input: Vec<u8>) -> Result<CaptureResult, ToolError> {
+    async fn run_script(
+        &self,
+        place: &HostFacts,
+        script: String,
+        input: Vec<u8>,
+    ) -> Result<CaptureResult, ToolError> {
         let mut order = shell_order(place, script);
         order.input = StdinSource::Bytes(input);
-        let errand = CapturedCommand { spec: order, timeout: UPLOAD_TIMEOUT, max_output_bytes: MAX_UPLOAD_OUTPUT_BYTES };
+        let errand = CapturedCommand {
+            spec: order,
+            timeout: UPLOAD_TIMEOUT,
+            max_output_bytes: MAX_UPLOAD_OUTPUT_BYTES,
+        };
         let done = errand.run(&*self.backend, &unique_job_name()).await?;
         if done.succeeded() {
             return Ok(done);

@@ -88,7 +88,8 @@ fn holds_private_key(real: &Path) -> bool {
         return false;
     }
     let mut head = Vec::new();
-    let read = fs::File::open(real).and_then(|file| file.take(KEY_HEAD_BYTES).read_to_end(&mut head));
+    let read =
+        fs::File::open(real).and_then(|file| file.take(KEY_HEAD_BYTES).read_to_end(&mut head));
     let mark = b"PRIVATE KEY-----";
     read.is_ok()
         && (head.windows(mark.len()).any(|piece| piece == mark)
@@ -114,7 +115,13 @@ impl ClosedPaths {
         working: (PathBuf, PathBuf),
         asked: Option<Arc<dyn ClosedPathQuery>>,
     ) -> Self {
-        Self { protected: guarded, home, working_dirs: working, query: asked, cache: Mutex::default() }
+        Self {
+            protected: guarded,
+            home,
+            working_dirs: working,
+            query: asked,
+            cache: Mutex::default(),
+        }
     }
 
     /// The name by which the rules know a real place.
@@ -156,7 +163,9 @@ impl ClosedPaths {
 impl GrantExceptions for ClosedPaths {
     fn denies(&self, scope: &Scope, real: &Path) -> bool {
         self.is_closed_locally(scope, real, &self.judged_path(real))
-            || self.cached(scope, real).unwrap_or_else(|| self.is_closed_by_rule(scope, &nearby_paths(real)))
+            || self
+                .cached(scope, real)
+                .unwrap_or_else(|| self.is_closed_by_rule(scope, &nearby_paths(real)))
     }
 }
 

@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Grants, ProgressUpdate, ProgressSink, Scope, ToolError};
+use hermes_core::{Grants, ProgressSink, ProgressUpdate, Scope, ToolError};
 use hermes_exec::output::OutputStream;
 use hermes_exec::{ProcessControl, SpawnedProcess};
 use tokio::sync::oneshot;
 
-use crate::wire::{self, RemoteCall, RemoteOutcome, ServerMessage, ClientMessage};
+use crate::wire::{self, ClientMessage, RemoteCall, RemoteOutcome, ServerMessage};
 
 /// How long the other end has to say its first word.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
@@ -106,7 +106,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ServerConnection {
     /// Listens to a server that has been started, until it has greeted.
-    pub(crate) async fn connect(started: SpawnedProcess, place: &str) -> Result<LaunchResult, ToolError> {
+    pub(crate) async fn connect(
+        started: SpawnedProcess,
+        place: &str,
+    ) -> Result<LaunchResult, ToolError> {
         let SpawnedProcess { output, input, control, .. } = started;
         let failed = |error: io::Error| ToolError::io(format!("{place} cannot be heard"), &error);
         let (mut stdout, mut stderr) = (None, None);
@@ -210,7 +213,8 @@ impl ServerConnection {
         state.waiting.insert(id, waiting);
         let sent = state.out.as_ref().is_some_and(|out| out.send((Some(id), frame)).is_ok());
         if !sent && let Some(waiting) = state.waiting.remove(&id) {
-            let _ = waiting.answer.send(Err(ConnectionLost { may_have_run: false, is_silent: false }));
+            let _ =
+                waiting.answer.send(Err(ConnectionLost { may_have_run: false, is_silent: false }));
         }
         Ok((id, answered))
     }
@@ -275,7 +279,9 @@ impl ConnectionShared {
             std::mem::take(&mut state.waiting)
         };
         for (_, call) in waiting {
-            let _ = call.answer.send(Err(ConnectionLost { may_have_run: call.is_sent, is_silent: false }));
+            let _ = call
+                .answer
+                .send(Err(ConnectionLost { may_have_run: call.is_sent, is_silent: false }));
         }
     }
 
@@ -388,7 +394,11 @@ impl<S: Write> Write for ActivityStream<'_, S> {
     }
 }
 
-fn write_frames(mut input: File, frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>, weak: &Weak<ConnectionShared>) {
+fn write_frames(
+    mut input: File,
+    frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>,
+    weak: &Weak<ConnectionShared>,
+) {
     while let Ok((id, frame)) = frames.recv() {
         let Some(line) = weak.upgrade() else { return };
         if let Some(id) = id {

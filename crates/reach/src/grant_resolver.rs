@@ -47,7 +47,8 @@ impl GrantResolver {
             }
         }
         let list = self.effects.into_iter().zip(reals);
-        let grants = Grants::new(list.map(|(effect, real)| Grant { effect, real_path: real }).collect());
+        let grants =
+            Grants::new(list.map(|(effect, real)| Grant { effect, real_path: real }).collect());
         Ok(match self.query {
             Some(_) => grants.with_exceptions(Arc::new(closed)),
             None => grants,

@@ -14,7 +14,8 @@ impl ClosedPathQuery for Rules {
 fn find(cwd: &Path, effects: Vec<Effect>) -> Result<Grants, ToolError> {
     let guarded = Arc::new(HostProtectedPaths::new(None, None));
     let workplace = WorkingDir::new(cwd, None);
-    GrantResolver { effects, workplace, protected: guarded, query: Some(Arc::new(Rules)) }.resolve_grants()
+    GrantResolver { effects, workplace, protected: guarded, query: Some(Arc::new(Rules)) }
+        .resolve_grants()
 }
 
 fn real(cwd: &Path, scope: Scope, path: &Path) -> Result<PathBuf, ToolError> {

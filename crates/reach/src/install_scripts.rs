@@ -1,7 +1,7 @@
 //! The words of `sh` that put the program into a place and start it there.
 //! They need no more than a POSIX shell with the usual small programs.
 
-use crate::bundle::{ProgramBundle, LOADER_NAME, PROGRAM_NAME};
+use crate::bundle::{LOADER_NAME, PROGRAM_NAME, ProgramBundle};
 
 /// Finds the folder: the first of these that is there and ours.
 const FIND_DIRS_SCRIPT: &str = r#"u=$(id -u); c=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}; t=${TMPDIR:-/tmp}

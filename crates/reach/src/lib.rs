@@ -15,13 +15,13 @@
 mod bundle;
 mod client;
 mod closed_paths;
-mod grant_resolver;
 mod connection;
+mod grant_resolver;
 mod install_scripts;
 mod server;
 mod tool;
 mod wire;
 
-pub use client::{RemoteToolHost, RemoteHostSettings};
+pub use client::{RemoteHostSettings, RemoteToolHost};
 pub use server::serve;
 pub use tool::remote_tool;

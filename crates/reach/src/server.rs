@@ -12,15 +12,18 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{
-    Attachment, CancellationToken, DynTool, Effect, Grants, MemorySessionStore, Ports, ProgressUpdate,
-    ProgressSink, Scope, Session, SessionStore as _, ToolContext, ToolError, ToolOutput, WorkingDir,
+    Attachment, CancellationToken, DynTool, Effect, Grants, MemorySessionStore, Ports,
+    ProgressSink, ProgressUpdate, Scope, Session, SessionStore as _, ToolContext, ToolError,
+    ToolOutput, WorkingDir,
 };
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::closed_paths::{ClosedPathQuery, HostProtectedPaths};
 use crate::grant_resolver::GrantResolver;
-use crate::wire::{self, AttachedFile, RemoteCall, RemoteOutcome, PathText, ServerMessage, ClientMessage};
+use crate::wire::{
+    self, AttachedFile, ClientMessage, PathText, RemoteCall, RemoteOutcome, ServerMessage,
+};
 
 /// The document of the session that tells which conversation it is.
 pub(crate) const CONTEXT_DOCUMENT: &str = "context";
@@ -158,14 +161,20 @@ impl ToolServer {
         kept.ready.get_or_try_init(|| kept.tool.setup()).await?;
         let home = call.home.map(PathBuf::from);
         let workplace = WorkingDir::new(PathBuf::from(call.cwd), home);
-        let asker = RemotePathQuery { server: Arc::clone(&self), id: call.id, cancel: cancel.clone() };
+        let asker =
+            RemotePathQuery { server: Arc::clone(&self), id: call.id, cancel: cancel.clone() };
         let asked = call.excepted.then(|| Arc::new(asker) as Arc<dyn ClosedPathQuery>);
         let guarded = Arc::clone(&self.protected);
         let grants = match call.grants {
             None => Grants::allow_all(),
             Some(granted) => {
                 let effects = granted.into_iter().map(Effect::from).collect();
-                let bounds = GrantResolver { effects, workplace: workplace.clone(), protected: guarded, query: asked };
+                let bounds = GrantResolver {
+                    effects,
+                    workplace: workplace.clone(),
+                    protected: guarded,
+                    query: asked,
+                };
                 let found = tokio::task::spawn_blocking(move || bounds.resolve_grants()).await;
                 found.map_err(|_| ToolError::internal("The bounds cannot be found"))??
             }
@@ -227,7 +236,9 @@ impl ClosedPathQuery for RemotePathQuery {
         lock(&self.server.questions).insert(question, asked);
         let paths = paths.iter().map(|path| PathText::from(path.as_path())).collect();
         let scope = scope.as_str().to_owned();
-        self.server.send_reply(&ServerMessage::Question { id: self.id, question, scope, paths }).ok()?;
+        self.server
+            .send_reply(&ServerMessage::Question { id: self.id, question, scope, paths })
+            .ok()?;
         loop {
             match answer.recv_timeout(CANCEL_POLL_INTERVAL) {
                 Ok(closed) => return Some(closed),

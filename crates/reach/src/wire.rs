@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, ErrorKind, Grants, OutputLimits, Resource, Scope, ShellScript, ToolError};
+use hermes_core::{
+    Effect, ErrorKind, Grants, OutputLimits, Resource, Scope, ShellScript, ToolError,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -189,7 +191,12 @@ impl From<GrantedEffect> for Effect {
             GrantedResource::Command(text) => Resource::Command(text),
             GrantedResource::Script { text, folder, input, apart } => {
                 let folder = folder.map(PathBuf::from);
-                Resource::Script(Box::new(ShellScript { text, cwd: folder, stdin: input, fresh_shell: apart }))
+                Resource::Script(Box::new(ShellScript {
+                    text,
+                    cwd: folder,
+                    stdin: input,
+                    fresh_shell: apart,
+                }))
             }
             GrantedResource::Host(text) => Resource::Host(text),
             GrantedResource::Name(text) => Resource::Name(text),

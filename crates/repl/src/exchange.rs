@@ -8,11 +8,11 @@ use hermes_exec::ProcessExit;
 use hermes_exec::output::OutputStream;
 use tokio::sync::mpsc;
 
-use crate::result::{ReplResult, ReplStatus, DriverMessage};
+use crate::images::{ReceivedImage, SavedImage};
 use crate::interpreter::{DriverEvent, InterpreterProcess};
 use crate::language::ReplLanguage;
 use crate::limits::ReplLimits;
-use crate::images::{ReceivedImage, SavedImage};
+use crate::result::{DriverMessage, ReplResult, ReplStatus};
 
 /// How often one hears of code that runs.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -191,7 +191,8 @@ impl InterpreterProcess {
             if stop.is_some() {
                 // It was interrupted, and does not care.
                 self.terminate(KILL_GRACE).await;
-                drain_events(&mut events, |event| drop(gathered.handle_event(event, question))).await;
+                drain_events(&mut events, |event| drop(gathered.handle_event(event, question)))
+                    .await;
                 return (RunEnd::Killed, stop);
             }
             stop = Some(why);
@@ -227,7 +228,11 @@ async fn drain_events(events: &mut mpsc::Receiver<DriverEvent>, mut take: impl F
 
 impl RunArtifacts {
     /// Takes something that a driver has done; the answer, if it is that.
-    fn handle_event(&mut self, event: DriverEvent, question: &CodeRequest<'_>) -> Option<Box<DriverMessage>> {
+    fn handle_event(
+        &mut self,
+        event: DriverEvent,
+        question: &CodeRequest<'_>,
+    ) -> Option<Box<DriverMessage>> {
         match event {
             DriverEvent::Message(told) => {
                 (told.done == Some(question.id) || told.is_garbled).then_some(told)
@@ -254,7 +259,11 @@ impl RunArtifacts {
     }
 
     /// Waits until all is there that was written before the answer.
-    async fn wait_stderr_flushed(&mut self, events: &mut mpsc::Receiver<DriverEvent>, question: &CodeRequest<'_>) {
+    async fn wait_stderr_flushed(
+        &mut self,
+        events: &mut mpsc::Receiver<DriverEvent>,
+        question: &CodeRequest<'_>,
+    ) {
         let all = async {
             while !self.stderr_flushed {
                 match events.recv().await {

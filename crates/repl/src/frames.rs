@@ -51,7 +51,10 @@ impl FrameSplitter {
                 ScanResult::Part { at, kind, content } => {
                     raw(at).into_iter().for_each(|raw| visit(StreamPiece::CodeOutput(raw)));
                     from = content.end;
-                    visit(StreamPiece::DriverPart(kind, self.pending.get(content).unwrap_or_default()));
+                    visit(StreamPiece::DriverPart(
+                        kind,
+                        self.pending.get(content).unwrap_or_default(),
+                    ));
                 }
                 ScanResult::NotAPart(at) => {
                     raw(at + 1).into_iter().for_each(|raw| visit(StreamPiece::CodeOutput(raw)));
@@ -95,7 +98,8 @@ impl FrameSplitter {
     fn parse_part(&self, at: usize) -> ScanResult {
         let kind = at + self.marker.len();
         let begin = kind + 1 + LENGTH_DIGITS;
-        let (Some(letter), Some(digits)) = (self.pending.get(kind), self.pending.get(kind + 1..begin))
+        let (Some(letter), Some(digits)) =
+            (self.pending.get(kind), self.pending.get(kind + 1..begin))
         else {
             return ScanResult::Incomplete(at);
         };

@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{Confinement, ToolError};
-use hermes_exec::surrogates;
 use hermes_exec::job_records::JobRecord;
 use hermes_exec::output::{OutputLog, OutputMask, OutputStream, SpillTarget};
+use hermes_exec::surrogates;
 use hermes_exec::tree::Signal;
-use hermes_exec::{ProcessControl, ProcessExit, JobRegistry, SpawnedProcess};
+use hermes_exec::{JobRegistry, ProcessControl, ProcessExit, SpawnedProcess};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 
-use crate::result::DriverMessage;
 use crate::frames::{FrameSplitter, StreamPiece};
-use crate::language::ReplLanguage;
 use crate::images::ReceivedImage;
+use crate::language::ReplLanguage;
+use crate::result::DriverMessage;
 
 /// Bytes that are read at a time.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
@@ -76,7 +76,10 @@ pub(crate) enum DriverEvent {
 
 impl InterpreterProcess {
     /// Listens to it from now on.
-    pub(crate) fn from_started(started: SpawnedProcess, made: InterpreterSpec) -> Result<Arc<Self>, ToolError> {
+    pub(crate) fn from_started(
+        started: SpawnedProcess,
+        made: InterpreterSpec,
+    ) -> Result<Arc<Self>, ToolError> {
         let failed = |error: io::Error| ToolError::io("The interpreter's streams", &error);
         let SpawnedProcess { pid, output, input, control, containment } = started;
         let held = containment.map(|containment| containment.summary.clone());
@@ -90,7 +93,9 @@ impl InterpreterProcess {
             let frames = FrameSplitter::new(&made.marker);
             let heard = OutputSink { log: Arc::clone(&log), sender: sender.clone() };
             let kept = PartialMessage::default();
-            tokio::spawn(StreamReader { source, frames, sink: heard, partial: kept }.read_stream(stream));
+            tokio::spawn(
+                StreamReader { source, frames, sink: heard, partial: kept }.read_stream(stream),
+            );
         }
         let (end, ended) = watch::channel(None);
         let (watched, jobs, id) = (Arc::clone(&control), Arc::clone(&made.jobs), made.id.clone());
@@ -272,8 +277,12 @@ impl StreamReader {
         let mut events = Vec::new();
         frames.feed(bytes, |piece| match piece {
             StreamPiece::CodeOutput(raw) => lock(&heard.log).push(*source, raw),
-            StreamPiece::DriverPart(_, _) if *source == OutputStream::Stderr => events.push(DriverEvent::StderrFlushed),
-            StreamPiece::DriverPart(b'f', part) => extend_bounded(&mut kept.image, part, MAX_IMAGE_BYTES),
+            StreamPiece::DriverPart(_, _) if *source == OutputStream::Stderr => {
+                events.push(DriverEvent::StderrFlushed)
+            }
+            StreamPiece::DriverPart(b'f', part) => {
+                extend_bounded(&mut kept.image, part, MAX_IMAGE_BYTES)
+            }
             StreamPiece::DriverPart(kind, part) => {
                 extend_bounded(&mut kept.message, part, MAX_MESSAGE_BYTES);
                 if kind == b'e' {
@@ -289,12 +298,17 @@ impl PartialMessage {
     fn into_event(&mut self) -> Option<DriverEvent> {
         let message = std::mem::take(&mut self.message);
         // Whoever waits for it must not wait for ever.
-        let told: DriverMessage = surrogates::from_slice_lossy(&message).unwrap_or_else(|_| DriverMessage::unreadable());
+        let told: DriverMessage =
+            surrogates::from_slice_lossy(&message).unwrap_or_else(|_| DriverMessage::unreadable());
         let Some(kind) = told.file else { return Some(DriverEvent::Message(Box::new(told))) };
         let bytes = std::mem::take(&mut self.image);
         let extension = told.extension.unwrap_or_default();
         // Half a picture is none.
-        (bytes.len() < MAX_IMAGE_BYTES).then_some(DriverEvent::Image(ReceivedImage { kind, extension, bytes }))
+        (bytes.len() < MAX_IMAGE_BYTES).then_some(DriverEvent::Image(ReceivedImage {
+            kind,
+            extension,
+            bytes,
+        }))
     }
 }
 

@@ -4,19 +4,19 @@
 //! driver in it takes code and tells what came of it; what the code itself
 //! writes comes on the same streams, and `frames` keeps the two apart.
 
-mod result;
+mod exchange;
 mod frames;
+mod images;
 mod interpreter;
 mod language;
 mod limits;
-mod images;
+mod result;
+mod sandbox_check;
 mod sessions;
 mod start;
-mod exchange;
-mod sandbox_check;
 
-pub use result::{ReplResult, CodeError, RenderedValue, ReplStatus, CapturedOutput};
+pub use images::SavedImage;
 pub use language::ReplLanguage;
 pub use limits::ReplLimits;
-pub use images::SavedImage;
-pub use sessions::{RunRequest, InterpreterPool, ListedInterpreter, EnvProvider, InterruptOutcome};
+pub use result::{CapturedOutput, CodeError, RenderedValue, ReplResult, ReplStatus};
+pub use sessions::{EnvProvider, InterpreterPool, InterruptOutcome, ListedInterpreter, RunRequest};

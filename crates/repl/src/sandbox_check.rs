@@ -66,7 +66,11 @@ pub(crate) fn find_breach(
     let walls = now.network >= then.network && (then.bubblewrap || !now.bubblewrap);
     let is_held =
         read && written && hidden && guarded && served && walls && then.limits == now.limits;
-    if is_held { appeared.map(SandboxBreach::SecretAppeared) } else { Some(SandboxBreach::RulesNarrowed) }
+    if is_held {
+        appeared.map(SandboxBreach::SecretAppeared)
+    } else {
+        Some(SandboxBreach::RulesNarrowed)
+    }
 }
 
 fn is_covered(trees: &[PathBuf], path: &Path) -> bool {

@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_exec::{ProcessExit, KILL_GRACE, JobRegistry};
+use hermes_exec::{JobRegistry, KILL_GRACE, ProcessExit};
 use serde::Serialize;
 
-use crate::result::ReplResult;
+use crate::exchange::{CodeRequest, INTERRUPT_RETRY_INTERVAL, describe_exit};
+use crate::images::path_component;
 use crate::interpreter::InterpreterProcess;
 use crate::language::ReplLanguage;
 use crate::limits::ReplLimits;
-use crate::images::path_component;
-use crate::start::InterpreterLauncher;
-use crate::exchange::{INTERRUPT_RETRY_INTERVAL, CodeRequest, describe_exit};
+use crate::result::ReplResult;
 use crate::sandbox_check;
+use crate::start::InterpreterLauncher;
 
 /// What is said of pictures that were drawn in another place.
 const REMOTE_IMAGES_NOTE: &str = "The files are on the machine of hermes: read_file shows them, programs over \
@@ -248,14 +248,20 @@ impl InterpreterPool {
     pub async fn close_all(&self) {
         let slots: Vec<_> = std::mem::take(&mut *lock(&self.slots)).into_values().collect();
         let living = slots.iter().filter_map(|slot| slot.running());
-        let ends =
-            living.map(|interpreter| tokio::spawn(async move { interpreter.terminate(KILL_GRACE).await }));
+        let ends = living.map(|interpreter| {
+            tokio::spawn(async move { interpreter.terminate(KILL_GRACE).await })
+        });
         for end in ends.collect::<Vec<_>>() {
             let _ = end.await;
         }
     }
 
-    fn find_slot(&self, session: &str, language: ReplLanguage, name: &str) -> Result<Arc<InterpreterSlot>, ToolError> {
+    fn find_slot(
+        &self,
+        session: &str,
+        language: ReplLanguage,
+        name: &str,
+    ) -> Result<Arc<InterpreterSlot>, ToolError> {
         let key = InterpreterKey { session: session.to_owned(), language, name: name.to_owned() };
         let found = lock(&self.slots).get(&key).cloned();
         found.ok_or_else(|| {
@@ -295,7 +301,10 @@ impl InterpreterSlot {
     ) -> Result<ReplResult, ToolError> {
         let timeout = ask.timeout.unwrap_or(ask.limits.timeout).min(ask.limits.max_timeout);
         let until = Instant::now() + timeout;
-        let turn = cx.run_until_cancelled(tokio::time::timeout(timeout, Arc::clone(&self.turn).lock_owned()));
+        let turn = cx.run_until_cancelled(tokio::time::timeout(
+            timeout,
+            Arc::clone(&self.turn).lock_owned(),
+        ));
         let Ok(_turn) = turn.await? else {
             let message =
                 format!("{} {} is busy with an earlier call", key.language.name(), key.name);
@@ -377,7 +386,9 @@ impl InterpreterSlot {
         notes.extend(state.end_note.take());
         state.running = Some(Arc::clone(&interpreter));
         drop(state);
-        tokio::spawn(Arc::clone(self).end_when_idle(Arc::clone(&interpreter), ask.limits.idle_timeout));
+        tokio::spawn(
+            Arc::clone(self).end_when_idle(Arc::clone(&interpreter), ask.limits.idle_timeout),
+        );
         Ok(interpreter)
     }
 

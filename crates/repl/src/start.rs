@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use hermes_core::{Confinement, ErrorKind, ToolContext, ToolError};
 use hermes_exec::job_records::{self, JobRecord};
 use hermes_exec::shell_env::ShellEnv;
-use hermes_exec::{StdinSource, JobRegistry, CommandSpec, StdioMode, tree};
+use hermes_exec::{CommandSpec, JobRegistry, StdinSource, StdioMode, tree};
 
 use crate::interpreter::{InterpreterProcess, InterpreterSpec};
 use crate::language::ReplLanguage;
@@ -33,7 +33,10 @@ pub(crate) struct InterpreterLauncher<'a> {
 
 impl InterpreterLauncher<'_> {
     /// Starts it, and waits until it can be asked something.
-    pub(crate) async fn launch(self, cx: &ToolContext) -> Result<Arc<InterpreterProcess>, ToolError> {
+    pub(crate) async fn launch(
+        self,
+        cx: &ToolContext,
+    ) -> Result<Arc<InterpreterProcess>, ToolError> {
         let word = random_marker();
         let order = self.command_spec(&word, cx).await?;
         let id = self.jobs.fresh_id();
@@ -68,7 +71,8 @@ impl InterpreterLauncher<'_> {
             }
             Err(_) => {
                 interpreter.terminate(Duration::ZERO).await;
-                let message = format!("{} did not come up in {STARTUP_TIMEOUT:?}", self.language.name());
+                let message =
+                    format!("{} did not come up in {STARTUP_TIMEOUT:?}", self.language.name());
                 Err(ToolError::new(ErrorKind::Timeout, message))
             }
         }
@@ -125,7 +129,11 @@ impl InterpreterLauncher<'_> {
         })
     }
 
-    fn with_scratch_dir(&self, held: &Confinement, cx: &ToolContext) -> Result<Arc<Confinement>, ToolError> {
+    fn with_scratch_dir(
+        &self,
+        held: &Confinement,
+        cx: &ToolContext,
+    ) -> Result<Arc<Confinement>, ToolError> {
         let mut held = held.clone();
         held.write.push(self.jobs.scratch(cx.session.id())?);
         Ok(Arc::new(held))

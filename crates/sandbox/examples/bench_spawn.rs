@@ -92,7 +92,9 @@ fn interleave(ways: &[Way<'_>]) -> Result<Vec<f64>, Box<dyn Error>> {
             let start = Instant::now();
             match way {
                 Way::Bare => command.spawn()?.wait()?,
-                Way::Launched(sandbox) => sandbox.launch(&LaunchSpec::from_command(&command)?)?.wait()?,
+                Way::Launched(sandbox) => {
+                    sandbox.launch(&LaunchSpec::from_command(&command)?)?.wait()?
+                }
                 Way::Forked(sandbox) => sandbox.spawn(&mut command)?.wait()?,
             };
             list.push(u64::try_from(start.elapsed().as_nanos())?);

@@ -126,7 +126,11 @@ impl BpfAssembler {
     /// A place in reach that leads there.
     fn ensure_in_reach(&mut self, to: InstructionIndex) -> InstructionIndex {
         let distance = self.distance(to);
-        if distance <= MAX_JUMP_DISTANCE { to } else { self.emit(make_instruction(OP_JUMP, distance as u32)) }
+        if distance <= MAX_JUMP_DISTANCE {
+            to
+        } else {
+            self.emit(make_instruction(OP_JUMP, distance as u32))
+        }
     }
 
     /// Answers with this value.
@@ -138,7 +142,13 @@ impl BpfAssembler {
         }
     }
 
-    fn emit_branch(&mut self, code: u32, k: u32, yes: InstructionIndex, no: InstructionIndex) -> InstructionIndex {
+    fn emit_branch(
+        &mut self,
+        code: u32,
+        k: u32,
+        yes: InstructionIndex,
+        no: InstructionIndex,
+    ) -> InstructionIndex {
         let (yes, no) = (self.ensure_in_reach(yes), self.ensure_in_reach(no));
         let [jt, jf] = [yes, no].map(|to| self.distance(to) as u8);
         self.emit(sock_filter { code: code as u16, jt, jf, k })
@@ -174,12 +184,19 @@ impl BpfAssembler {
     }
 
     /// What is not in the run goes on.
-    fn emit_range(&mut self, run: &SyscallRange<'_>, otherwise: InstructionIndex) -> InstructionIndex {
+    fn emit_range(
+        &mut self,
+        run: &SyscallRange<'_>,
+        otherwise: InstructionIndex,
+    ) -> InstructionIndex {
         let judged = match run.rule {
             SyscallRule::Refuse(error) => self.emit_return(errno_action(*error)),
             SyscallRule::RefuseWhen(alternatives) => {
                 let allowed = self.emit_return(libc::SECCOMP_RET_ALLOW);
-                alternatives.iter().rev().fold(allowed, |next, checks| self.emit_checks(checks, next))
+                alternatives
+                    .iter()
+                    .rev()
+                    .fold(allowed, |next, checks| self.emit_checks(checks, next))
             }
         };
         if run.first == run.last {
@@ -192,7 +209,11 @@ impl BpfAssembler {
     }
 
     /// Refuses if all checks hold, else goes on.
-    fn emit_checks(&mut self, checks: &[ArgumentCheck], otherwise: InstructionIndex) -> InstructionIndex {
+    fn emit_checks(
+        &mut self,
+        checks: &[ArgumentCheck],
+        otherwise: InstructionIndex,
+    ) -> InstructionIndex {
         let mut then = self.emit_return(errno_action(libc::EPERM));
         for (at, check) in checks.iter().enumerate().rev() {
             let argument = match *check {

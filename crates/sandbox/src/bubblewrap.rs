@@ -14,17 +14,17 @@ use std::sync::{Arc, Mutex};
 use hermes_core::{Confinement, NetworkMode};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::quarantine::ForbiddenPaths;
-use crate::mount_masks::MountMasks;
-use crate::seccomp_filter::{self, FilterOptions};
-use crate::launched_child::c_string;
-use crate::raw::child::{self, ChildRlimit};
-use crate::raw::image::{PreExec, ExecImage, BubblewrapSetup, install_image};
-use crate::raw::namespace::MountAction;
-use crate::sandbox::{resource_limits, process_limit_gap};
 use crate::foreign_sockets::ForeignSockets;
-use crate::support::find_bubblewrap;
+use crate::launched_child::c_string;
+use crate::mount_masks::MountMasks;
 use crate::path_fingerprint::PathFingerprint;
+use crate::quarantine::ForbiddenPaths;
+use crate::raw::child::{self, ChildRlimit};
+use crate::raw::image::{BubblewrapSetup, ExecImage, PreExec, install_image};
+use crate::raw::namespace::MountAction;
+use crate::sandbox::{process_limit_gap, resource_limits};
+use crate::seccomp_filter::{self, FilterOptions};
+use crate::support::find_bubblewrap;
 use crate::{EnforcementReport, LaunchSpec, SandboxError};
 
 /// Bubblewrap with the arguments of one confinement.
@@ -49,7 +49,9 @@ struct BubblewrapState {
 
 impl Bubblewrap {
     /// Fails if bubblewrap is not installed: it was asked for by name.
-    pub(crate) fn prepare(confinement: &Confinement) -> Result<(Self, EnforcementReport), SandboxError> {
+    pub(crate) fn prepare(
+        confinement: &Confinement,
+    ) -> Result<(Self, EnforcementReport), SandboxError> {
         let program = find_bubblewrap().ok_or_else(|| SandboxError::Unsupported {
             what: "bubblewrap",
             why: "there is no `bwrap` on the search path".to_owned(),
@@ -114,7 +116,10 @@ impl Bubblewrap {
     /// Bubblewrap as the program, and what a child does before. The inner
     /// error is one of the spawn: a missing program is, as it is without
     /// bubblewrap.
-    pub(crate) fn pre_exec(&self, launch: &LaunchSpec) -> Result<io::Result<(PreExec, ExecImage)>, SandboxError> {
+    pub(crate) fn pre_exec(
+        &self,
+        launch: &LaunchSpec,
+    ) -> Result<io::Result<(PreExec, ExecImage)>, SandboxError> {
         if !launch.program_exists() {
             return Ok(Err(io::Error::from_raw_os_error(libc::ENOENT)));
         }
@@ -133,7 +138,10 @@ impl Bubblewrap {
         for argument in rest.chain(launch.arguments.iter().map(OsString::as_os_str)) {
             arguments.push(c_string(argument)?);
         }
-        let gate = PreExec::Bubblewrap(BubblewrapSetup::new(self.limits.clone(), Arc::clone(&self.filter))?);
+        let gate = PreExec::Bubblewrap(BubblewrapSetup::new(
+            self.limits.clone(),
+            Arc::clone(&self.filter),
+        )?);
         Ok(Ok((gate, ExecImage::new(vec![program], arguments, launch.environment_lines()?))))
     }
 }
@@ -241,7 +249,10 @@ fn mask_arguments(mounts: &[MountAction], write: &[PathBuf]) -> Vec<OsString> {
             }
             // It writes in nothing but what it is told, and has a folder for devices
             // of its own, and that in it.
-            MountAction::Seal(_) | MountAction::FreshTmpfs(_) | MountAction::Overlay(_) | MountAction::Bind(..) => {}
+            MountAction::Seal(_)
+            | MountAction::FreshTmpfs(_)
+            | MountAction::Overlay(_)
+            | MountAction::Bind(..) => {}
             MountAction::PartialDirectory(path, kept) => {
                 arguments.extend(["--tmpfs".into(), name(path)]);
                 for kept in kept {

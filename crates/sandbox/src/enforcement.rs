@@ -92,7 +92,9 @@ impl EnforcementReport {
                 HostService::Keys => "the agents of SSH and GnuPG keys cannot be reached",
                 HostService::Containers => "the container engine cannot be reached",
                 HostService::Databases => "the sockets of databases cannot be reached",
-                HostService::Settings => "git cannot write the settings of a repository (.git/config)",
+                HostService::Settings => {
+                    "git cannot write the settings of a repository (.git/config)"
+                }
             };
             text.push_str(&format!(
                 "; {what}, as the command runs other programs beside: what needs that has to be a \

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hermes_core::{Confinement, NetworkMode, HostService};
+use hermes_core::{Confinement, HostService, NetworkMode};
 
 use crate::JOB_VARIABLE;
 use crate::network_namespace::sockets_in_proc_dir;
@@ -169,7 +169,9 @@ fn common_socket_dirs() -> Vec<PathBuf> {
 
 fn is_permitted(path: &Path, confinement: &Confinement) -> bool {
     let below = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
-    if below(USER_DATABASE_SOCKETS) || (confinement.network == NetworkMode::Host && below(RESOLVER_SOCKETS)) {
+    if below(USER_DATABASE_SOCKETS)
+        || (confinement.network == NetworkMode::Host && below(RESOLVER_SOCKETS))
+    {
         return true;
     }
     let named = confinement.sockets.iter().filter_map(|place| fs::canonicalize(place).ok());

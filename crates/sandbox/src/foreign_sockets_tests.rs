@@ -3,7 +3,8 @@ use super::*;
 #[test]
 fn the_table_is_read_as_the_kernel_writes_it() {
     let line = b"00000000f16835f8: 00000002 00000000 00010000 0001 01 14333885 /run/a b.sock";
-    let wanted = UnixSocketRow { inode: 14_333_885, is_listening: true, path: "/run/a b.sock".into() };
+    let wanted =
+        UnixSocketRow { inode: 14_333_885, is_listening: true, path: "/run/a b.sock".into() };
     assert_eq!(parse_row(line), Some(wanted));
     let padded = b"00000000f16835f8: 00000002 00000000 00000000 0002 01    38 /dev/log";
     let wanted = UnixSocketRow { inode: 38, is_listening: false, path: "/dev/log".into() };

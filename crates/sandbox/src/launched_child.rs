@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 
 use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, pidfd_send_signal, waitpid};
 
-use crate::raw::image::{PreExec, ExecImage};
+use crate::raw::image::{ExecImage, PreExec};
 use crate::raw::vfork::{self, SpawnRequest};
 use crate::{JOB_VARIABLE, LaunchSpec, Sandbox, explain_spawn_error, process_tag};
 
@@ -84,7 +84,12 @@ impl Sandbox {
         self.start(launch, &gate, &image)
     }
 
-    fn start(&self, launch: &LaunchSpec, gate: &PreExec, image: &ExecImage) -> io::Result<LaunchedChild> {
+    fn start(
+        &self,
+        launch: &LaunchSpec,
+        gate: &PreExec,
+        image: &ExecImage,
+    ) -> io::Result<LaunchedChild> {
         let given = [&launch.stdin, &launch.stdout, &launch.stderr];
         let nothing = if given.iter().any(|stream| stream.is_none()) {
             Some(File::options().read(true).write(true).open("/dev/null")?)
@@ -96,7 +101,14 @@ impl Sandbox {
         let directory = c_string(launch.directory.as_os_str())?;
         let stamp = launch.tag_limits();
         let group = launch.group;
-        let start = SpawnRequest { pre_exec: gate, image, directory: &directory, streams, group, tag_limits: stamp };
+        let start = SpawnRequest {
+            pre_exec: gate,
+            image,
+            directory: &directory,
+            streams,
+            group,
+            tag_limits: stamp,
+        };
         let (process, file) = vfork::spawn(&start).map_err(explain_spawn_error)?;
         Ok(LaunchedChild { process, pidfd: file, status: None })
     }

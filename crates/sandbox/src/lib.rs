@@ -10,27 +10,23 @@
 //! Everything is made ready in the parent. Between fork and exec there are
 //! only system calls.
 
-mod error;
 mod enforcement;
+mod error;
 mod launch;
 mod process_tag;
 
-#[cfg(target_os = "linux")]
-mod quarantine;
 #[cfg(target_os = "linux")]
 mod bpf;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 #[cfg(target_os = "linux")]
-mod mount_masks;
-#[cfg(target_os = "linux")]
-mod private_dir;
-#[cfg(target_os = "linux")]
-mod seccomp_filter;
+mod foreign_sockets;
 #[cfg(target_os = "linux")]
 mod launched_child;
 #[cfg(target_os = "linux")]
 mod mask_watcher;
+#[cfg(target_os = "linux")]
+mod mount_masks;
 #[cfg(target_os = "linux")]
 mod netlink;
 #[cfg(target_os = "linux")]
@@ -40,9 +36,17 @@ mod overlay;
 #[cfg(target_os = "linux")]
 mod overlay_store;
 #[cfg(target_os = "linux")]
+mod path_fingerprint;
+#[cfg(target_os = "linux")]
+mod path_search;
+#[cfg(target_os = "linux")]
 mod placeholder;
 #[cfg(target_os = "linux")]
+mod private_dir;
+#[cfg(target_os = "linux")]
 mod probe;
+#[cfg(target_os = "linux")]
+mod quarantine;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod raw;
@@ -53,23 +57,17 @@ mod rules;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]
-mod path_search;
-#[cfg(target_os = "linux")]
-mod foreign_sockets;
+mod seccomp_filter;
 #[cfg(target_os = "linux")]
 mod support;
-#[cfg(target_os = "linux")]
-mod path_fingerprint;
 
 #[cfg(not(target_os = "linux"))]
-#[path = "elsewhere.rs"]
+#[path = "unsupported.rs"]
 mod sandbox;
 
-#[cfg(target_os = "linux")]
-pub use private_dir::private_dir;
-pub use error::SandboxError;
 pub use enforcement::{EnforcementReport, ProbeOutcome, ProbeResult, SandboxSupport};
-pub use launch::{ProcessGroup, LaunchSpec, StdioHandle};
+pub use error::SandboxError;
+pub use launch::{LaunchSpec, ProcessGroup, StdioHandle};
 #[cfg(target_os = "linux")]
 pub use launched_child::LaunchedChild;
 #[cfg(target_os = "linux")]
@@ -81,14 +79,16 @@ pub use overlay_store::{
     OverlayApplyReport, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore, SkippedChange,
 };
 #[cfg(target_os = "linux")]
+pub use private_dir::private_dir;
+#[cfg(target_os = "linux")]
 pub use probe::probe;
+pub use process_tag::ProcessTag;
 #[cfg(not(target_os = "linux"))]
 pub use sandbox::{
-    Launched, ListeningSocket, NetworkSpace, den, host_ports, overlay_directory, probe, sockets_of,
-    support,
+    LaunchedChild, ListeningSocket, NetworkNamespace, host_ports, overlay_directory, private_dir,
+    probe, process_sockets, support,
 };
 pub use sandbox::{Sandbox, explain_spawn_error};
-pub use process_tag::ProcessTag;
 #[cfg(target_os = "linux")]
 pub use support::support;
 

@@ -21,11 +21,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hermes_core::PendingSecrets;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-use crate::quarantine::ForbiddenPaths;
 use crate::mount_masks::{MaskKind, MountMasks, mask_mount};
+use crate::quarantine::ForbiddenPaths;
 use crate::raw::child::SandboxEntry;
-use crate::raw::remount::remount;
 use crate::raw::namespace::MountAction;
+use crate::raw::remount::remount;
 
 /// What one sandbox has covered.
 #[derive(Debug)]
@@ -95,7 +95,8 @@ impl MaskPlan {
             pending_secrets: Arc::clone(awaited),
             forbidden: Arc::clone(unwelcome),
         };
-        let awaits = *plan.pending_secrets != PendingSecrets::default() || !plan.forbidden.is_empty();
+        let awaits =
+            *plan.pending_secrets != PendingSecrets::default() || !plan.forbidden.is_empty();
         if plan.masks.is_empty() && !awaits {
             return Ok(plan);
         }
@@ -113,14 +114,19 @@ impl MaskPlan {
     pub(crate) fn register(self, entry: &Arc<SandboxEntry>) -> Option<WatchGuard> {
         entry.namespaces.as_ref()?;
         let is_left = Arc::new(AtomicBool::new(false));
-        let known = WatchedSandbox { plan: self, entry: Arc::clone(entry), is_closed: Arc::clone(&is_left) };
+        let known = WatchedSandbox {
+            plan: self,
+            entry: Arc::clone(entry),
+            is_closed: Arc::clone(&is_left),
+        };
         mask_watcher().as_mut()?.sandboxes.push(known);
         Some(WatchGuard(is_left))
     }
 
     /// The folders in which names of it may appear, as far as they are there.
     fn watched_dirs(&self) -> Vec<PathBuf> {
-        let named = self.masks.keys().chain(&self.pending_secrets.paths).chain(self.forbidden.paths());
+        let named =
+            self.masks.keys().chain(&self.pending_secrets.paths).chain(self.forbidden.paths());
         let nearest = |path: &PathBuf| {
             let mut above = path.ancestors().skip(1);
             above.find(|folder| folder.is_dir()).map(Path::to_owned)
@@ -136,7 +142,8 @@ impl MaskPlan {
     fn mounts(&self, path: &Path) -> Vec<MountAction> {
         let covers = self.masks.range(path.to_owned()..);
         let covers = covers.take_while(|(own, _)| own.starts_with(path));
-        let mut mounts: Vec<MountAction> = covers.filter_map(|(own, cover)| mask_mount(own, *cover)).collect();
+        let mut mounts: Vec<MountAction> =
+            covers.filter_map(|(own, cover)| mask_mount(own, *cover)).collect();
         let below = self.pending_secrets.paths.iter().filter(|own| own.starts_with(path));
         mounts.extend(below.filter_map(|own| mask_mount(own, MaskKind::Hide)));
         if mounts.is_empty() && self.pending_secrets.contains(path) {
@@ -210,7 +217,9 @@ impl MaskWatcher {
         if self.sandboxes.iter().any(|known| is_met(&known)) {
             // Where no child runs, it is somebody else who made it.
             let used = namespaces_in_use();
-            for known in self.sandboxes.iter().filter(is_met).filter(|it| it.uses_namespace_in(&used)) {
+            for known in
+                self.sandboxes.iter().filter(is_met).filter(|it| it.uses_namespace_in(&used))
+            {
                 known.plan.forbidden.quarantine();
             }
         }

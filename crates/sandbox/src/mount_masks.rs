@@ -12,11 +12,14 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Confinement, PartialDir};
 
 use crate::overlay::{PreparedOverlay, overlay_gap};
-use crate::placeholder::{PlaceholderKind, Placeholder};
-use crate::raw::namespace::{self, NamespaceError, ExposedPath, MAX_EXPOSED_PATHS, MAX_WRITABLE_TREES, MountAction, ChildNamespaces};
+use crate::path_search::{appeared_secrets, first_missing, holds_socket, readable_disks};
+use crate::placeholder::{Placeholder, PlaceholderKind};
+use crate::raw::namespace::{
+    self, ChildNamespaces, ExposedPath, MAX_EXPOSED_PATHS, MAX_WRITABLE_TREES, MountAction,
+    NamespaceError,
+};
 use crate::raw::network::NetworkHandles;
 use crate::redacted_copy::redacted_copy;
-use crate::path_search::{appeared_secrets, readable_disks, first_missing, holds_socket};
 use crate::support::namespace_error;
 use crate::{SandboxError, private_dir};
 
@@ -330,8 +333,9 @@ impl MountMasks {
         for (folder, open) in &self.partial_dirs {
             let own = |overlay: &&PreparedOverlay| overlay.target.parent() == Some(folder);
             let plain = open.iter().filter(|path| !self.is_overlay(path));
-            let mut kept: Vec<ExposedPath> =
-                plain.map(|path| ExposedPath::from_path(path, Vec::new())).collect::<Result<_, _>>()?;
+            let mut kept: Vec<ExposedPath> = plain
+                .map(|path| ExposedPath::from_path(path, Vec::new()))
+                .collect::<Result<_, _>>()?;
             for overlay in self.overlays.iter().filter(own) {
                 kept.push(overlay.exposed_path()?);
             }
@@ -354,7 +358,10 @@ impl MountMasks {
                     path.ancestors().skip(1).take_while(|folder| *folder != den).collect();
                 above.reverse();
                 let above = above.into_iter().map(c_path).collect::<Result<_, _>>()?;
-                kept.push(ExposedPath { is_writable: true, ..ExposedPath::from_path(path, above)? });
+                kept.push(ExposedPath {
+                    is_writable: true,
+                    ..ExposedPath::from_path(path, above)?
+                });
             }
             mounts.push(MountAction::PartialDirectory(c_path(den)?, kept));
         }
@@ -479,7 +486,11 @@ impl MountMasks {
             ));
             return Ok(());
         }
-        let kind = if path.ends_with(&missing) { PlaceholderKind::guess(&missing) } else { PlaceholderKind::Directory };
+        let kind = if path.ends_with(&missing) {
+            PlaceholderKind::guess(&missing)
+        } else {
+            PlaceholderKind::Directory
+        };
         match Placeholder::create(&place, kind) {
             Ok(placeholder) => {
                 self.placeholders.push(placeholder);
@@ -537,7 +548,14 @@ impl ExposedPath {
             false => None,
         };
         let (path, is_folder) = (c_path(path)?, about.is_dir());
-        Ok(Self { parents: above, path, source: None, link, is_directory: is_folder, is_writable: false })
+        Ok(Self {
+            parents: above,
+            path,
+            source: None,
+            link,
+            is_directory: is_folder,
+            is_writable: false,
+        })
     }
 }
 

@@ -133,7 +133,8 @@ fn a_repository_within_another_is_kept_and_its_folder_is_not_pinned() {
     fs::create_dir_all(root.join("a/c")).unwrap();
     fs::write(root.join("a/c/.git"), "gitdir: ../x").unwrap();
     let mut wanted = confinement(&[], &[&root]);
-    wanted.frozen_nested = ["a/b/.git/hooks", "a/c/.git", "a/gone"].map(|name| root.join(name)).to_vec();
+    wanted.frozen_nested =
+        ["a/b/.git/hooks", "a/c/.git", "a/gone"].map(|name| root.join(name)).to_vec();
     let covers = MountMasks::plan(&wanted, true).unwrap();
     assert!(!covers.is_required);
     let found: Vec<_> = covers.masks.into_iter().collect();

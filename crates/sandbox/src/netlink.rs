@@ -72,14 +72,22 @@ pub(crate) fn set_up_loopback(socket: &OwnedFd) -> io::Result<()> {
 /// and name look-ups to the resolver.
 pub(crate) fn redirect(socket: &OwnedFd, proxy: u16, resolver: u16) -> io::Result<()> {
     let rules = [
-        rule_message(&[match_transport(TransportProtocol::Udp), match_destination_port(53), redirect_to(resolver)]),
+        rule_message(&[
+            match_transport(TransportProtocol::Udp),
+            match_destination_port(53),
+            redirect_to(resolver),
+        ]),
         rule_message(&[
             match_transport(TransportProtocol::Tcp),
             match_not_loopback(),
             match_destination_port(53),
             redirect_to(resolver),
         ]),
-        rule_message(&[match_transport(TransportProtocol::Tcp), match_not_loopback(), redirect_to(proxy)]),
+        rule_message(&[
+            match_transport(TransportProtocol::Tcp),
+            match_not_loopback(),
+            redirect_to(proxy),
+        ]),
     ];
     let mut batch = Vec::new();
     let mut number = 0;
@@ -119,7 +127,10 @@ fn chain_message() -> NetlinkMessage {
     const LOCAL_OUT: u32 = 3;
     const DESTINATION_NAT: i32 = -100;
     const VERDICT_ACCEPT: u32 = 1;
-    let hook = nested_attribute(4, &[u32_attribute(1, LOCAL_OUT), u32_attribute(2, DESTINATION_NAT as u32)]);
+    let hook = nested_attribute(
+        4,
+        &[u32_attribute(1, LOCAL_OUT), u32_attribute(2, DESTINATION_NAT as u32)],
+    );
     let mut message = netfilter_message(NFT_MSG_NEWCHAIN, NLM_F_CREATE);
     message.attribute(1, &string_attribute(NFT_TABLE));
     message.attribute(3, &string_attribute(NFT_CHAIN));
@@ -146,7 +157,8 @@ const TRANSPORT_HEADER: u32 = 2;
 
 fn match_transport(protocol: TransportProtocol) -> Vec<u8> {
     const LAYER_4_PROTOCOL: u32 = 16;
-    let load = expression("meta", &[u32_attribute(1, NFT_REGISTER), u32_attribute(2, LAYER_4_PROTOCOL)]);
+    let load =
+        expression("meta", &[u32_attribute(1, NFT_REGISTER), u32_attribute(2, LAYER_4_PROTOCOL)]);
     [load, compare(CMP_EQUAL, &[protocol.number()])].concat()
 }
 
@@ -163,12 +175,20 @@ fn redirect_to(port: u16) -> Vec<u8> {
     const PORT_SPECIFIED_FLAG: u32 = 2;
     let value = nested_attribute(2, &[attribute(1, &port.to_be_bytes())]);
     let load = expression("immediate", &[u32_attribute(1, NFT_REGISTER), value]);
-    let redirect = expression("redir", &[u32_attribute(1, NFT_REGISTER), u32_attribute(3, PORT_SPECIFIED_FLAG)]);
+    let redirect = expression(
+        "redir",
+        &[u32_attribute(1, NFT_REGISTER), u32_attribute(3, PORT_SPECIFIED_FLAG)],
+    );
     [load, redirect].concat()
 }
 
 fn load(header: u32, offset: u32, length: u32) -> Vec<u8> {
-    let fields = [u32_attribute(1, NFT_REGISTER), u32_attribute(2, header), u32_attribute(3, offset), u32_attribute(4, length)];
+    let fields = [
+        u32_attribute(1, NFT_REGISTER),
+        u32_attribute(2, header),
+        u32_attribute(3, offset),
+        u32_attribute(4, length),
+    ];
     expression("payload", &fields)
 }
 

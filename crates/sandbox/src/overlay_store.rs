@@ -28,7 +28,7 @@ use std::time::{Duration, SystemTime};
 
 pub use apply::{OverlayApplyReport, SkippedChange};
 pub use diff::{OverlayChange, OverlayChangeKind};
-use tree::{UpperNode, NodeKind};
+use tree::{NodeKind, UpperNode};
 
 const WORKSPACE_FILE: &str = "workspace";
 const TARGET_FILE: &str = "target";

@@ -111,7 +111,8 @@ impl DirStamp {
         let (seconds, nanos) = (about.ctime(), about.ctime_nsec());
         let then = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
         let is_settled = now.checked_sub(then).is_some_and(|age| age >= MIN_CTIME_AGE);
-        is_settled.then_some(Self { directory: device_and_inode(&about), changed: (seconds, nanos) })
+        is_settled
+            .then_some(Self { directory: device_and_inode(&about), changed: (seconds, nanos) })
     }
 }
 

@@ -202,7 +202,8 @@ fn is_blank(path: &Path, about: &fs::Metadata) -> bool {
         let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut text));
         path.ends_with(COMMONDIR_FILE) && read.is_ok() && text == COMMONDIR_SELF
     };
-    about.is_file() && (about.len() == 0 || about.len() == COMMONDIR_SELF.len() as u64 && leads_here())
+    about.is_file()
+        && (about.len() == 0 || about.len() == COMMONDIR_SELF.len() as u64 && leads_here())
 }
 
 /// Makes a pointer that is whole from its first moment, as git may run outside

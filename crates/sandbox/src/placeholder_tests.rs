@@ -5,7 +5,11 @@ fn the_last_who_needs_a_placeholder_takes_it_away() {
     let world = tempfile::tempdir().unwrap();
     let (file, folder) = (world.path().join("a.config"), world.path().join("hooks"));
     let pointer = world.path().join("commondir");
-    let all = [(&file, PlaceholderKind::File), (&folder, PlaceholderKind::Directory), (&pointer, PlaceholderKind::GitPointer)];
+    let all = [
+        (&file, PlaceholderKind::File),
+        (&folder, PlaceholderKind::Directory),
+        (&pointer, PlaceholderKind::GitPointer),
+    ];
     for (path, kind) in all {
         let first = Placeholder::create(path, kind).unwrap();
         let second = Placeholder::adopt(path).unwrap();

@@ -16,7 +16,8 @@ const MAX_TEMP_DIR_BYTES: usize = 60;
 /// If it cannot be made, or somebody else has made it.
 pub fn private_dir() -> io::Result<PathBuf> {
     let usual = env::temp_dir();
-    let above = if usual.as_os_str().len() > MAX_TEMP_DIR_BYTES { Path::new("/tmp") } else { &usual };
+    let above =
+        if usual.as_os_str().len() > MAX_TEMP_DIR_BYTES { Path::new("/tmp") } else { &usual };
     let user = rustix::process::geteuid().as_raw();
     let path = fs::canonicalize(above)?.join(format!("hermes-private-{user}"));
     match DirBuilder::new().mode(0o700).create(&path) {

@@ -200,7 +200,9 @@ impl OutsideProgram {
             return Vec::new();
         }
         let connect = match (&self.listener, path) {
-            (Ok(_), Ok(path)) => run_attempt(sandbox, what, wanted, ProbeAttempt::ConnectUnix(path)),
+            (Ok(_), Ok(path)) => {
+                run_attempt(sandbox, what, wanted, ProbeAttempt::ConnectUnix(path))
+            }
             (Err(error), _) => untried(what, wanted, error),
             (_, Err(error)) => untried(what, wanted, &error),
         };
@@ -225,11 +227,17 @@ impl OutsideProgram {
         Some(run_attempt(sandbox, what, ProbeOutcome::Blocked, attempt))
     }
 
-    fn probe_shared_memory(&self, sandbox: &Sandbox, confinement: &Confinement) -> Vec<ProbeResult> {
+    fn probe_shared_memory(
+        &self,
+        sandbox: &Sandbox,
+        confinement: &Confinement,
+    ) -> Vec<ProbeResult> {
         let wanted = ProbeOutcome::Blocked;
         let what = "attach shared memory of another program".to_owned();
         let attach = match &self.memory {
-            Ok(memory) => run_attempt(sandbox, what, wanted, ProbeAttempt::AttachSharedMemory(memory.0)),
+            Ok(memory) => {
+                run_attempt(sandbox, what, wanted, ProbeAttempt::AttachSharedMemory(memory.0))
+            }
             Err(error) => untried(what, wanted, error),
         };
         let mut probes = vec![attach];
@@ -293,7 +301,9 @@ fn probe_processes(sandbox: &Sandbox, scratch: &Path) -> Vec<ProbeResult> {
     }
     attempts
         .into_iter()
-        .map(|(what, attempt)| run_attempt(sandbox, what.to_owned(), ProbeOutcome::Blocked, attempt))
+        .map(|(what, attempt)| {
+            run_attempt(sandbox, what.to_owned(), ProbeOutcome::Blocked, attempt)
+        })
         .collect()
 }
 
@@ -301,11 +311,21 @@ fn untried(what: String, wanted: ProbeOutcome, why: &impl ToString) -> ProbeResu
     ProbeResult { what, wanted, got: ProbeOutcome::Untried, detail: why.to_string() }
 }
 
-fn run_attempt(sandbox: &Sandbox, what: String, wanted: ProbeOutcome, attempt: ProbeAttempt) -> ProbeResult {
-    let result =
-        if sandbox.is_bubblewrap() { run_with_shell(sandbox, &attempt) } else { run_in_child(sandbox, attempt) };
+fn run_attempt(
+    sandbox: &Sandbox,
+    what: String,
+    wanted: ProbeOutcome,
+    attempt: ProbeAttempt,
+) -> ProbeResult {
+    let result = if sandbox.is_bubblewrap() {
+        run_with_shell(sandbox, &attempt)
+    } else {
+        run_in_child(sandbox, attempt)
+    };
     match result {
-        Ok(0) => ProbeResult { what, wanted, got: ProbeOutcome::Permitted, detail: "done".to_owned() },
+        Ok(0) => {
+            ProbeResult { what, wanted, got: ProbeOutcome::Permitted, detail: "done".to_owned() }
+        }
         Ok(errno) => {
             let detail = io::Error::from_raw_os_error(errno).to_string();
             ProbeResult { what, wanted, got: ProbeOutcome::Blocked, detail }

@@ -48,7 +48,8 @@ fn tag_prefix(limit: u64) -> Option<u64> {
 /// the second. None where the administrator has set a limit.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub(crate) fn tag_limits(job: &str, (current, most): (u64, u64)) -> Option<(u64, u64)> {
-    let upper = tag_prefix(current).map_or(OUTERMOST_PREFIX, |upper| upper.saturating_sub(1).max(INNERMOST_PREFIX));
+    let upper = tag_prefix(current)
+        .map_or(OUTERMOST_PREFIX, |upper| upper.saturating_sub(1).max(INNERMOST_PREFIX));
     let limit = upper << TAG_BITS | ProcessTag::for_job(job).0;
     let most = if most == NO_LIMIT { limit } else { most };
     (limit <= most).then_some((limit, most))

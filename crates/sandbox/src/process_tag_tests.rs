@@ -1,4 +1,4 @@
-use super::{ProcessTag, NO_LIMIT, tag_limits};
+use super::{NO_LIMIT, ProcessTag, tag_limits};
 
 #[test]
 fn a_limit_carries_the_stamp_of_its_job() {
@@ -23,7 +23,10 @@ fn a_job_within_jobs_lowers_the_limit_and_keeps_the_outermost() {
     for depth in 0..250 {
         let next = tag_limits(&format!("job {depth}"), last).unwrap();
         assert!(next.0 < last.0, "{depth}");
-        assert_eq!(ProcessTag::from_limit(next.0), Some(ProcessTag::for_job(&format!("job {depth}"))));
+        assert_eq!(
+            ProcessTag::from_limit(next.0),
+            Some(ProcessTag::for_job(&format!("job {depth}")))
+        );
         assert_eq!(next.1, outer.1);
         last = next;
     }

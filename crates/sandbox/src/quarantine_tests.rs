@@ -26,7 +26,10 @@ fn what_is_made_gets_another_name_and_is_not_lost() {
         fs::write(root.join(".zshrc"), text).unwrap();
         fs::create_dir_all(root.join(".config/fish")).unwrap();
         fs::write(root.join(".config/fish/config.fish"), text).unwrap();
-        assert!(places.has_violation_below(&root.join(".config")) && places.has_violation_below(&root.join(".zshrc")));
+        assert!(
+            places.has_violation_below(&root.join(".config"))
+                && places.has_violation_below(&root.join(".zshrc"))
+        );
         places.quarantine();
         assert!(!places.has_violation_below(&root));
     }

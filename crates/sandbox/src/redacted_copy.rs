@@ -25,7 +25,8 @@ pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
     let mut text = String::new();
     fs::File::open(file)?.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     let is_xml = file.extension().is_some_and(|extension| extension == "xml");
-    let clean = if is_xml { strip_credential_elements(&text) } else { strip_credential_lines(&text) };
+    let clean =
+        if is_xml { strip_credential_elements(&text) } else { strip_credential_lines(&text) };
     let folder = private_dir()?.join("redacted");
     fs::create_dir_all(&folder)?;
     let name = file.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("_");

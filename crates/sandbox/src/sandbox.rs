@@ -10,18 +10,18 @@ use std::sync::{Arc, Mutex};
 use hermes_core::{ChildLimits, Confinement, NetworkMode};
 use rustix::fs::{Mode, OFlags, openat};
 
-use crate::quarantine::ForbiddenPaths;
 use crate::bubblewrap::Bubblewrap;
-use crate::mount_masks::MountMasks;
-use crate::seccomp_filter::{self, FilterOptions};
-use crate::mask_watcher::{MaskPlan, WatchGuard};
-use crate::network_namespace::NetworkNamespace;
-use crate::placeholder::Placeholder;
-use crate::raw::child::{self, SandboxEntry, ChildRlimit, Step};
-use crate::raw::image::{PreExec, ExecImage};
 use crate::foreign_sockets::ForeignSockets;
-use crate::support::{require_landlock, require_seccomp};
+use crate::mask_watcher::{MaskPlan, WatchGuard};
+use crate::mount_masks::MountMasks;
+use crate::network_namespace::NetworkNamespace;
 use crate::path_fingerprint::PathFingerprint;
+use crate::placeholder::Placeholder;
+use crate::quarantine::ForbiddenPaths;
+use crate::raw::child::{self, ChildRlimit, SandboxEntry, Step};
+use crate::raw::image::{ExecImage, PreExec};
+use crate::seccomp_filter::{self, FilterOptions};
+use crate::support::{require_landlock, require_seccomp};
 use crate::{EnforcementReport, LaunchSpec, SandboxError, rules};
 
 /// Landlock knows truncation from this version on.
@@ -97,7 +97,10 @@ impl Sandbox {
         require_seccomp()?;
         if confinement.bubblewrap {
             let (bubblewrap, held) = Bubblewrap::prepare(confinement)?;
-            return Ok(Self { enforcement: held, mechanism: SandboxMechanism::Bubblewrap(Box::new(bubblewrap)) });
+            return Ok(Self {
+                enforcement: held,
+                mechanism: SandboxMechanism::Bubblewrap(Box::new(bubblewrap)),
+            });
         }
         let abi = require_landlock()?;
         let unwelcome = Arc::new(ForbiddenPaths::from_spec(confinement));
@@ -110,7 +113,8 @@ impl Sandbox {
         let is_unjudged = is_isolated && space.is_none() && confinement.reduced;
         let opened = Confinement { network: NetworkMode::Host, ..confinement.clone() };
         let confinement = if is_unjudged { &opened } else { confinement };
-        let (state, mut gaps) = PreparedState::prepare(confinement, &unwelcome, space.as_deref(), abi)?;
+        let (state, mut gaps) =
+            PreparedState::prepare(confinement, &unwelcome, space.as_deref(), abi)?;
         if abi < SCOPE_ABI {
             gaps.push(format!(
                 "signals to and abstract sockets of other processes (Landlock ABI {SCOPE_ABI} \
@@ -135,7 +139,13 @@ impl Sandbox {
             limit_gap,
         };
         let state = Mutex::new(state);
-        let own = KernelSandbox { confinement: confinement.clone(), abi, forbidden: unwelcome, network: space, state };
+        let own = KernelSandbox {
+            confinement: confinement.clone(),
+            abi,
+            forbidden: unwelcome,
+            network: space,
+            state,
+        };
         Ok(Self { enforcement: held, mechanism: SandboxMechanism::Kernel(Box::new(own)) })
     }
 
@@ -238,7 +248,8 @@ impl KernelSandbox {
         let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if state.fingerprint.has_changed() || state.sockets.has_new(&self.confinement) {
             let space = self.network.as_deref();
-            let (fresh, _) = PreparedState::prepare(&self.confinement, &self.forbidden, space, self.abi)?;
+            let (fresh, _) =
+                PreparedState::prepare(&self.confinement, &self.forbidden, space, self.abi)?;
             *state = fresh;
         }
         Ok(Arc::clone(&state.entry))
@@ -320,7 +331,10 @@ impl PreparedState {
             }
         };
         let placeholders = std::mem::take(&mut covers.placeholders);
-        Ok((Self { entry, fingerprint: watch, sockets, placeholders, _watch_guard: post }, covers.gaps))
+        Ok((
+            Self { entry, fingerprint: watch, sockets, placeholders, _watch_guard: post },
+            covers.gaps,
+        ))
     }
 
     fn own_placeholders(&self) -> Vec<PathBuf> {

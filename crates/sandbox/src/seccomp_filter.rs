@@ -128,8 +128,10 @@ pub(crate) fn build(shape: FilterOptions) -> Vec<sock_filter> {
 #[allow(clippy::unnecessary_cast)]
 fn rules(shape: FilterOptions) -> BTreeMap<u32, SyscallRule> {
     use ArgumentCheck::{AnyBit, Equal};
-    let mut rules: BTreeMap<u32, SyscallRule> =
-        REFUSED_SYSCALLS.iter().map(|call| (*call as u32, SyscallRule::Refuse(libc::EPERM))).collect();
+    let mut rules: BTreeMap<u32, SyscallRule> = REFUSED_SYSCALLS
+        .iter()
+        .map(|call| (*call as u32, SyscallRule::Refuse(libc::EPERM)))
+        .collect();
     let mut when = |call: c_long, alternatives: Vec<Vec<ArgumentCheck>>| {
         rules.insert(call as u32, SyscallRule::RefuseWhen(alternatives));
     };
@@ -147,13 +149,21 @@ fn rules(shape: FilterOptions) -> BTreeMap<u32, SyscallRule> {
         // Truncates, and Landlock sees no more than a file opened for reading.
         let mask = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
         let bad = (libc::O_TRUNC | libc::O_RDONLY) as u32;
-        when(libc::SYS_openat, vec![vec![ArgumentCheck::MaskedEqual(2, mask, bad)], creates_setuid(2)]);
+        when(
+            libc::SYS_openat,
+            vec![vec![ArgumentCheck::MaskedEqual(2, mask, bad)], creates_setuid(2)],
+        );
         #[cfg(target_arch = "x86_64")]
-        when(libc::SYS_open, vec![vec![ArgumentCheck::MaskedEqual(1, mask, bad)], creates_setuid(1)]);
+        when(
+            libc::SYS_open,
+            vec![vec![ArgumentCheck::MaskedEqual(1, mask, bad)], creates_setuid(1)],
+        );
         rules.insert(libc::SYS_truncate as u32, SyscallRule::Refuse(libc::EPERM));
     }
     if shape.shares_ipc {
-        rules.extend(IPC_SYSCALLS.iter().map(|call| (*call as u32, SyscallRule::Refuse(libc::EPERM))));
+        rules.extend(
+            IPC_SYSCALLS.iter().map(|call| (*call as u32, SyscallRule::Refuse(libc::EPERM))),
+        );
     }
     // Their arguments are in memory, where no filter sees them; without them, the
     // C library and programs take the older calls.

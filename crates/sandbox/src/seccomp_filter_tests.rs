@@ -37,7 +37,11 @@ const ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 fn all_shapes() -> impl Iterator<Item = FilterOptions> {
     [false, true].into_iter().flat_map(|network| {
         [(false, false), (true, false), (true, true)].into_iter().map(
-            move |(guard_truncate, shared_memory)| FilterOptions { network, guard_truncate, shares_ipc: shared_memory },
+            move |(guard_truncate, shared_memory)| FilterOptions {
+                network,
+                guard_truncate,
+                shares_ipc: shared_memory,
+            },
         )
     })
 }
@@ -155,7 +159,8 @@ fn numbers_of_the_variant_with_short_pointers_do_not_exist() {
 
 #[test]
 fn a_filter_of_many_rules_reaches_all_of_its_ends() {
-    let checks = || vec![vec![ArgumentCheck::Equal(0, 7), ArgumentCheck::MaskedEqual(1, 0xf0, 0x30)]];
+    let checks =
+        || vec![vec![ArgumentCheck::Equal(0, 7), ArgumentCheck::MaskedEqual(1, 0xf0, 0x30)]];
     let rules: BTreeMap<u32, SyscallRule> = (0..900)
         .step_by(2)
         .map(|number| match number % 6 {
@@ -175,7 +180,9 @@ fn a_filter_of_many_rules_reaches_all_of_its_ends() {
                 let refused = libc::SECCOMP_RET_ERRNO | *error as u32;
                 assert_eq!((plain, caught), (refused, refused), "{number}");
             }
-            Some(SyscallRule::RefuseWhen(_)) => assert_eq!((plain, caught), (ALLOW, EPERM), "{number}"),
+            Some(SyscallRule::RefuseWhen(_)) => {
+                assert_eq!((plain, caught), (ALLOW, EPERM), "{number}")
+            }
         }
     }
 }

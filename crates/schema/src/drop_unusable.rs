@@ -27,7 +27,11 @@ pub fn drop_unusable(schema: Value) -> (Value, Vec<String>) {
         let Some(at) = at else { break };
         // Complaints about a schema are about its folded form.
         schema = expand_nullable_owned(schema);
-        let at = if at.is_empty() { find_dangling_ref(&schema, &schema, String::new()) } else { Some(at) };
+        let at = if at.is_empty() {
+            find_dangling_ref(&schema, &schema, String::new())
+        } else {
+            Some(at)
+        };
         match at {
             Some(at) if remove_at(&mut schema, &at) => dropped.push(at),
             _ => break,

@@ -22,8 +22,10 @@ pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
 /// Costs no more than the excerpt: a value of any size is only read as far as it is shown.
 pub fn excerpt_value(value: &Value, max_chars: usize) -> String {
     // Four bytes hold any character, so the buffer always has enough for the excerpt.
-    let mut head =
-        BoundedWriter { bytes: Vec::with_capacity(64), remaining: max_chars.saturating_mul(4).saturating_add(4) };
+    let mut head = BoundedWriter {
+        bytes: Vec::with_capacity(64),
+        remaining: max_chars.saturating_mul(4).saturating_add(4),
+    };
     let whole = serde_json::to_writer(&mut head, value).is_ok();
     let text = match std::str::from_utf8(&head.bytes) {
         Ok(text) => text,

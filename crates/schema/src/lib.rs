@@ -8,11 +8,11 @@
 //! 3. [`Schema::check`] names what is still wrong, in words a model can act on, and
 //!    [`Schema::example`] shows a corrected call.
 //!
-//! The other direction, from tool to model: [`tidy`] trims a generated schema, [`translate`] puts
+//! The other direction, from tool to model: [`tidy_schema`] trims a generated schema, [`translate`] puts
 //! it into the [`SchemaDialect`] that a provider accepts and reports what was lost.
 //!
 //! ```
-//! use hermes_schema::{Schema, coerce, parse_arguments};
+//! use hermes_schema::{Schema, coerce_arguments, parse_arguments};
 //! use serde_json::json;
 //!
 //! let schema = Schema::new(json!({
@@ -21,7 +21,7 @@
 //!     "required": ["path"],
 //! }));
 //! let parsed = parse_arguments(r#"{path: 'a.txt', "limit": "20",}"#).expect("mendable");
-//! let coerced = coerce(&schema, parsed.value, &[]);
+//! let coerced = coerce_arguments(&schema, parsed.value, &[]);
 //! assert_eq!(coerced.value, json!({"path": "a.txt", "limit": 20}));
 //! assert!(schema.check(&coerced.value).is_ok());
 //! ```
@@ -29,20 +29,20 @@
 pub mod coerce;
 mod depth;
 pub mod dialect;
-pub mod excerpt;
-mod type_set;
 mod drop_unusable;
+pub mod excerpt;
 mod pointer;
-mod subschemas;
 pub mod repair;
+mod subschemas;
 mod tidy;
+mod type_set;
 pub mod validate;
 
-pub use coerce::{CoercionChange, CoercedArguments, coerce_arguments};
+pub use coerce::{CoercedArguments, CoercionChange, coerce_arguments};
 pub use depth::MAX_DEPTH;
-pub use dialect::{SchemaDialect, TranslationLoss, TranslatedSchema, UnknownDialect, translate};
+pub use dialect::{SchemaDialect, TranslatedSchema, TranslationLoss, UnknownDialect, translate};
 pub use drop_unusable::drop_unusable;
 pub use pointer::to_dotted;
-pub use repair::{ParsedArguments, TextRepair, RepairError, RepairKind, parse_arguments};
-pub use tidy::{tidy_schema, tidy_foreign_schema};
+pub use repair::{ParsedArguments, RepairError, RepairKind, TextRepair, parse_arguments};
+pub use tidy::{tidy_foreign_schema, tidy_schema};
 pub use validate::{Schema, SchemaError, SchemaViolation};

@@ -69,11 +69,16 @@ impl TypeSet {
             Some(Value::String(name)) => return Some(Self::from_name(name)),
             Some(_) => {
                 let names = subschemas::type_names(schema);
-                return Some(names.into_iter().map(Self::from_name).fold(Self::default(), Self::or));
+                return Some(
+                    names.into_iter().map(Self::from_name).fold(Self::default(), Self::or),
+                );
             }
             None => {}
         }
-        let listed = match (subschemas::get_keyword(schema, "const"), subschemas::get_keyword(schema, "enum")) {
+        let listed = match (
+            subschemas::get_keyword(schema, "const"),
+            subschemas::get_keyword(schema, "enum"),
+        ) {
             (Some(value), _) => std::slice::from_ref(value),
             (None, Some(Value::Array(values))) => values.as_slice(),
             _ => return None,
@@ -91,6 +96,9 @@ impl TypeSet {
 
     /// The types that all of the schemas allow.
     pub(crate) fn allowed_types(nodes: &[SchemaNode<'_>]) -> Self {
-        nodes.iter().filter_map(|node| Self::stated_types(node.keywords()?)).fold(Self::ALL, Self::and)
+        nodes
+            .iter()
+            .filter_map(|node| Self::stated_types(node.keywords()?))
+            .fold(Self::ALL, Self::and)
     }
 }

@@ -10,16 +10,18 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::output::OutputStream as Stream;
-use hermes_exec::{ExecBackend, ProcessControl, StdinSource, CommandSpec, StdioMode, SpawnedProcess};
+use hermes_exec::{
+    CommandSpec, ExecBackend, ProcessControl, SpawnedProcess, StdinSource, StdioMode,
+};
 use serde::Deserialize;
 use tokio::net::unix::pipe;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use crate::dispatcher::RpcDispatcher;
-use crate::socket::{StreamMode, serve_stream};
 use crate::frames::{FrameReader, encode_frame, write_all};
 use crate::limits::{ScriptLanguage, ScriptMode};
+use crate::socket::{StreamMode, serve_stream};
 use crate::stubs::ModuleFiles;
 
 /// How long it may take until somebody listens there.
@@ -68,7 +70,9 @@ impl RpcBridge {
         desk: Arc<RpcDispatcher>,
     ) -> Result<Self, ToolError> {
         let (find, bridge) = match plan.language {
-            ScriptLanguage::Python => (include_str!("assets/find.sh"), include_str!("assets/bridge.py")),
+            ScriptLanguage::Python => {
+                (include_str!("assets/find.sh"), include_str!("assets/bridge.py"))
+            }
             ScriptLanguage::JavaScript => (
                 include_str!("assets/find_node.sh"),
                 concat!(include_str!("assets/frames.cjs"), include_str!("assets/bridge.cjs")),

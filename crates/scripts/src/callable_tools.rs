@@ -67,7 +67,10 @@ impl ToolParameter {
 }
 
 /// What the session has of the usual tools and of these.
-pub(crate) fn callable_tools(host: Option<&dyn EngineHandle>, more: &[String]) -> Vec<CallableTool> {
+pub(crate) fn callable_tools(
+    host: Option<&dyn EngineHandle>,
+    more: &[String],
+) -> Vec<CallableTool> {
     let Some(host) = host else { return Vec::new() };
     let known = host.tool_names();
     let mut names: Vec<&str> = Vec::new();
@@ -94,14 +97,19 @@ fn parse_definition(name: &str, definition: &Value) -> CallableTool {
     let mut parameters: Vec<ToolParameter> = properties
         .unwrap_or(&empty)
         .iter()
-        .filter(|(parameter, _)| name != "terminal" || !HIDDEN_TERMINAL_PARAMETERS.contains(&&***parameter))
+        .filter(|(parameter, _)| {
+            name != "terminal" || !HIDDEN_TERMINAL_PARAMETERS.contains(&&***parameter)
+        })
         .map(|(parameter, schema)| ToolParameter {
             name: parameter.clone(),
             schema: schema.clone(),
             is_required: is_required(parameter),
         })
         .collect();
-    let order = POSITIONAL_PARAMETERS.iter().find(|(tool, _)| *tool == name).map_or(&[][..], |(_, order)| order);
+    let order = POSITIONAL_PARAMETERS
+        .iter()
+        .find(|(tool, _)| *tool == name)
+        .map_or(&[][..], |(_, order)| order);
     let rank = |parameter: &ToolParameter| order.iter().position(|it| *it == parameter.name);
     parameters.sort_by_key(|it| (!it.is_required, rank(it).unwrap_or(usize::MAX)));
     let others = schema.and_then(|schema| schema.get("additionalProperties"));
@@ -109,7 +117,12 @@ fn parse_definition(name: &str, definition: &Value) -> CallableTool {
         Some(others) => *others != Value::Bool(false),
         None => parameters.is_empty(),
     };
-    CallableTool { name: name.to_owned(), description: text("description"), parameters, accepts_extra: is_open }
+    CallableTool {
+        name: name.to_owned(),
+        description: text("description"),
+        parameters,
+        accepts_extra: is_open,
+    }
 }
 
 #[cfg(test)]

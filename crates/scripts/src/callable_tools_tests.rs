@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use hermes_core::{BoxFuture, ToolMatch, ToolCall, ToolResult};
+use hermes_core::{BoxFuture, ToolCall, ToolMatch, ToolResult};
 use serde_json::json;
 
 use super::*;

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore, oneshot};
 
-use crate::frames::MAX_FRAME_BYTES;
 use crate::callable_tools::CallableTool;
+use crate::frames::MAX_FRAME_BYTES;
 use crate::token::RunToken;
 
 /// Tools that change nothing: they wait for nobody.
@@ -130,7 +130,10 @@ impl RpcDispatcher {
         if !self.token.matches(&request.token) {
             self.forged_requests.fetch_add(1, Ordering::SeqCst);
             let error = ToolError::denied("This is not the token of this run");
-            return RpcResponse { text: render_error(Some(request.id), &error.to_json()), hang_up: true };
+            return RpcResponse {
+                text: render_error(Some(request.id), &error.to_json()),
+                hang_up: true,
+            };
         }
         let text = match self.authorize(&request) {
             Ok(number) => {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use hermes_core::{BoxFuture, ToolMatch, CallStatus};
+use hermes_core::{BoxFuture, CallStatus, ToolMatch};
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -216,11 +216,16 @@ async fn a_script_gets_the_whole_of_what_the_model_has_seen() {
     let tool = CallableTool {
         name: "read_file".into(),
         description: String::new(),
-        parameters: vec![ToolParameter { name: "fresh".into(), schema: json!({}), is_required: false }],
+        parameters: vec![ToolParameter {
+            name: "fresh".into(),
+            schema: json!({}),
+            is_required: false,
+        }],
         accepts_extra: false,
     };
     let host = Echo::new(None, false);
-    let desk = Arc::new(RpcDispatcher::new(Some(host), "outer".into(), Arc::new(vec![tool]), 9).unwrap());
+    let desk =
+        Arc::new(RpcDispatcher::new(Some(host), "outer".into(), Arc::new(vec![tool]), 9).unwrap());
     let answer = ask(&desk, "read_file", json!({ "path": "a" })).await;
     assert_eq!(answer["result"], json!({ "path": "a", "fresh": true }));
     // That is the default, which the functions for scripts send along.

@@ -79,7 +79,14 @@ pub(crate) struct FrameReader<'a, S> {
 impl<'a, S: FrameSource> FrameReader<'a, S> {
     /// Those of one speaker.
     pub(crate) fn untagged(source: &'a S, large: Arc<Semaphore>) -> Self {
-        Self { source, tag_bytes: 0, large_messages: large, permit: None, buffer: Vec::new(), chunk: vec![0; READ_CHUNK_BYTES] }
+        Self {
+            source,
+            tag_bytes: 0,
+            large_messages: large,
+            permit: None,
+            buffer: Vec::new(),
+            chunk: vec![0; READ_CHUNK_BYTES],
+        }
     }
 
     /// Those of several speakers, each with a tag.
@@ -116,7 +123,8 @@ impl<'a, S: FrameSource> FrameReader<'a, S> {
     }
 
     fn take_frame(&mut self, head: usize, length: usize) -> RpcFrame {
-        let tag = if self.tag_bytes > 0 { read_u32(&self.buffer, 0).unwrap_or_default() } else { 0 };
+        let tag =
+            if self.tag_bytes > 0 { read_u32(&self.buffer, 0).unwrap_or_default() } else { 0 };
         let rest = self.buffer.split_off(head + length);
         let mut bytes = std::mem::replace(&mut self.buffer, rest);
         bytes.drain(..head);

@@ -6,8 +6,11 @@ async fn read_all(bytes: Vec<u8>, tagged: bool) -> Vec<(u32, Vec<u8>)> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let writer = tokio::spawn(async move { write_all(&theirs, &bytes).await });
     let large = Arc::new(Semaphore::new(1));
-    let mut frames =
-        if tagged { FrameReader::tagged(&ours, large) } else { FrameReader::untagged(&ours, large) };
+    let mut frames = if tagged {
+        FrameReader::tagged(&ours, large)
+    } else {
+        FrameReader::untagged(&ours, large)
+    };
     let mut all = Vec::new();
     while let Ok(Some(frame)) = frames.next().await {
         all.push((frame.tag, frame.bytes));

@@ -83,7 +83,8 @@ fn venv_candidates(environment: &EnvVars, cwd: &Path) -> Vec<PathBuf> {
     };
     // Above the working folder only within the project: elsewhere it would be
     // somebody else's.
-    let project = cwd.ancestors().take(MAX_PARENT_DIRS).position(|folder| folder.join(".git").exists());
+    let project =
+        cwd.ancestors().take(MAX_PARENT_DIRS).position(|folder| folder.join(".git").exists());
     let near = cwd.ancestors().take(project.unwrap_or_default() + 1);
     let near = near.flat_map(|folder| [folder.join(".venv"), folder.join("venv")]);
     let near = near.filter(|home| home.join("pyvenv.cfg").is_file());

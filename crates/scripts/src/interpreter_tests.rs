@@ -54,7 +54,8 @@ fn the_nearest_usable_python_is_taken() {
     assert_eq!(strict.program, bin.join("python3"));
     let both = env::join_paths([active.join("bin"), bin.clone()]).unwrap();
     let activated = around(&[("PATH", Path::new(&both)), ("VIRTUAL_ENV", &active)]);
-    let strict = find_interpreter(ScriptLanguage::Python, ScriptMode::Strict, &activated, &cwd).unwrap();
+    let strict =
+        find_interpreter(ScriptLanguage::Python, ScriptMode::Strict, &activated, &cwd).unwrap();
     assert_eq!(strict.program, bin.join("python3"), "an active one is not clean");
 
     fs::remove_file(active.join("bin/python")).unwrap();
@@ -69,7 +70,8 @@ fn the_nearest_usable_python_is_taken() {
 fn what_is_missing_is_said() {
     let empty = around(&[("PATH", Path::new("/nonesuch"))]);
     for language in [ScriptLanguage::Python, ScriptLanguage::JavaScript] {
-        let error = find_interpreter(language, ScriptMode::Project, &empty, Path::new("/")).unwrap_err();
+        let error =
+            find_interpreter(language, ScriptMode::Project, &empty, Path::new("/")).unwrap_err();
         assert_eq!(error.kind(), hermes_core::ErrorKind::Unavailable);
         assert!(error.hint().contains("Install"));
     }

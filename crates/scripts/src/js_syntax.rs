@@ -4,7 +4,14 @@
 /// Whether a script is a module to Node: it imports, exports, or awaits outside
 /// of its functions.
 pub(crate) fn is_module(code: &str) -> bool {
-    ModuleScanner { code, at: 0, previous: PrevToken::Start, brackets: Vec::new(), closed_control_head: false }.run()
+    ModuleScanner {
+        code,
+        at: 0,
+        previous: PrevToken::Start,
+        brackets: Vec::new(),
+        closed_control_head: false,
+    }
+    .run()
 }
 
 /// What was read last.
@@ -88,8 +95,10 @@ impl<'a> ModuleScanner<'a> {
             "import" => next != Some(b'('),
             "export" => next.is_some_and(|next| is_word(next) || matches!(next, b'{' | b'*')),
             "await" => {
-                let is_name = matches!(before, PrevToken::Word("const" | "let" | "var" | "function"));
-                let is_inner = before == PrevToken::Arrow || self.brackets.contains(&OpenBracket::Function);
+                let is_name =
+                    matches!(before, PrevToken::Word("const" | "let" | "var" | "function"));
+                let is_inner =
+                    before == PrevToken::Arrow || self.brackets.contains(&OpenBracket::Function);
                 !is_name && !is_inner
             }
             _ => false,
@@ -114,7 +123,8 @@ impl<'a> ModuleScanner<'a> {
         match byte {
             b'(' => {
                 let heads = ["if", "for", "while", "switch", "with", "catch", "await"];
-                let is_head = matches!(self.previous, PrevToken::Word(word) if heads.contains(&word));
+                let is_head =
+                    matches!(self.previous, PrevToken::Word(word) if heads.contains(&word));
                 self.brackets.push(OpenBracket::Paren(is_head));
             }
             b'{' => {
@@ -123,7 +133,11 @@ impl<'a> ModuleScanner<'a> {
                     PrevToken::Punctuation(b')') => !self.closed_control_head,
                     _ => false,
                 };
-                self.brackets.push(if is_body { OpenBracket::Function } else { OpenBracket::Other });
+                self.brackets.push(if is_body {
+                    OpenBracket::Function
+                } else {
+                    OpenBracket::Other
+                });
             }
             b'[' => self.brackets.push(OpenBracket::Other),
             b')' | b'}' | b']' => match self.brackets.pop() {

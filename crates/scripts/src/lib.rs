@@ -8,19 +8,19 @@
 //! is, through the whole pipeline.
 
 mod bridge;
+mod callable_tools;
 mod dispatcher;
-mod socket;
-mod outcome;
 mod frames;
 mod interpreter;
-mod limits;
-mod callable_tools;
-mod script_dir;
-mod run;
-mod stubs;
 mod js_syntax;
+mod limits;
+mod outcome;
+mod run;
+mod script_dir;
+mod socket;
+mod stubs;
 mod token;
 
-pub use outcome::{ScriptOutcome, ScriptStatus};
 pub use limits::{ScriptLanguage, ScriptLimits, ScriptMode};
+pub use outcome::{ScriptOutcome, ScriptStatus};
 pub use run::{ScriptRequest, ScriptRunner};

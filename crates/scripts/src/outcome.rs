@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hermes_exec::output::OutputStream;
-use hermes_exec::{JobExit, ProcessExit, Job, SandboxStop, tree};
+use hermes_exec::{Job, JobExit, ProcessExit, SandboxStop, tree};
 use serde::Serialize;
 
+use crate::callable_tools::CallableTool;
 use crate::dispatcher::RpcDispatcher;
 use crate::limits::{ScriptLanguage, ScriptLimits};
-use crate::callable_tools::CallableTool;
 
 /// Process ids that are looked at one by one after a script has ended.
 const MAX_PIDS_SCANNED: u32 = 4_096;
@@ -104,17 +104,22 @@ impl OutcomeBuilder<'_> {
             let log = job.log();
             let printed = log.stream_summary(OutputStream::Stdout, self.limits.stdout);
             // Three fifths of it are the end.
-            let errors = log.stream_summary(OutputStream::Stderr, self.limits.stderr.saturating_mul(2));
+            let errors =
+                log.stream_summary(OutputStream::Stderr, self.limits.stderr.saturating_mul(2));
             let end = tail(&errors.text, self.limits.stderr).to_owned();
             let is_cut = errors.is_cut || end.len() < errors.text.len();
             let unshown = errors.total_bytes.saturating_sub(end.len() as u64);
             // A long message has its begin before that.
-            let whole = log.stream_summary(OutputStream::Stderr, MAX_STDERR_SCAN_BYTES.max(self.limits.stderr)).text;
+            let whole = log
+                .stream_summary(OutputStream::Stderr, MAX_STDERR_SCAN_BYTES.max(self.limits.stderr))
+                .text;
             (printed, (end, whole), unshown * u64::from(is_cut))
         };
         let (errors, whole) = errors;
         let (status, exit_code) = match &self.end {
-            ScriptEnd::Exited(ended) if ended.exit == ProcessExit::Code(0) => (ScriptStatus::Success, 0),
+            ScriptEnd::Exited(ended) if ended.exit == ProcessExit::Code(0) => {
+                (ScriptStatus::Success, 0)
+            }
             ScriptEnd::Exited(ended) => (ScriptStatus::Error, ended.exit.code()),
             ScriptEnd::Timeout => (ScriptStatus::Timeout, 124),
             ScriptEnd::Cancelled => (ScriptStatus::Interrupted, 130),
@@ -152,15 +157,22 @@ impl OutcomeBuilder<'_> {
         match &self.end {
             ScriptEnd::Exited(ended) => match ended.exit {
                 ProcessExit::Code(0) => None,
-                ProcessExit::Code(NODE_UNSETTLED_AWAIT_EXIT) if self.language == ScriptLanguage::JavaScript => Some(
-                    "The script ended with code 13: it awaits something at its top level that \
+                ProcessExit::Code(NODE_UNSETTLED_AWAIT_EXIT)
+                    if self.language == ScriptLanguage::JavaScript =>
+                {
+                    Some(
+                        "The script ended with code 13: it awaits something at its top level that \
                      nothing can settle any more"
-                        .to_owned(),
-                ),
+                            .to_owned(),
+                    )
+                }
                 ProcessExit::Code(code) => Some(
-                    error_line(errors).unwrap_or_else(|| format!("The script ended with code {code}")),
+                    error_line(errors)
+                        .unwrap_or_else(|| format!("The script ended with code {code}")),
                 ),
-                ProcessExit::Signal(signal) => Some(format!("The script was killed by signal {signal}")),
+                ProcessExit::Signal(signal) => {
+                    Some(format!("The script was killed by signal {signal}"))
+                }
             },
             ScriptEnd::Timeout => Some(format!(
                 "The script was ended after {} s, with all that it had started; this is its output so far",
@@ -237,7 +249,8 @@ fn exception_group(errors: &str) -> Option<String> {
     let mut next = || {
         let bare = lines.by_ref().map(|line| line.trim_start_matches([' ', '|', '+', '-']));
         // A heading begins with such a word, too.
-        let mut named = bare.filter(|line| is_exception_line(line) && !line.ends_with("call last):"));
+        let mut named =
+            bare.filter(|line| is_exception_line(line) && !line.ends_with("call last):"));
         named.next().map(str::to_owned)
     };
     let first = next()?;

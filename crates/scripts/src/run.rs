@@ -11,18 +11,21 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_exec::shell_env::ShellEnv;
-use hermes_exec::{KILL_GRACE, StdinSource, Job, JobRegistry, CommandSpec, StdioMode, WaitLimits, WaitOutcome, JobOutputOptions};
+use hermes_exec::{
+    CommandSpec, Job, JobOutputOptions, JobRegistry, KILL_GRACE, StdinSource, StdioMode,
+    WaitLimits, WaitOutcome,
+};
 
-use crate::bridge::{RpcBridge, BridgeSpec};
-use crate::dispatcher::RpcDispatcher;
-use crate::socket::RpcSocket;
-use crate::outcome::{self, ScriptEnd, ScriptOutcome};
-use crate::interpreter::{self, ScriptInterpreter};
-use crate::limits::{ScriptLanguage, ScriptLimits, ScriptMode};
+use crate::bridge::{BridgeSpec, RpcBridge};
 use crate::callable_tools::{CallableTool, callable_tools};
-use crate::script_dir::{ScriptDir, ScriptDirPool};
-use crate::stubs::{ModuleFiles, StubCache};
+use crate::dispatcher::RpcDispatcher;
+use crate::interpreter::{self, ScriptInterpreter};
 use crate::js_syntax;
+use crate::limits::{ScriptLanguage, ScriptLimits, ScriptMode};
+use crate::outcome::{self, ScriptEnd, ScriptOutcome};
+use crate::script_dir::{ScriptDir, ScriptDirPool};
+use crate::socket::RpcSocket;
+use crate::stubs::{ModuleFiles, StubCache};
 
 /// What Python is told to do first.
 const PYTHON_BOOTSTRAP: &str = include_str!("assets/boot.py");
@@ -98,7 +101,8 @@ impl ScriptRunner {
         let tools = Arc::new(callable_tools(cx.engine.as_deref(), &limits.extra_tools));
         let files = self.stubs.module_files(script.language, &tools);
         let call_id = Arc::clone(&cx.call_id);
-        let desk = RpcDispatcher::new(cx.engine.clone(), call_id, Arc::clone(&tools), limits.tool_calls)?;
+        let desk =
+            RpcDispatcher::new(cx.engine.clone(), call_id, Arc::clone(&tools), limits.tool_calls)?;
         let mode = script.mode.unwrap_or(limits.mode);
         let run = ScriptRun { script, mode, tools, files, dispatcher: Arc::new(desk), cx };
         let ready = match around.host {
@@ -115,7 +119,11 @@ impl ScriptRunner {
 }
 
 impl ScriptRun<'_> {
-    fn prepare_local(&self, rooms: &ScriptDirPool, around: &ShellEnv) -> Result<PreparedScript, ToolError> {
+    fn prepare_local(
+        &self,
+        rooms: &ScriptDirPool,
+        around: &ShellEnv,
+    ) -> Result<PreparedScript, ToolError> {
         let failed = |error: io::Error| ToolError::io("The script's folder", &error);
         let room = rooms.acquire()?;
         for (name, text) in &*self.files {
@@ -126,7 +134,8 @@ impl ScriptRun<'_> {
         }
         let mut environment = around.environment();
         let cwd = self.cx.working_dir.cwd();
-        let found = interpreter::find_interpreter(self.script.language, self.mode, &environment, cwd)?;
+        let found =
+            interpreter::find_interpreter(self.script.language, self.mode, &environment, cwd)?;
         let work = match self.mode {
             ScriptMode::Project => None,
             ScriptMode::Strict => Some(room.create_dir("work").map_err(failed)?),
@@ -148,17 +157,26 @@ impl ScriptRun<'_> {
         }
         activate(&mut environment, &found);
         let environment = self.script_env(environment, &room.path, work.as_deref());
-        let door = RpcSocket::open(&room.path.join("door"), Arc::clone(&self.dispatcher)).map_err(failed)?;
+        let door = RpcSocket::open(&room.path.join("door"), Arc::clone(&self.dispatcher))
+            .map_err(failed)?;
         let order = CommandSpec {
             confinement,
             directory: work.unwrap_or_else(|| cwd.to_owned()),
             ..self.command_spec(found.program.into(), environment, &room.path)
         };
-        Ok(PreparedScript { command: order, channel: ScriptChannel::Local(door, room), warning: found.warning })
+        Ok(PreparedScript {
+            command: order,
+            channel: ScriptChannel::Local(door, room),
+            warning: found.warning,
+        })
     }
 
     /// The walls of that place hold the script.
-    async fn prepare_remote(&self, jobs: &JobRegistry, around: &ShellEnv) -> Result<PreparedScript, ToolError> {
+    async fn prepare_remote(
+        &self,
+        jobs: &JobRegistry,
+        around: &ShellEnv,
+    ) -> Result<PreparedScript, ToolError> {
         let cwd = self.cx.working_dir.cwd();
         let environment = around.environment();
         let plan = BridgeSpec {
@@ -184,7 +202,8 @@ impl ScriptRun<'_> {
 
     /// The script's text, where it is a file; Node reads it from its input.
     fn script_file(&self) -> Option<(&'static str, &str)> {
-        (self.script.language == ScriptLanguage::Python).then_some(("script.py", &*self.script.code))
+        (self.script.language == ScriptLanguage::Python)
+            .then_some(("script.py", &*self.script.code))
     }
 
     fn command_spec(
@@ -284,7 +303,8 @@ impl ScriptRun<'_> {
         }
         let within = jobs.terminate_started_by(self.cx.session.id(), &self.cx.call_id).await;
         if !within.is_empty() {
-            let commands: Vec<String> = within.iter().map(|it| outcome::shorten_command(it)).collect();
+            let commands: Vec<String> =
+                within.iter().map(|it| outcome::shorten_command(it)).collect();
             let said = format!("What terminal had left running was ended: {}", commands.join("; "));
             warning =
                 Some(warning.map_or_else(|| said.clone(), |first| format!("{first}. {said}")));
@@ -321,7 +341,8 @@ impl ScriptRun<'_> {
         let mut vouched = None;
         loop {
             let next = until.min(Instant::now() + PROGRESS_INTERVAL);
-            let patience = WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
+            let patience =
+                WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
             match job.wait(&patience).await {
                 WaitOutcome::Ended(ended) => return ScriptEnd::Exited(ended),
                 WaitOutcome::Cancelled => return ScriptEnd::Cancelled,

@@ -53,7 +53,11 @@ impl ScriptDirPool {
                 number
             }
         };
-        Ok(ScriptDir { path: top.join(number.to_string()), number, shared: Arc::clone(&self.shared) })
+        Ok(ScriptDir {
+            path: top.join(number.to_string()),
+            number,
+            shared: Arc::clone(&self.shared),
+        })
     }
 
     /// Takes all of them away.
@@ -69,7 +73,8 @@ fn create_base_dir() -> io::Result<RunDir> {
         return RunDir::create(&den);
     }
     let usual = std::env::temp_dir();
-    let folder = if usual.as_os_str().len() > MAX_TEMP_DIR_BYTES { Path::new("/tmp") } else { &usual };
+    let folder =
+        if usual.as_os_str().len() > MAX_TEMP_DIR_BYTES { Path::new("/tmp") } else { &usual };
     RunDir::create(folder)
 }
 

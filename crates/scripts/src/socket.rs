@@ -11,8 +11,8 @@ use futures_util::stream::FuturesUnordered;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::dispatcher::{RpcResponse, RpcDispatcher};
-use crate::frames::{RpcFrame, FrameReader, FrameSink, FrameSource, encode_frame, write_all};
+use crate::dispatcher::{RpcDispatcher, RpcResponse};
+use crate::frames::{FrameReader, FrameSink, FrameSource, RpcFrame, encode_frame, write_all};
 
 /// Calls of one connection that are made at the same time.
 const MAX_CONCURRENT_CALLS: usize = 32;

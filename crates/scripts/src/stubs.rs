@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::limits::ScriptLanguage;
 use crate::callable_tools::{CallableTool, ToolParameter};
+use crate::limits::ScriptLanguage;
 
 const PYTHON_MODULE: &str = include_str!("assets/hermes_tools.py");
 const NODE_MODULE: &str = concat!(
@@ -56,7 +56,11 @@ const MAX_CACHED_STUBS: usize = 8;
 
 impl StubCache {
     /// The module for these tools.
-    pub(crate) fn module_files(&self, language: ScriptLanguage, tools: &Arc<Vec<CallableTool>>) -> Arc<ModuleFiles> {
+    pub(crate) fn module_files(
+        &self,
+        language: ScriptLanguage,
+        tools: &Arc<Vec<CallableTool>>,
+    ) -> Arc<ModuleFiles> {
         let mut made = self.stubs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.iter().find(|it| it.language == language && it.tools == *tools) {
             return Arc::clone(&known.files);
@@ -84,7 +88,9 @@ pub(crate) fn python_module(tools: &[CallableTool]) -> String {
         let mut signature: Vec<String> = named.iter().map(|it| python_parameter(it)).collect();
         let rest = (tool.accepts_extra || !unnamed.is_empty()).then(|| "**more".to_owned());
         signature.extend(rest.clone());
-        let pairs = named.iter().map(|it| format!("{}: {}", quote(&it.name), python_parameter_name(&it.name)));
+        let pairs = named
+            .iter()
+            .map(|it| format!("{}: {}", quote(&it.name), python_parameter_name(&it.name)));
         let pairs: Vec<String> = pairs.chain(rest).collect();
         let _ = write!(
             text,
@@ -125,8 +131,12 @@ fn python_doc(tool: &CallableTool) -> String {
         text.push_str("\n\nArgs:");
     }
     for parameter in told {
-        let _ =
-            write!(text, "\n    {}: {}", python_parameter_name(&parameter.name), excerpt(parameter.description()));
+        let _ = write!(
+            text,
+            "\n    {}: {}",
+            python_parameter_name(&parameter.name),
+            excerpt(parameter.description())
+        );
     }
     text
 }
@@ -214,7 +224,11 @@ fn python_name(name: &str) -> String {
 
 /// A parameter's name as Python takes it.
 fn python_parameter_name(name: &str) -> String {
-    if PYTHON_KEYWORDS.contains(&name) || name == "more" { format!("{name}_") } else { name.to_owned() }
+    if PYTHON_KEYWORDS.contains(&name) || name == "more" {
+        format!("{name}_")
+    } else {
+        name.to_owned()
+    }
 }
 
 fn is_identifier(name: &str) -> bool {

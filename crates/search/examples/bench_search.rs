@@ -10,8 +10,8 @@ use std::time::Instant;
 use hermes_core::ToolContext;
 use hermes_files::FileAccess;
 use hermes_search::{
-    ContentQuery, NameQuery, PageRange, PathGlob, SearchPattern, MatchOutput, SearchRoot, FileSelection, SortOrder, EntryKinds, SearchMonitor,
-    find_names, find_fuzzy, search,
+    ContentQuery, EntryKinds, FileSelection, MatchOutput, NameQuery, PageRange, PathGlob,
+    SearchMonitor, SearchPattern, SearchRoot, SortOrder, find_fuzzy, find_names, search,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn one(path: &std::path::Path, mode: &str, pattern: &str) -> Result<u64, Box<dyn Error>> {
     let cx = ToolContext::bare(path);
-    let root = SearchRoot::open(&FileAccess::new(&cx), path).map_err(|error| error.message().to_owned())?;
+    let root = SearchRoot::open(&FileAccess::new(&cx), path)
+        .map_err(|error| error.message().to_owned())?;
     let watch = SearchMonitor::new(&cx);
     let selection = FileSelection::default();
     let page = PageRange { offset: 0, limit: 50 };

@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use super::{LineFeedReader, CodeUnits};
+use super::{CodeUnits, LineFeedReader};
 
 fn wide(text: &str, units: CodeUnits) -> Vec<u8> {
     let bytes = |unit: u16| match units {

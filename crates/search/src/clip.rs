@@ -22,7 +22,8 @@ pub(crate) fn clip(number: u64, bytes: &[u8], matches: &[(usize, usize)]) -> Fil
     let first = matches.first().map_or(0, |&(start, _)| start.min(bytes.len()));
     let (head, tail) = bytes.split_at(first);
     let column = if matches.is_empty() { 0 } else { format.count(head) as u64 + 1 };
-    let (mut text, starts_inside) = format.last_chars(head, if is_short(bytes) { MAX_LINE_CHARS } else { LEAD_CHARS });
+    let (mut text, starts_inside) =
+        format.last_chars(head, if is_short(bytes) { MAX_LINE_CHARS } else { LEAD_CHARS });
     let before = text.chars().count() + usize::from(starts_inside);
     if starts_inside {
         text.insert(0, GAP_MARK);

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use grep_searcher::Encoding;
 
-use crate::page_builder::PageBuilder;
+use crate::content_search::ContentSearch;
 use crate::error::SearchError;
 use crate::lines::LineMatch;
+use crate::monitor::{EarlyStop, SearchMonitor};
+use crate::page_builder::PageBuilder;
 use crate::pattern::SearchPattern;
-use crate::root::{SearchRoot, RootKind};
-use crate::content_search::ContentSearch;
+use crate::root::{RootKind, SearchRoot};
 use crate::selection::FileSelection;
 use crate::walk::SearchWalk;
-use crate::monitor::{EarlyStop, SearchMonitor};
-use crate::{ResultPage, PageRange, SortOrder};
+use crate::{PageRange, ResultPage, SortOrder};
 
 /// What is looked for, and how it is told.
 #[derive(Debug, Clone)]
@@ -85,7 +85,16 @@ pub fn search(
     let needed = (content.output != MatchOutput::Counts).then(|| page.needed());
     let (place, report) = (&*root.real_path, content.output);
     let label = content.encoding.as_deref();
-    let search = ContentSearch { walk: None, root_path: place, monitor: watch, pattern: ready, encoding, label, output: report, needed };
+    let search = ContentSearch {
+        walk: None,
+        root_path: place,
+        monitor: watch,
+        pattern: ready,
+        encoding,
+        label,
+        output: report,
+        needed,
+    };
     let book = match &root.kind {
         RootKind::File { file, name } => search.search_file(file, Arc::from(Path::new(name)), book),
         RootKind::Dir { base, parent_rules: above } => {

@@ -14,20 +14,20 @@ use std::time::SystemTime;
 
 use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{BinaryDetection, Encoding, Searcher, SearcherBuilder};
-use hermes_files::{IgnoreRules, FileKind};
+use hermes_files::{FileKind, IgnoreRules};
 use hermes_text::binary;
 use hermes_text::codec::{TextFormat, may_be_utf16};
 
-use crate::page_builder::PageBuilder;
+use crate::carriage_returns::CodeUnits;
 use crate::content::{FileMatches, MatchOutput};
 use crate::matcher::LineMatcher;
-use crate::ordered_work::{self, WorkOutput, OrderKey, WorkOutputs, RunLimits, key_at, key_in};
+use crate::monitor::{SearchMonitor, SkipReason};
+use crate::ordered_work::{self, OrderKey, RunLimits, WorkOutput, WorkOutputs, key_at, key_in};
+use crate::page_builder::PageBuilder;
 use crate::pattern::CompiledSearch;
-use crate::carriage_returns::CodeUnits;
-use crate::sink::{CountSink, CollectSink};
+use crate::sink::{CollectSink, CountSink};
 use crate::source::{CancellableReader, FileSource, sample_from_non_ascii};
-use crate::walk::{HeldDir, DirTask, SearchWalk, is_access_error, join_path};
-use crate::monitor::{SkipReason, SearchMonitor};
+use crate::walk::{DirTask, HeldDir, SearchWalk, is_access_error, join_path};
 
 /// Files that a thread takes at a time.
 const FILES_PER_BATCH: usize = 32;
@@ -87,7 +87,12 @@ impl<'a> ContentSearch<'a> {
     }
 
     /// Searches a file that the caller named.
-    pub(crate) fn search_file(&self, file: &File, path: Arc<Path>, mut book: PageBuilder) -> PageBuilder {
+    pub(crate) fn search_file(
+        &self,
+        file: &File,
+        path: Arc<Path>,
+        mut book: PageBuilder,
+    ) -> PageBuilder {
         let mut hand = self.new_worker();
         hand.searcher.set_binary_detection(BinaryDetection::convert(0));
         self.monitor.count_files(1);
@@ -100,8 +105,13 @@ impl<'a> ContentSearch<'a> {
         book
     }
 
-    pub(crate) fn run_in_order(&self, start: Vec<(OrderKey, SearchWork)>, mut book: PageBuilder) -> PageBuilder {
-        let plan = RunLimits { needed: self.needed, is_stopped: &|| self.monitor.early_stop().is_some() };
+    pub(crate) fn run_in_order(
+        &self,
+        start: Vec<(OrderKey, SearchWork)>,
+        mut book: PageBuilder,
+    ) -> PageBuilder {
+        let plan =
+            RunLimits { needed: self.needed, is_stopped: &|| self.monitor.early_stop().is_some() };
         let take = |hits: Vec<FileMatches>| hits.into_iter().for_each(|hits| book.add(hits));
         ordered_work::run_ordered(
             &plan,
@@ -173,7 +183,8 @@ impl<'a> ContentSearch<'a> {
             return book;
         }
         let total = all.iter().map(|hits| hits.count).sum();
-        let mut book = self.run_in_order(batch_work(all.iter().map(|hits| hits.path.to_path_buf())), book);
+        let mut book =
+            self.run_in_order(batch_work(all.iter().map(|hits| hits.path.to_path_buf())), book);
         book.known_total = Some(total);
         book
     }
@@ -220,7 +231,10 @@ impl<'a> ContentSearch<'a> {
                 self.monitor.count_files(batch.names.len());
                 for name in &batch.names {
                     let is_over = self.needed.is_some_and(|needed| weight >= needed);
-                    if is_over || dropped.load(Ordering::Relaxed) || self.monitor.early_stop().is_some() {
+                    if is_over
+                        || dropped.load(Ordering::Relaxed)
+                        || self.monitor.early_stop().is_some()
+                    {
                         break;
                     }
                     if let Some(hits) = self.search_entry(hand, &batch, name, dropped) {
@@ -246,7 +260,12 @@ impl<'a> ContentSearch<'a> {
     }
 
     /// The files and folders of a folder, in order.
-    fn list_dir<D>(&self, key: &OrderKey, task: &DirTask, outcome: &mut WorkOutputs<SearchWork, D>) {
+    fn list_dir<D>(
+        &self,
+        key: &OrderKey,
+        task: &DirTask,
+        outcome: &mut WorkOutputs<SearchWork, D>,
+    ) {
         let Some(walk) = self.walk else { return };
         let Some(mut listing) = walk.list(task, self.monitor, |_| true) else { return };
         let held = walk.hold_dir(&listing);
@@ -270,7 +289,9 @@ impl<'a> ContentSearch<'a> {
                 FileKind::Directory => {
                     flush(&mut names, outcome);
                     let below = walk.descend(task, key, &listing, &entry.name);
-                    outcome.extend(below.map(|(key, task)| (key, WorkOutput::Work(SearchWork::Dir(task)))));
+                    outcome.extend(
+                        below.map(|(key, task)| (key, WorkOutput::Work(SearchWork::Dir(task)))),
+                    );
                 }
                 FileKind::Link => {}
                 _ => self.monitor.skip(SkipReason::Special, &join_path(&folder, &entry.name)),
@@ -297,7 +318,10 @@ impl<'a> ContentSearch<'a> {
                 return None;
             }
         };
-        if known.hard_link_id.is_some_and(|file| walk.is_protected_file(&self.root_path.join(path()), file)) {
+        if known
+            .hard_link_id
+            .is_some_and(|file| walk.is_protected_file(&self.root_path.join(path()), file))
+        {
             self.monitor.skip(SkipReason::Protected, &path());
             return None;
         }
@@ -344,8 +368,9 @@ impl<'a> ContentSearch<'a> {
             None => searcher,
             Some(name) => {
                 let detection = searcher.binary_detection().clone();
-                let other =
-                    others.entry(name).or_insert_with(|| self.build_searcher(Encoding::new(name).ok()));
+                let other = others
+                    .entry(name)
+                    .or_insert_with(|| self.build_searcher(Encoding::new(name).ok()));
                 other.set_binary_detection(detection);
                 other
             }
@@ -414,7 +439,8 @@ impl<'a> ContentSearch<'a> {
             }
         }
         let format = self.monitor.detect_format(&whole(), sample, is_all);
-        let is_other = format != TextFormat::PLAIN_UTF8 && binary::binary_reason(sample, format).is_none();
+        let is_other =
+            format != TextFormat::PLAIN_UTF8 && binary::binary_reason(sample, format).is_none();
         Ok(is_other.then(|| format.encoding().name()))
     }
 
@@ -455,7 +481,10 @@ fn batch_work(paths: impl Iterator<Item = PathBuf>) -> Vec<(OrderKey, SearchWork
     let batches = all.chunks(FILES_PER_BATCH).enumerate();
     batches
         .map(|(number, names)| {
-            (key_at(number), SearchWork::Files(FileBatch { names: names.to_vec(), ..FileBatch::empty() }))
+            (
+                key_at(number),
+                SearchWork::Files(FileBatch { names: names.to_vec(), ..FileBatch::empty() }),
+            )
         })
         .collect()
 }

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 use std::time::{Duration, SystemTime};
 
-use hermes_files::{OpenDir, FileKind};
+use hermes_files::{FileKind, OpenDir};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -86,7 +86,10 @@ impl DirHandle {
 
     /// Shows every entry but `.` and `..`, in no particular order. An error
     /// on the way ends it, and so does `see` by saying false. Works once.
-    pub(crate) fn for_each_entry(&self, mut see: impl FnMut(&OsStr, FileKind) -> bool) -> io::Result<()> {
+    pub(crate) fn for_each_entry(
+        &self,
+        mut see: impl FnMut(&OsStr, FileKind) -> bool,
+    ) -> io::Result<()> {
         let mut buffer = Vec::with_capacity(READDIR_BUFFER_BYTES);
         let mut listing = RawDir::new(self.fd.as_fd(), buffer.spare_capacity_mut());
         while let Some(entry) = listing.next() {
@@ -157,7 +160,11 @@ fn is_single_name(relative: &Path) -> bool {
     matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
 }
 
-fn open_with_openat2(base: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_with_openat2(
+    base: BorrowedFd<'_>,
+    relative: &Path,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
     let bounds = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
     let mut last = Errno::AGAIN;
     for _ in 0..MAX_OPEN_ATTEMPTS {

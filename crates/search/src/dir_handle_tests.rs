@@ -45,7 +45,8 @@ fn files_and_folders_below_are_reached() {
         })
         .unwrap();
     names.sort();
-    let expected = [("deep", FileKind::Directory), ("link", FileKind::Link), ("way", FileKind::Link)];
+    let expected =
+        [("deep", FileKind::Directory), ("link", FileKind::Link), ("way", FileKind::Link)];
     assert_eq!(names, expected.map(|(name, kind)| (name.to_owned(), kind)));
     assert_eq!(handle.stat(Path::new("in/link")).unwrap().kind, FileKind::Link);
 }

@@ -10,13 +10,13 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use crate::bounded_heap::BoundedHeap;
 use crate::entry::WalkEntry;
 use crate::error::SearchError;
-use crate::names::{FoundEntry, EntryKinds, result_page};
-use crate::ordered_work::{self, WorkOutput, WorkOutputs, RunLimits};
-use crate::root::{SearchRoot, RootKind};
+use crate::monitor::SearchMonitor;
+use crate::names::{EntryKinds, FoundEntry, result_page};
+use crate::ordered_work::{self, RunLimits, WorkOutput, WorkOutputs};
+use crate::root::{RootKind, SearchRoot};
 use crate::selection::FileSelection;
 use crate::walk::{DirTask, SearchWalk, join_path};
-use crate::monitor::SearchMonitor;
-use crate::{ResultPage, PageRange};
+use crate::{PageRange, ResultPage};
 
 /// A file or folder whose path is near to what was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +53,12 @@ pub fn find_fuzzy(
         RootKind::File { name, .. } => {
             hand.rank(&pattern, Path::new(name), FileKind::File);
             let (best, seen) = BoundedHeap::merge(vec![hand.best]);
-            let known =
-                |path: PathBuf| FoundEntry { path, kind: FileKind::File, size: None, modified: None };
+            let known = |path: PathBuf| FoundEntry {
+                path,
+                kind: FileKind::File,
+                size: None,
+                modified: None,
+            };
             let items = build_hits(&pattern, best, page, |path, _| known(path));
             return result_page(items, seen, true, page, watch);
         }
@@ -82,7 +86,9 @@ pub fn find_fuzzy(
         |()| {},
     );
     let (best, seen) = BoundedHeap::merge(hands.into_iter().map(|hand| hand.best).collect());
-    let items = build_hits(&pattern, best, page, |path, kind| FoundEntry::with_stat(&base.handle, path, kind));
+    let items = build_hits(&pattern, best, page, |path, kind| {
+        FoundEntry::with_stat(&base.handle, path, kind)
+    });
     result_page(items, seen, true, page, watch)
 }
 

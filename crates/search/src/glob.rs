@@ -73,7 +73,8 @@ impl PathGlob {
 impl GlobShape {
     /// That of a glob in which nothing but a star at one end is special.
     fn from_simple(glob: &str, on_path: bool) -> Option<Self> {
-        let plain = |text: &str| (!text.contains(GLOB_SPECIAL_CHARS)).then(|| text.as_bytes().into());
+        let plain =
+            |text: &str| (!text.contains(GLOB_SPECIAL_CHARS)).then(|| text.as_bytes().into());
         if let Some(whole) = plain(glob) {
             return Some(Self::Exact(whole));
         }

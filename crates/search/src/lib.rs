@@ -6,41 +6,41 @@
 //! them goes on where the other ended.
 
 mod bounded_heap;
-mod page_builder;
+mod carriage_returns;
 mod clip;
 mod content;
+mod content_search;
+mod dir_handle;
 mod entry;
 mod error;
 mod fuzzy;
 mod glob;
-mod dir_handle;
+mod ignore_rules;
 mod lines;
 mod matcher;
+mod monitor;
 mod names;
 mod ordered_work;
+mod page_builder;
 mod pattern;
-mod carriage_returns;
 mod root;
-mod ignore_rules;
-mod content_search;
 mod selection;
 mod sink;
 mod source;
 mod walk;
-mod monitor;
 
 pub use bounded_heap::BoundedHeap;
-pub use content::{ContentQuery, FileMatches, MatchOutput, ContentResults, search};
-pub use error::{SearchError, PatternSyntaxError};
+pub use content::{ContentQuery, ContentResults, FileMatches, MatchOutput, search};
+pub use error::{PatternSyntaxError, SearchError};
 pub use fuzzy::{FuzzyHit, find_fuzzy};
 pub use glob::{PathGlob, split_globs};
+pub use ignore_rules::{DirIgnoreRules, IgnoreMarkers};
 pub use lines::{FileLine, LineMatch};
-pub use names::{FoundEntry, NameQuery, EntryKinds, find_names};
+pub use monitor::{EarlyStop, FormatDetector, SearchMonitor, SkippedFiles};
+pub use names::{EntryKinds, FoundEntry, NameQuery, find_names};
 pub use pattern::{CaseMode, SearchPattern};
 pub use root::SearchRoot;
-pub use ignore_rules::{IgnoreMarkers, DirIgnoreRules};
 pub use selection::{FileSelection, HiddenPathRules, nearest_type};
-pub use monitor::{EarlyStop, SkippedFiles, FormatDetector, SearchMonitor};
 
 /// What the results are ordered by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

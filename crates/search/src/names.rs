@@ -6,19 +6,19 @@ use std::time::SystemTime;
 
 use std::os::unix::ffi::OsStrExt;
 
-use hermes_files::{IgnoreRules, FileKind};
+use hermes_files::{FileKind, IgnoreRules};
 
 use crate::bounded_heap::BoundedHeap;
+use crate::dir_handle::{DirHandle, EntryStat};
 use crate::entry::WalkEntry;
 use crate::error::SearchError;
 use crate::glob::PathGlob;
-use crate::dir_handle::{DirHandle, EntryStat};
-use crate::ordered_work::{self, WorkOutput, OrderKey, WorkOutputs, RunLimits, key_in};
-use crate::root::{SearchRoot, RootKind};
+use crate::monitor::{EarlyStop, SearchMonitor};
+use crate::ordered_work::{self, OrderKey, RunLimits, WorkOutput, WorkOutputs, key_in};
+use crate::root::{RootKind, SearchRoot};
 use crate::selection::FileSelection;
 use crate::walk::{DirListing, DirTask, SearchWalk, join_path};
-use crate::monitor::{EarlyStop, SearchMonitor};
-use crate::{ResultPage, PageRange, SortOrder};
+use crate::{PageRange, ResultPage, SortOrder};
 
 /// What may be found by its name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -147,7 +147,8 @@ fn find_in_order(
     page: PageRange,
     watch: &SearchMonitor<'_>,
 ) -> Result<ResultPage<FoundEntry>, SearchError> {
-    let plan = RunLimits { needed: Some(page.needed()), is_stopped: &|| watch.early_stop().is_some() };
+    let plan =
+        RunLimits { needed: Some(page.needed()), is_stopped: &|| watch.early_stop().is_some() };
     let mut seen = 0;
     let mut items = Vec::new();
     ordered_work::run_ordered(
@@ -166,8 +167,10 @@ fn find_in_order(
             }
         },
     );
-    let items =
-        items.into_iter().map(|(path, kind)| FoundEntry::with_stat(walk.root_handle(), path, kind)).collect();
+    let items = items
+        .into_iter()
+        .map(|(path, kind)| FoundEntry::with_stat(walk.root_handle(), path, kind))
+        .collect();
     result_page(items, seen, seen < page.needed(), page, watch)
 }
 
@@ -188,7 +191,11 @@ fn find_ranked<R: Ord + Send>(
         &plan,
         vec![walk.start(above)],
         || BoundedHeap::new(page.end()),
-        |best: &mut BoundedHeap<RankedEntry<R>>, key, task, _, outcome: &mut WorkOutputs<DirTask, ()>| {
+        |best: &mut BoundedHeap<RankedEntry<R>>,
+         key,
+         task,
+         _,
+         outcome: &mut WorkOutputs<DirTask, ()>| {
             let wants = |entry: WalkEntry<'_>| names.matches(entry);
             let Some(listing) = walk.list(&task, watch, wants) else { return };
             watch.count_files(names.kinds.count(&listing));

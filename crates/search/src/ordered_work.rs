@@ -160,7 +160,12 @@ impl<W, D, T: FnMut(D)> WorkQueue<W, D, T> {
 
     /// Hands in what came of a piece, and gives the next one. Both at once, so
     /// that threads seldom wait for each other.
-    fn finish_and_next(&self, plan: &RunLimits<'_>, key: &OrderKey, outcome: &mut WorkOutputs<W, D>) -> Option<WorkPiece<W>> {
+    fn finish_and_next(
+        &self,
+        plan: &RunLimits<'_>,
+        key: &OrderKey,
+        outcome: &mut WorkOutputs<W, D>,
+    ) -> Option<WorkPiece<W>> {
         let is_stopped = (plan.is_stopped)();
         let mut state = self.lock();
         if is_stopped {
@@ -179,7 +184,11 @@ impl<W, D, T: FnMut(D)> WorkQueue<W, D, T> {
     }
 
     /// The next piece in the order; none when all is done.
-    fn next_piece(&self, plan: &RunLimits<'_>, mut state: MutexGuard<'_, WorkQueueState<W, D, T>>) -> Option<WorkPiece<W>> {
+    fn next_piece(
+        &self,
+        plan: &RunLimits<'_>,
+        mut state: MutexGuard<'_, WorkQueueState<W, D, T>>,
+    ) -> Option<WorkPiece<W>> {
         loop {
             if !state.is_over && ((plan.is_stopped)() || state.is_complete()) {
                 state.is_over = true;

@@ -1,9 +1,9 @@
 //! The page of a search, as it is filled.
 
-use crate::content::{FileMatches, MatchOutput, ContentResults};
+use crate::content::{ContentResults, FileMatches, MatchOutput};
 use crate::lines::slice_matches;
 use crate::monitor::{EarlyStop, SearchMonitor};
-use crate::{ResultPage, PageRange};
+use crate::{PageRange, ResultPage};
 
 /// The page that is being filled, and the sums.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
-use crate::error::{SearchError, PatternSyntaxError};
+use crate::error::{PatternSyntaxError, SearchError};
 use crate::matcher::LineMatcher;
 
 /// Bytes that a pattern may take when it is compiled.
@@ -95,7 +95,13 @@ impl SearchPattern {
             LineMatcher::for_lines(matcher)
         };
         let (crlf, sees_returns) = (self.uses_line_ends(), self.uses_carriage_returns());
-        CompiledSearch { matcher, multiline, crlf, keeps_carriage_returns: sees_returns, is_non_ascii: is_beyond_ascii }
+        CompiledSearch {
+            matcher,
+            multiline,
+            crlf,
+            keeps_carriage_returns: sees_returns,
+            is_non_ascii: is_beyond_ascii,
+        }
     }
 
     /// The end of a line is its end, also where a carriage return is left.
@@ -126,7 +132,9 @@ impl SearchPattern {
             builder.line_terminator(Some(b'\n'));
         }
         match multiline {
-            true => builder.fixed_strings(false).build(&expand_line_feeds(&self.text, self.literal)),
+            true => {
+                builder.fixed_strings(false).build(&expand_line_feeds(&self.text, self.literal))
+            }
             false => builder.build(&self.text),
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{ErrorKind, ToolError};
-use hermes_files::{FileAccess, OpenDir, IgnoreRules, FileKind, explain_error};
+use hermes_files::{FileAccess, FileKind, IgnoreRules, OpenDir, explain_error};
 
 use crate::dir_handle::DirHandle;
 
@@ -51,8 +51,8 @@ impl SearchRoot {
     fn open_dir(files: &FileAccess<'_>, path: &Path, folder: OpenDir) -> Result<Self, ToolError> {
         let place: PathBuf = files.real_path(path)?;
         let above = files.ignore_rules_above(path)?;
-        let handle =
-            DirHandle::open_verified(&folder, &place).map_err(|error| explain_error("search", path, &error))?;
+        let handle = DirHandle::open_verified(&folder, &place)
+            .map_err(|error| explain_error("search", path, &error))?;
         let base = RootDir { folder, handle };
         Ok(Self { real_path: place.into(), kind: RootKind::Dir { base, parent_rules: above } })
     }

@@ -24,17 +24,20 @@ fn globs_take_in_and_leave_out() {
 #[test]
 fn types_have_their_usual_names() {
     for (name, path) in [("rust", "a.rs"), ("rs", "a.rs"), ("py", "a.py"), ("golang", "a.go")] {
-        let filter = filter(FileSelection { types: owned(&[name]), ..FileSelection::default() }).unwrap();
+        let filter =
+            filter(FileSelection { types: owned(&[name]), ..FileSelection::default() }).unwrap();
         assert_eq!(filter.type_verdict(Path::new(path), false), Some(true), "{name}");
         assert_eq!(filter.type_verdict(Path::new("a.unknown"), false), Some(false), "{name}");
     }
-    let not = filter(FileSelection { types: owned(&["!rust"]), ..FileSelection::default() }).unwrap();
+    let not =
+        filter(FileSelection { types: owned(&["!rust"]), ..FileSelection::default() }).unwrap();
     assert_eq!(not.type_verdict(Path::new("a.rs"), false), Some(false));
 }
 
 #[test]
 fn what_is_not_known_is_told() {
-    let error = filter(FileSelection { types: owned(&["pyton"]), ..FileSelection::default() }).unwrap_err();
+    let error =
+        filter(FileSelection { types: owned(&["pyton"]), ..FileSelection::default() }).unwrap_err();
     let told = hermes_core::ToolError::from(error);
     assert!(told.message().contains("pyton") && told.hint().contains("python"), "{told:?}");
     let error = filter(FileSelection { globs: owned(&["a[", "b"]), ..FileSelection::default() });

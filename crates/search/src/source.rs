@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use grep_searcher::{Searcher, Sink};
 
+use crate::carriage_returns::{CodeUnits, LineFeedReader};
 use crate::matcher::LineMatcher;
-use crate::carriage_returns::{LineFeedReader, CodeUnits};
 use crate::monitor::SearchMonitor;
 
 /// Bytes of a file that is read at once.

@@ -7,16 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_files::{IgnoreRules, FileKind, WrongFileKind, is_loop, refuse_traps};
+use hermes_files::{FileKind, IgnoreRules, WrongFileKind, is_loop, refuse_traps};
 
-use crate::entry::{WalkEntry, PathBuffer, RawEntries};
-use crate::error::SearchError;
 use crate::dir_handle::{DirHandle, EntryStat};
+use crate::entry::{PathBuffer, RawEntries, WalkEntry};
+use crate::error::SearchError;
+use crate::ignore_rules::DirIgnoreRules;
+use crate::monitor::{SearchMonitor, SkipReason};
 use crate::ordered_work::{OrderKey, key_in};
 use crate::root::RootDir;
-use crate::ignore_rules::DirIgnoreRules;
-use crate::selection::{PathFilter, FileSelection};
-use crate::monitor::{SkipReason, SearchMonitor};
+use crate::selection::{FileSelection, PathFilter};
 
 /// Folders that are held open for the files in them.
 const MAX_HELD_DIRS: usize = 128;
@@ -132,7 +132,8 @@ impl<'a> SearchWalk<'a> {
 
     /// The first task, and its key.
     pub(crate) fn start(&self, above: &[IgnoreRules]) -> (OrderKey, DirTask) {
-        let rules = self.filter.ignore_files.then(|| DirIgnoreRules::from_parents(&self.root_path, above));
+        let rules =
+            self.filter.ignore_files.then(|| DirIgnoreRules::from_parents(&self.root_path, above));
         (OrderKey::new(), DirTask { relative: PathBuf::new(), depth: 0, rules })
     }
 

@@ -89,7 +89,9 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
         let mut text = String::with_capacity(value.len() + 8);
         for sign in value.chars() {
             match sign {
-                '"' | '&' | '\'' | '+' | '<' | '>' | '`' => push_utf16_escapes(&mut text, sign, upper),
+                '"' | '&' | '\'' | '+' | '<' | '>' | '`' => {
+                    push_utf16_escapes(&mut text, sign, upper)
+                }
                 '\\' => text.push_str("\\\\"),
                 _ if sign.is_ascii() => text.push(sign),
                 _ => push_utf16_escapes(&mut text, sign, upper),

@@ -80,7 +80,8 @@ pub fn child_env(
 
 /// The variables of this program that a child process may have.
 pub fn own_env() -> Vec<(String, String)> {
-    static ENV_CACHE: Mutex<FilteredEnvCache> = Mutex::new(FilteredEnvCache { all: Vec::new(), passed: Vec::new() });
+    static ENV_CACHE: Mutex<FilteredEnvCache> =
+        Mutex::new(FilteredEnvCache { all: Vec::new(), passed: Vec::new() });
     ENV_CACHE.lock().unwrap_or_else(PoisonError::into_inner).filter(env::vars_os().collect())
 }
 

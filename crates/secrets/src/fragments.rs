@@ -146,7 +146,8 @@ impl FragmentIndex {
         let form = self.forms.get(anchor.form)?;
         let (text, value) = (text.as_bytes(), form.text.as_bytes());
         let (before, after) = (text.get(..start)?, text.get(start + ANCHOR_CHARS..)?);
-        let (head, tail) = (value.get(..anchor.offset)?, value.get(anchor.offset + ANCHOR_CHARS..)?);
+        let (head, tail) =
+            (value.get(..anchor.offset)?, value.get(anchor.offset + ANCHOR_CHARS..)?);
         let back = before.iter().rev().zip(head.iter().rev()).take(MAX_EXTEND_CHARS);
         let back = back.take_while(|(one, other)| one == other).count();
         let on = after.iter().zip(tail).take(MAX_EXTEND_CHARS);
@@ -210,7 +211,8 @@ fn is_base64(value: &[u8]) -> bool {
 fn public_prefix_length(value: &[u8]) -> usize {
     let dot = value.iter().position(|byte| *byte == b'.').filter(|_| value.starts_with(b"eyJ"));
     let Some(dot) = dot else { return 0 };
-    let claims = value.iter().skip(dot + 1).take(PUBLIC_CLAIM_CHARS).take_while(|byte| **byte != b'.');
+    let claims =
+        value.iter().skip(dot + 1).take(PUBLIC_CLAIM_CHARS).take_while(|byte| **byte != b'.');
     dot + 1 + claims.count()
 }
 

@@ -136,7 +136,7 @@ fn ordinary_text_stays_whatever_is_known() {
         "SGVsbG8sIHdvcmxkISBUaGlzIGlzIGEgdGVzdC4=",
         include_str!("fragments.rs"),
         include_str!("vault.rs"),
-        include_str!("names.rs"),
+        include_str!("secret_names.rs"),
         include_str!("environment.rs"),
         include_str!("../Cargo.toml"),
     ] {
@@ -152,10 +152,10 @@ fn what_has_no_shape_stays_whatever_is_known() {
     }
     // There are shapes in these, and they go with these values or without.
     for text in [
-        include_str!("commonplace_tests.rs"),
+        include_str!("common_values_tests.rs"),
         include_str!("environment_tests.rs"),
         include_str!("json_tests.rs"),
-        include_str!("names_tests.rs"),
+        include_str!("secret_names_tests.rs"),
         include_str!("reference_tests.rs"),
         include_str!("vault_tests.rs"),
     ] {

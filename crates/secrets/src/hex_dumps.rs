@@ -57,7 +57,9 @@ pub(crate) fn may_contain_dump(text: &str) -> bool {
         if (((eight & !HIGH_BITS) + PAST_HEX_DIGITS) | eight) & HIGH_BITS != 0 {
             return false;
         }
-        let glance = bytes.get(number * WINDOW_STEP..number * WINDOW_STEP + WINDOW_BYTES).unwrap_or_default();
+        let glance = bytes
+            .get(number * WINDOW_STEP..number * WINDOW_STEP + WINDOW_BYTES)
+            .unwrap_or_default();
         !glance.is_empty()
             && glance.iter().all(|byte| IS_DUMP_CHAR[usize::from(*byte)])
             && is_regular_hex(glance)
@@ -114,7 +116,8 @@ fn read_line(line: &[u8], start: usize, rows: &mut Vec<DumpedBytes>) {
     let line = line.get(..end).unwrap_or_default();
     let mut at = line.iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
     let digits = digits_at(line, at);
-    let is_placed = digits >= MIN_OFFSET_DIGITS && matches!(line.get(at + digits), Some(b':' | b' '));
+    let is_placed =
+        digits >= MIN_OFFSET_DIGITS && matches!(line.get(at + digits), Some(b':' | b' '));
     if is_placed {
         at += digits + 1;
     }

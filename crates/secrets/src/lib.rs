@@ -2,23 +2,23 @@
 //! are kept out of every text.
 
 mod common_values;
-mod hex_dumps;
 mod encodings;
 pub mod environment;
 mod fragments;
+mod hex_dumps;
 mod json;
-mod prefilter;
-mod secret_parts;
-pub mod secret_names;
+mod ordinary_text;
 mod patterns;
+mod prefilter;
 pub mod redact;
 pub mod reference;
 mod secret;
+pub mod secret_names;
+mod secret_parts;
 pub mod vault;
-mod ordinary_text;
 
 pub use environment::{child_env, own_env};
-pub use secret_names::{MaskedVariable, is_secret, is_secret_name, is_secret_value, mask_variable};
 pub use redact::{Redactor, RedactorError};
 pub use secret::Secret;
+pub use secret_names::{MaskedVariable, is_secret, is_secret_name, is_secret_value, mask_variable};
 pub use vault::{SecretSummary, Vault, VaultError};

@@ -118,7 +118,9 @@ fn is_word(letters: &[u8]) -> bool {
 
 fn often_follows(first: u8, next: u8) -> bool {
     let row = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
-    COMMON_FOLLOWERS.get(row).is_some_and(|followers| followers.contains(&next.to_ascii_lowercase()))
+    COMMON_FOLLOWERS
+        .get(row)
+        .is_some_and(|followers| followers.contains(&next.to_ascii_lowercase()))
 }
 
 /// Marks rows in which each byte is the one before plus `step`.

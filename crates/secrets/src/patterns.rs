@@ -11,11 +11,11 @@ mod assignments;
 mod plausibility;
 mod table;
 
-pub(crate) use assignments::assigned_values as assigned_values;
+pub(crate) use assignments::assigned_values;
 pub(crate) use plausibility::is_placeholder;
 use plausibility::{is_filler, is_random};
-pub(crate) use table::{SecretKind, PATTERN_TRIGGERS};
-use table::{TokenShape, PatternTrigger};
+pub(crate) use table::{PATTERN_TRIGGERS, SecretKind};
+use table::{PatternTrigger, TokenShape};
 
 /// As far as the secret of an access key id stands behind it.
 const AWS_SECRET_DISTANCE: usize = 160;
@@ -90,7 +90,12 @@ impl<'a> TriggerExaminer<'a> {
         }
     }
 
-    fn match_shape(&self, shape: &TokenShape, start: usize, end: usize) -> Option<(usize, usize, SecretKind)> {
+    fn match_shape(
+        &self,
+        shape: &TokenShape,
+        start: usize,
+        end: usize,
+    ) -> Option<(usize, usize, SecretKind)> {
         // A token never begins inside a run of its own letters, so that no
         // run is read twice.
         if !self.begins_word(start, shape.body) {
@@ -138,7 +143,8 @@ impl<'a> TriggerExaminer<'a> {
 
     /// A private key with its frame, or as much of it as there is.
     fn match_private_key(&self, start: usize, end: usize) -> Option<(usize, usize, SecretKind)> {
-        let title = self.run_end(end, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
+        let title =
+            self.run_end(end, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
         let is_key = self.text.get(end..title)?.contains("PRIVATE KEY");
         let body = title + 5;
         if !is_key || !self.bytes.get(title..)?.starts_with(b"-----") {
@@ -183,8 +189,12 @@ impl<'a> TriggerExaminer<'a> {
                 continue;
             }
             // A longer run is something else, however long it is.
-            let length =
-                self.bytes.iter().skip(at).take(AWS_SECRET_DISTANCE).take_while(|b| in_aws_secret(**b));
+            let length = self
+                .bytes
+                .iter()
+                .skip(at)
+                .take(AWS_SECRET_DISTANCE)
+                .take_while(|b| in_aws_secret(**b));
             let end = at + length.count();
             if self.is_aws_secret(at, end) {
                 return Some((at, end));
@@ -337,13 +347,19 @@ impl<'a> TriggerExaminer<'a> {
 }
 
 /// The secret in the value of a header, and how much of the value was read.
-pub(crate) fn header_credential(value: &str, header: &str) -> (Option<(usize, usize, SecretKind)>, usize) {
+pub(crate) fn header_credential(
+    value: &str,
+    header: &str,
+) -> (Option<(usize, usize, SecretKind)>, usize) {
     let examiner = TriggerExaminer::new(value);
     let mut from = 0;
     let mut stop = examiner.run_end(0, in_credential);
     let mut least = 16;
-    let kind =
-        if header.eq_ignore_ascii_case("x-api-key") { SecretKind::Key } else { SecretKind::Authorization };
+    let kind = if header.eq_ignore_ascii_case("x-api-key") {
+        SecretKind::Key
+    } else {
+        SecretKind::Authorization
+    };
     let first = value.get(..stop).unwrap_or_default();
     if AUTH_SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(first)) {
         from = examiner.run_end(stop, |b| b == b' ');

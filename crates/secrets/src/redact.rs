@@ -11,13 +11,13 @@ use aho_corasick::dfa::DFA;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::common_values::is_common_value;
-use crate::hex_dumps;
 use crate::encodings::{EncodedNeedle, all_forms, written_forms};
 use crate::fragments::FragmentIndex;
+use crate::hex_dumps;
 use crate::json;
+use crate::patterns::{PATTERN_TRIGGERS, SecretKind, TriggerExaminer, assigned_values};
 use crate::prefilter;
 use crate::secret_parts::identifying_parts;
-use crate::patterns::{TriggerExaminer, SecretKind, PATTERN_TRIGGERS, assigned_values};
 
 /// The automaton looks for this much of a needle; the rest is compared. So a
 /// private key costs no more than a token.
@@ -118,12 +118,15 @@ impl Redactor {
             let mut forms = all_forms(value);
             for part in identifying_parts(value) {
                 forms.extend(written_forms(part));
-                shown.extend((part.len() >= hex_dumps::MIN_VALUE_BYTES).then(|| (part.to_owned(), label)));
+                shown.extend(
+                    (part.len() >= hex_dumps::MIN_VALUE_BYTES).then(|| (part.to_owned(), label)),
+                );
             }
             needles.extend(forms.into_iter().map(|needle| (needle, label)));
             guarded.push((value.to_owned(), label));
         }
-        labels.extend(SecretKind::ALL_KINDS.iter().map(|kind| format!("[redacted:{}]", kind.name())));
+        labels
+            .extend(SecretKind::ALL_KINDS.iter().map(|kind| format!("[redacted:{}]", kind.name())));
         let values = guarded.iter().map(|(value, label)| (value.as_str(), *label));
         let fragments = FragmentIndex::new(values);
         let automaton = build_automaton(&needles, &fragments, AhoCorasickKind::ContiguousNFA)
@@ -132,8 +135,17 @@ impl Redactor {
         guarded.append(&mut shown);
         let (fast, read) = (OnceLock::new(), AtomicUsize::new(0));
         let (values, dumped) = (guarded, OnceLock::new());
-        let mut inner =
-            RedactorInner { automaton, fast, read, needles, fragments, labels, unguarded, values, dump_automaton: dumped };
+        let mut inner = RedactorInner {
+            automaton,
+            fast,
+            read,
+            needles,
+            fragments,
+            labels,
+            unguarded,
+            values,
+            dump_automaton: dumped,
+        };
         inner.settle_labels();
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -292,9 +304,14 @@ impl RedactorInner {
             if lengths.clone().sum::<usize>() > MAX_FAST_PATTERNS {
                 return None;
             }
-            let automaton = build_automaton(&self.needles, &self.fragments, AhoCorasickKind::DFA).ok()?;
+            let automaton =
+                build_automaton(&self.needles, &self.fragments, AhoCorasickKind::DFA).ok()?;
             let glance = prefilter::build_dfa(patterns(&self.needles, &self.fragments));
-            Some(FastMatcher { automaton, prefilter: glance, longest_pattern: lengths.max().unwrap_or_default() })
+            Some(FastMatcher {
+                automaton,
+                prefilter: glance,
+                longest_pattern: lengths.max().unwrap_or_default(),
+            })
         };
         self.fast.get_or_init(make).as_ref()
     }
@@ -307,9 +324,12 @@ impl RedactorInner {
         let fast = self.fast_matcher_for(text);
         let is_clean = |fast: &FastMatcher| {
             let glance = fast.prefilter.as_ref();
-            glance.is_some_and(|glance| prefilter::has_no_match(glance, fast.longest_pattern, text.as_bytes()))
+            glance.is_some_and(|glance| {
+                prefilter::has_no_match(glance, fast.longest_pattern, text.as_bytes())
+            })
         };
-        let mut found = if hex_dumps::may_contain_dump(text) { self.dumped_spans(text) } else { Vec::new() };
+        let mut found =
+            if hex_dumps::may_contain_dump(text) { self.dumped_spans(text) } else { Vec::new() };
         if fast.is_some_and(is_clean) {
             return merge(found);
         }
@@ -336,7 +356,9 @@ impl RedactorInner {
     /// What is shown of the values byte by byte.
     fn dumped_spans(&self, text: &str) -> Vec<SecretSpan> {
         let make = || AhoCorasick::new(self.values.iter().map(|(value, _)| value)).ok();
-        let Some(automaton) = self.dump_automaton.get_or_init(make).as_ref() else { return Vec::new() };
+        let Some(automaton) = self.dump_automaton.get_or_init(make).as_ref() else {
+            return Vec::new();
+        };
         let mut found = Vec::new();
         for row in hex_dumps::dumped_bytes(text) {
             for hit in automaton.find_overlapping_iter(&row.bytes) {

@@ -175,7 +175,8 @@ pub fn is_secret_value(value: &str) -> bool {
     value.contains("-----BEGIN ")
         || has_password_in_url(value)
         || value.split(is_separator).any(|piece| {
-            piece.len() >= MIN_TOKEN_CHARS && TOKEN_PREFIXES.iter().any(|prefix| piece.starts_with(prefix))
+            piece.len() >= MIN_TOKEN_CHARS
+                && TOKEN_PREFIXES.iter().any(|prefix| piece.starts_with(prefix))
         })
 }
 

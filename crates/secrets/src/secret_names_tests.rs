@@ -112,7 +112,10 @@ fn what_is_masked_shows_only_its_length() {
     let masked = mask_variable("API_KEY", "héllo");
     assert_eq!(masked, MaskedVariable { text: "[masked, 5 characters]".into(), masked: true });
     assert_eq!(mask_variable("API_KEY", ""), MaskedVariable { text: String::new(), masked: false });
-    assert_eq!(mask_variable("MODE", "test"), MaskedVariable { text: "test".into(), masked: false });
+    assert_eq!(
+        mask_variable("MODE", "test"),
+        MaskedVariable { text: "test".into(), masked: false }
+    );
 }
 
 proptest! {

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use crate::common_values::is_common_value;
 use crate::fragments::is_mixed;
-use crate::secret_names::is_secret_name;
-use crate::patterns::is_placeholder;
 use crate::ordinary_text::ordinary_letters;
+use crate::patterns::is_placeholder;
+use crate::secret_names::is_secret_name;
 
 /// A line of a private key that is shorter tells nothing.
 const MIN_KEY_LINE_CHARS: usize = 8;

@@ -197,13 +197,21 @@ fn every_error_says_what_to_do() {
         (VaultError::OpenToOthers { path: path.clone(), mode: 0o644 }, "mode 644", "chmod 600"),
         (VaultError::WrongOwner { path: path.clone(), owner: 7 }, "id 7", "chown"),
         (VaultError::Damaged { path, reason: "cut".to_owned() }, "(cut)", "move it away"),
-        (VaultError::InvalidName { name: name.clone() }, "'1A'", "letters, digits, `_`, `.` and `-`"),
+        (
+            VaultError::InvalidName { name: name.clone() },
+            "'1A'",
+            "letters, digits, `_`, `.` and `-`",
+        ),
         (VaultError::InvalidValue { name, reason: "it is empty" }, "it is empty", "at least one"),
     ] {
         assert!(error.to_string().contains(told), "{error}");
         assert!(error.hint().contains(hint), "{}", error.hint());
     }
     // The examples and limits in the words are those of the code.
-    assert!(is_valid_name("GITHUB_TOKEN") && is_valid_name(&"x".repeat(128)) && !is_valid_name(&"x".repeat(129)));
+    assert!(
+        is_valid_name("GITHUB_TOKEN")
+            && is_valid_name(&"x".repeat(128))
+            && !is_valid_name(&"x".repeat(129))
+    );
     assert_eq!(MAX_VALUE_BYTES, 64 * 1024);
 }

@@ -55,7 +55,11 @@ impl<'w> CommandArgs<'w> {
 
     /// The same where the name of a long option with a value may be cut short,
     /// as long as it is not that of one of the `bare` ones.
-    pub(crate) fn parse_abbreviated(words: &'w [ShellWord], valued: &[&str], bare: &[&str]) -> Self {
+    pub(crate) fn parse_abbreviated(
+        words: &'w [ShellWord],
+        valued: &[&str],
+        bare: &[&str],
+    ) -> Self {
         Self::parse_with(words, valued, |text| {
             text.len() > 3
                 && !bare.contains(&text)

@@ -1,10 +1,10 @@
 //! Places where the shell computes: it reads variables there as expressions,
 //! and runs the commands that it finds in their values.
 
-use crate::leaf::{CommandFinding, TextTaint, ShellWord};
+use crate::leaf::{CommandFinding, ShellWord, TextTaint};
 use crate::programs;
 use crate::shell_scope::ShellValue;
-use crate::syntax::{WordPart, RawWord};
+use crate::syntax::{RawWord, WordPart};
 use crate::walk::ShellWalk;
 
 /// More names of one expression are not followed.
@@ -79,7 +79,8 @@ impl ShellWalk<'_> {
         if text.contains("$(") || text.contains('`') {
             let reason = "A value holds a command that runs when it is computed with";
             self.add_finding(CommandFinding::ask("dynamic-code", reason));
-            let raw = crate::parse::ShellParser::new(text, crate::parse::MAX_DEPTH / 2).heredoc_body();
+            let raw =
+                crate::parse::ShellParser::new(text, crate::parse::MAX_DEPTH / 2).heredoc_body();
             self.expand_whole(&raw);
         }
     }
@@ -102,7 +103,9 @@ impl ShellWalk<'_> {
         for word in words {
             self.evaluate_index(word);
         }
-        for side in words.windows(3).filter(|all| NUMERIC_COMPARISONS.contains(&all[1].text.as_str())) {
+        for side in
+            words.windows(3).filter(|all| NUMERIC_COMPARISONS.contains(&all[1].text.as_str()))
+        {
             self.evaluate_values(&[side[0].clone(), side[2].clone()]);
         }
     }

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::leaf::{CommandFinding, ShellWord};
 use crate::eval_context::{EffectBuilder, EvalContext};
-use crate::syntax::{ShellCommand, WordPart, RawWord, ShellRedirect, RedirectKind, SimpleCommand};
+use crate::leaf::{CommandFinding, ShellWord};
+use crate::syntax::{RawWord, RedirectKind, ShellCommand, ShellRedirect, SimpleCommand, WordPart};
 use crate::text::glob_match;
 
 const SYSTEM_DIRS: &[&str] = &[
@@ -78,7 +78,12 @@ fn place_name(path: &Path, home: Option<&Path>) -> Option<String> {
 }
 
 /// Blocks what is done to `words` if one of them is protected.
-pub(crate) fn block_if_protected(act: &mut EffectBuilder<'_>, words: &[ShellWord], category: &'static str, verb: &str) -> bool {
+pub(crate) fn block_if_protected(
+    act: &mut EffectBuilder<'_>,
+    words: &[ShellWord],
+    category: &'static str,
+    verb: &str,
+) -> bool {
     for word in words {
         if let Some(place) = protected_place(act.context, word) {
             act.block(category, format!("{verb} {place}"));
@@ -116,12 +121,14 @@ pub(crate) fn device_write(word: &ShellWord) -> Option<CommandFinding> {
         return Some(CommandFinding::block("raw-device", format!("Overwrites the disk {path}")));
     }
     match path {
-        "/dev/mem" | "/dev/kmem" | "/dev/port" => {
-            Some(CommandFinding::block("raw-device", format!("Writes to the machine's memory ({path})")))
-        }
-        "/proc/sysrq-trigger" | "/proc/kcore" => {
-            Some(CommandFinding::block("kernel-trigger", format!("Gives the kernel an order ({path})")))
-        }
+        "/dev/mem" | "/dev/kmem" | "/dev/port" => Some(CommandFinding::block(
+            "raw-device",
+            format!("Writes to the machine's memory ({path})"),
+        )),
+        "/proc/sysrq-trigger" | "/proc/kcore" => Some(CommandFinding::block(
+            "kernel-trigger",
+            format!("Gives the kernel an order ({path})"),
+        )),
         _ => None,
     }
 }
@@ -138,12 +145,12 @@ pub(crate) fn is_fork_bomb(name: &str, body: &ShellCommand) -> bool {
         ShellCommand::Background(inner) | ShellCommand::Coproc(inner) => {
             function_call_words(name, inner) == Some(1) || is_fork_bomb(name, inner)
         }
-        ShellCommand::Conditional(inner) | ShellCommand::AndThen(inner) | ShellCommand::Subshell(inner, _) => {
-            is_fork_bomb(name, inner)
-        }
-        ShellCommand::Loop { body, .. } | ShellCommand::Compound { body, .. } | ShellCommand::For { body, .. } => {
-            is_fork_bomb(name, body)
-        }
+        ShellCommand::Conditional(inner)
+        | ShellCommand::AndThen(inner)
+        | ShellCommand::Subshell(inner, _) => is_fork_bomb(name, inner),
+        ShellCommand::Loop { body, .. }
+        | ShellCommand::Compound { body, .. }
+        | ShellCommand::For { body, .. } => is_fork_bomb(name, body),
     }
 }
 
@@ -166,9 +173,9 @@ fn contains_command(command: &ShellCommand, name: &str) -> bool {
         ShellCommand::Sequence(all) | ShellCommand::Pipeline(all) => {
             all.iter().any(|next| contains_command(next, name))
         }
-        ShellCommand::Conditional(inner) | ShellCommand::AndThen(inner) | ShellCommand::Background(inner) => {
-            contains_command(inner, name)
-        }
+        ShellCommand::Conditional(inner)
+        | ShellCommand::AndThen(inner)
+        | ShellCommand::Background(inner) => contains_command(inner, name),
         ShellCommand::Compound { body, .. } => contains_command(body, name),
         other => function_call_words(name, other).is_some(),
     }
@@ -178,15 +185,16 @@ fn writes_files(body: &ShellCommand) -> bool {
     match body {
         ShellCommand::Simple(simple) => {
             let kinds = |kind| simple.redirects.iter().filter(move |it| it.kind == kind);
-            let is_fresh = |redirect: &ShellRedirect| redirect.target.get().is_some_and(is_computed);
+            let is_fresh =
+                |redirect: &ShellRedirect| redirect.target.get().is_some_and(is_computed);
             kinds(RedirectKind::Append).next().is_some()
                 || kinds(RedirectKind::Write).any(is_fresh)
                 || creates_new_file(simple)
         }
         ShellCommand::Sequence(all) | ShellCommand::Pipeline(all) => all.iter().any(writes_files),
-        ShellCommand::Conditional(inner) | ShellCommand::AndThen(inner) | ShellCommand::Subshell(inner, _) => {
-            writes_files(inner)
-        }
+        ShellCommand::Conditional(inner)
+        | ShellCommand::AndThen(inner)
+        | ShellCommand::Subshell(inner, _) => writes_files(inner),
         ShellCommand::Compound { body, .. } => writes_files(body),
         _ => false,
     }
@@ -197,12 +205,14 @@ fn creates_new_file(simple: &SimpleCommand) -> bool {
     const FILE_CREATING_PROGRAMS: &[&str] =
         &["cp", "mkdir", "touch", "tee", "tar", "zip", "dd", "rsync", "install", "fallocate"];
     let program = simple.words.first().and_then(RawWord::unquoted_text);
-    program.is_some_and(|name| FILE_CREATING_PROGRAMS.contains(&name)) && simple.words.iter().any(is_computed)
+    program.is_some_and(|name| FILE_CREATING_PROGRAMS.contains(&name))
+        && simple.words.iter().any(is_computed)
 }
 
 /// Whether a word is another one each time.
 fn is_computed(word: &RawWord) -> bool {
-    const CHANGING_VARIABLES: &[&str] = &["RANDOM", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "BASHPID"];
+    const CHANGING_VARIABLES: &[&str] =
+        &["RANDOM", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "BASHPID"];
     word.parts.iter().any(|part| match part {
         WordPart::Parameter(parameter) => CHANGING_VARIABLES.contains(&parameter.name.as_str()),
         WordPart::CommandSubstitution { .. } | WordPart::Arithmetic(_) => true,
@@ -213,7 +223,10 @@ fn is_computed(word: &RawWord) -> bool {
 fn is_always_true(condition: &ShellCommand) -> bool {
     match condition {
         ShellCommand::Simple(SimpleCommand { words, .. }) => {
-            matches!(words.first().and_then(RawWord::unquoted_text), Some(":" | "true" | "sleep" | "echo"))
+            matches!(
+                words.first().and_then(RawWord::unquoted_text),
+                Some(":" | "true" | "sleep" | "echo")
+            )
         }
         ShellCommand::Sequence(all) => all.last().is_none_or(is_always_true),
         _ => false,
@@ -224,11 +237,12 @@ fn leaves_process(body: &ShellCommand) -> bool {
     match body {
         ShellCommand::Background(_) => true,
         ShellCommand::Sequence(all) => {
-            all.iter().any(leaves_process) && !all.iter().any(|next| function_call_words("wait", next).is_some())
+            all.iter().any(leaves_process)
+                && !all.iter().any(|next| function_call_words("wait", next).is_some())
         }
-        ShellCommand::Conditional(inner) | ShellCommand::AndThen(inner) | ShellCommand::Subshell(inner, _) => {
-            leaves_process(inner)
-        }
+        ShellCommand::Conditional(inner)
+        | ShellCommand::AndThen(inner)
+        | ShellCommand::Subshell(inner, _) => leaves_process(inner),
         ShellCommand::Compound { body, .. } => leaves_process(body),
         _ => false,
     }
@@ -240,7 +254,9 @@ fn function_call_words(name: &str, command: &ShellCommand) -> Option<usize> {
         ShellCommand::Simple(SimpleCommand { words, .. }) => {
             (words.first().and_then(RawWord::unquoted_text) == Some(name)).then_some(words.len())
         }
-        ShellCommand::Subshell(inner, _) | ShellCommand::Background(inner) => function_call_words(name, inner),
+        ShellCommand::Subshell(inner, _) | ShellCommand::Background(inner) => {
+            function_call_words(name, inner)
+        }
         ShellCommand::Compound { body, .. } => function_call_words(name, body),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! Brace expansion: `{a,b}` and `{1..3}`.
 
-use crate::syntax::{WordPart, RawWord};
+use crate::syntax::{RawWord, WordPart};
 
 /// More results are not made.
 const MAX_RESULTS: usize = 64;
@@ -39,7 +39,9 @@ pub(crate) fn expand(raw: &RawWord) -> Option<Vec<Vec<BracePiece<'_>>>> {
     let mut start = Vec::new();
     for part in raw.parts.iter() {
         match part {
-            WordPart::Text { text, quoted: false } => start.extend(text.chars().map(BracePiece::Unquoted)),
+            WordPart::Text { text, quoted: false } => {
+                start.extend(text.chars().map(BracePiece::Unquoted))
+            }
             part => start.push(BracePiece::Part(part)),
         }
         if start.len() > MAX_TOKENS {

@@ -2,11 +2,11 @@
 
 use hermes_core::Scope as Permission;
 
-use crate::text_stream::{self, TextStream};
-use crate::leaf::{CommandFinding, LeafCommand, TextTaint, ShellWord};
+use crate::eval_context::EffectBuilder;
+use crate::leaf::{CommandFinding, LeafCommand, ShellWord, TextTaint};
 use crate::programs;
 use crate::shell_scope::ShellValue;
-use crate::eval_context::EffectBuilder;
+use crate::text_stream::{self, TextStream};
 use crate::walk::ShellWalk;
 
 /// Builtins that compute what is in brackets.
@@ -29,7 +29,11 @@ const EVALUATING_BUILTINS: &[&str] = &[
 
 impl ShellWalk<'_> {
     /// Runs a builtin; None if the leaf is none.
-    pub(crate) fn builtin(&mut self, leaf: &mut LeafCommand, input: &TextStream) -> Option<TextStream> {
+    pub(crate) fn builtin(
+        &mut self,
+        leaf: &mut LeafCommand,
+        input: &TextStream,
+    ) -> Option<TextStream> {
         // A path names a program, never a builtin.
         if leaf.words.first().is_some_and(|word| word.text.contains('/')) {
             return None;
@@ -57,7 +61,11 @@ impl ShellWalk<'_> {
                 self.evaluate_index(&name);
                 let words = leaf.words.get(2..).unwrap_or(&[]);
                 let printed = text_stream::output("printf", words, input, None);
-                let value = ShellValue { text: printed.text, taint: printed.taint, ..ShellValue::default() };
+                let value = ShellValue {
+                    text: printed.text,
+                    taint: printed.taint,
+                    ..ShellValue::default()
+                };
                 self.assign(&name.text, value);
             }
             "alias" => self.alias(leaf),
@@ -65,7 +73,10 @@ impl ShellWalk<'_> {
             "set" => self.set_options(leaf),
             "shift" => self.scope.positional = None,
             "fc" if leaf.words.iter().any(|word| matches!(word.text.as_str(), "-s" | "-e")) => {
-                leaf.add_finding(CommandFinding::ask("dynamic-code", "Runs an earlier command again"));
+                leaf.add_finding(CommandFinding::ask(
+                    "dynamic-code",
+                    "Runs an earlier command again",
+                ));
             }
             "shopt" => {
                 let on = leaf.words.iter().any(|word| word.text == "-s");
@@ -91,7 +102,10 @@ impl ShellWalk<'_> {
                     .iter()
                     .any(|word| word.text.starts_with('-') && word.text.contains(['c', 'd', 'w']));
                 if wipes {
-                    leaf.add_finding(CommandFinding::ask("history-tampering", "Changes the shell's history"));
+                    leaf.add_finding(CommandFinding::ask(
+                        "history-tampering",
+                        "Changes the shell's history",
+                    ));
                 }
             }
             "enable" | "hash" | "complete" | "compgen" | "bind" => {
@@ -221,7 +235,10 @@ impl ShellWalk<'_> {
     fn unset(&mut self, leaf: &mut LeafCommand) {
         for word in leaf.words.clone().iter().skip(1) {
             if word.text.starts_with("HIST") {
-                leaf.add_finding(CommandFinding::ask("history-tampering", "Switches the shell's history off"));
+                leaf.add_finding(CommandFinding::ask(
+                    "history-tampering",
+                    "Switches the shell's history off",
+                ));
             }
             self.scope.unset(&word.text);
         }
@@ -230,7 +247,10 @@ impl ShellWalk<'_> {
     fn read_into(&mut self, leaf: &mut LeafCommand, input: &TextStream) {
         let at = leaf.words.iter().position(|word| word.text == "-C");
         if let Some(callback) = at.and_then(|at| leaf.words.get(at + 1)).cloned() {
-            leaf.add_finding(CommandFinding::ask("program-option", "Runs a command for every line that is read"));
+            leaf.add_finding(CommandFinding::ask(
+                "program-option",
+                "Runs a command for every line that is read",
+            ));
             self.nested_source(&callback, input);
         }
         let own = if leaf.program == "getopts" { 2 } else { 1 };
@@ -239,7 +259,10 @@ impl ShellWalk<'_> {
             input.text.iter().flat_map(|text| text.lines()).take(16).map(str::to_owned).collect();
         let certain = self.repeats == 0 && input.text.is_some();
         if leaf.program != "read" {
-            let all = |text: &String| ShellWord { taint: input.taint, ..ShellWord::literal(text.as_str()) };
+            let all = |text: &String| ShellWord {
+                taint: input.taint,
+                ..ShellWord::literal(text.as_str())
+            };
             let name = names.first().copied().unwrap_or("MAPFILE");
             if certain && leaf.words.len() <= 3 {
                 self.assign(name, ShellValue::unknown());
@@ -313,7 +336,10 @@ impl ShellWalk<'_> {
     fn set_options(&mut self, leaf: &mut LeafCommand) {
         let texts: Vec<&str> = leaf.words.iter().skip(1).map(|word| word.text.as_str()).collect();
         if texts.contains(&"history") && texts.contains(&"+o") {
-            leaf.add_finding(CommandFinding::ask("history-tampering", "Switches the shell's history off"));
+            leaf.add_finding(CommandFinding::ask(
+                "history-tampering",
+                "Switches the shell's history off",
+            ));
             return;
         }
         self.scope.exports_all |= texts.contains(&"allexport")

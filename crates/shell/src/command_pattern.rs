@@ -99,7 +99,8 @@ pub(crate) fn subcommand<'w>(program: &str, words: &'w [ShellWord]) -> Vec<&'w S
 }
 
 /// Programs that lend the rights of somebody else.
-const PRIVILEGE_PROGRAMS: &[&str] = &["sudo", "doas", "su", "pkexec", "runuser", "sg", "setpriv", "run0"];
+const PRIVILEGE_PROGRAMS: &[&str] =
+    &["sudo", "doas", "su", "pkexec", "runuser", "sg", "setpriv", "run0"];
 
 /// A rule about commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,14 +184,18 @@ impl CommandPattern {
     /// command may be about another folder than the whole one was.
     pub fn permits(&self, leaf: &LeafCommand) -> bool {
         let (program, place, leading, flags) = match &self.kind {
-            PatternKind::Words { program, place, leading, flags } => (program, place, leading, flags),
+            PatternKind::Words { program, place, leading, flags } => {
+                (program, place, leading, flags)
+            }
             PatternKind::Text(_) => return self.matches(leaf),
             PatternKind::Exact(_) => return false,
         };
         if !means_leaf_program(program, place.as_deref(), leaf) {
             return false;
         }
-        if let Some(other) = leaf.wrappers.iter().find(|via| PRIVILEGE_PROGRAMS.contains(&via.as_str())) {
+        if let Some(other) =
+            leaf.wrappers.iter().find(|via| PRIVILEGE_PROGRAMS.contains(&via.as_str()))
+        {
             return other == program && self.matches(leaf);
         }
         if !glob_match(program, &leaf.program) {
@@ -291,10 +296,13 @@ impl CommandPattern {
 /// same name.
 fn means_leaf_program(program: &str, place: Option<&str>, leaf: &LeafCommand) -> bool {
     let first = leaf.words.first().map_or("", |word| word.text.as_str());
-    let has_path =
-        |words: &std::sync::Arc<[ShellWord]>| words.first().is_some_and(|word| word.text.contains('/'));
+    let has_path = |words: &std::sync::Arc<[ShellWord]>| {
+        words.first().is_some_and(|word| word.text.contains('/'))
+    };
     let here = |place: &str| {
-        first.contains('/') && normalize_path(place) == normalize_path(first) && !leaf.unwrapped_words.iter().any(has_path)
+        first.contains('/')
+            && normalize_path(place) == normalize_path(first)
+            && !leaf.unwrapped_words.iter().any(has_path)
     };
     match (&leaf.local_program, place) {
         (None, None) => true,

@@ -79,7 +79,11 @@ pub enum CommentStyle {
 }
 
 /// What in a program destroys on a large scale.
-pub fn destructive_code(code: &str, comments: CommentStyle, at: &WorkingDir) -> Vec<CommandFinding> {
+pub fn destructive_code(
+    code: &str,
+    comments: CommentStyle,
+    at: &WorkingDir,
+) -> Vec<CommandFinding> {
     let (bare, texts) = split_strings(code, comments);
     let words: Vec<&str> = identifiers(&bare).collect();
     let says = |list: &[&str]| words.iter().find(|word| list.contains(word)).copied();

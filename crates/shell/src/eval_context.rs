@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Effect, Resource, Scope, WorkingDir, is_normalized};
 
 use crate::blocked_operations;
-use crate::text_stream::{ALL_FILES_GLOB, TextStream};
 use crate::git_history;
-use crate::leaf::{Transfer, CommandFinding, TargetMode, LeafCommand, TextTaint, ShellWord};
+use crate::leaf::{CommandFinding, LeafCommand, ShellWord, TargetMode, TextTaint, Transfer};
 use crate::secret_paths;
 use crate::syntax::RedirectKind;
 use crate::text::{has_glob, program_name};
+use crate::text_stream::{ALL_FILES_GLOB, TextStream};
 
 /// What the kernel shows of processes: secret files lie beside harmless ones,
 /// so that rules have to see the whole glob.
@@ -147,7 +147,8 @@ impl<'a> EffectBuilder<'a> {
 
     /// An effect on the folder it runs in.
     pub(crate) fn affect_cwd(&mut self, scope: Scope) {
-        let resource = self.context.cwd.map_or(Resource::Any, |cwd| Resource::Path(cwd.to_path_buf()));
+        let resource =
+            self.context.cwd.map_or(Resource::Any, |cwd| Resource::Path(cwd.to_path_buf()));
         if scope.family() == "file" && scope.verb() != "read" {
             self.check_history(&scope, &ShellWord::literal("."));
         }
@@ -188,11 +189,15 @@ impl<'a> EffectBuilder<'a> {
         if word.known && word.glob {
             let path = self.context.absolute(word);
             found.extend(path.iter().filter(|path| path.starts_with(PROC_DIR)).cloned());
-            found.extend(path.into_iter().flat_map(|path| secret_paths::matched_secrets(&path, home, hidden)));
+            found.extend(
+                path.into_iter()
+                    .flat_map(|path| secret_paths::matched_secrets(&path, home, hidden)),
+            );
         }
         if !word.known {
             for hint in word.hints.iter().chain(&self.context.input.names) {
-                let Some(path) = self.context.absolute_text(hint).filter(|_| !hint.is_empty()) else {
+                let Some(path) = self.context.absolute_text(hint).filter(|_| !hint.is_empty())
+                else {
                     continue;
                 };
                 let everything = hint.rsplit('/').next() == Some(ALL_FILES_GLOB);
@@ -227,7 +232,8 @@ impl<'a> EffectBuilder<'a> {
         let home = self.context.at.home();
         let Some(root) = self.context.absolute(root) else { return };
         for path in secret_paths::secrets_named(name, &root, home) {
-            self.leaf.add_effect(Effect { scope: Scope::FILE_READ, resource: Resource::Path(path) });
+            self.leaf
+                .add_effect(Effect { scope: Scope::FILE_READ, resource: Resource::Path(path) });
         }
     }
 
@@ -267,8 +273,10 @@ impl<'a> EffectBuilder<'a> {
         self.read_guessed(Scope::FILE_WRITE, word);
         let glob = self.context.absolute(word).filter(|_| word.glob);
         let hidden = self.context.dotglob;
-        for path in glob.into_iter().flat_map(|glob| secret_paths::matched_git_files(&glob, hidden)) {
-            self.leaf.add_effect(Effect { scope: Scope::FILE_WRITE, resource: Resource::Path(path) });
+        for path in glob.into_iter().flat_map(|glob| secret_paths::matched_git_files(&glob, hidden))
+        {
+            self.leaf
+                .add_effect(Effect { scope: Scope::FILE_WRITE, resource: Resource::Path(path) });
         }
     }
 
@@ -337,7 +345,8 @@ impl<'a> EffectBuilder<'a> {
             }
         }
         let places = texts.into_iter().filter(|text| !text.is_empty());
-        let places: Vec<PathBuf> = places.filter_map(|text| self.context.absolute_text(text)).collect();
+        let places: Vec<PathBuf> =
+            places.filter_map(|text| self.context.absolute_text(text)).collect();
         self.leaf.runtime_globs.extend(places.into_iter().map(|place| (scope.clone(), place)));
     }
 
@@ -394,7 +403,8 @@ impl<'a> EffectBuilder<'a> {
             .into_iter()
             .chain(hints)
             .filter_map(|text| self.context.absolute_text(text).filter(|_| !text.is_empty()));
-        if places.any(|path| git_history::damages(self.program, scope, &path, self.context.dotglob)) {
+        if places.any(|path| git_history::damages(self.program, scope, &path, self.context.dotglob))
+        {
             self.ask("git-history-loss", history_loss_reason(scope, &word.text));
         }
     }

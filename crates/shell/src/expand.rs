@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::rc::Rc;
 
 use crate::braces::{self, BracePiece};
-use crate::text_stream::TextStream;
-use crate::leaf::{NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, RuntimeExtent, TextTaint, ShellWord};
+use crate::leaf::{NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, RuntimeExtent, ShellWord, TextTaint};
 use crate::shell_scope::ShellValue;
-use crate::syntax::{ParameterOperator, ParameterExpansion, WordPart, RawWord};
+use crate::syntax::{ParameterExpansion, ParameterOperator, RawWord, WordPart};
 use crate::text::{glob_match, has_glob};
+use crate::text_stream::TextStream;
 use crate::walk::ShellWalk;
 
 /// Builds the words that one written word becomes.
@@ -132,7 +132,8 @@ impl ShellWalk<'_> {
 
     /// `"$@"` without arguments is no word at all.
     fn is_no_argument(&self, raw: &RawWord) -> bool {
-        let [WordPart::Text { text, quoted: true }, WordPart::Parameter(parameter)] = &*raw.parts else {
+        let [WordPart::Text { text, quoted: true }, WordPart::Parameter(parameter)] = &*raw.parts
+        else {
             return false;
         };
         text.is_empty()
@@ -276,7 +277,10 @@ impl ShellWalk<'_> {
                 }
                 aside.done.extend(aside.current.take());
                 self.evaluate_values(&aside.done);
-                let number = ShellValue { shape: Some(NUMBER_PLACEHOLDER.to_owned()), ..ShellValue::unknown() };
+                let number = ShellValue {
+                    shape: Some(NUMBER_PLACEHOLDER.to_owned()),
+                    ..ShellValue::unknown()
+                };
                 fields.push_value(&number, NUMBER_PLACEHOLDER, true);
             }
             WordPart::Array(elements) => {
@@ -302,8 +306,12 @@ impl ShellWalk<'_> {
         let taint = if is_secret_name(name) { TextTaint::SECRET } else { TextTaint::default() };
         let quoted = parameter.quoted;
         match parameter.operator {
-            ParameterOperator::Plain if name.ends_with(']') => self.expand_element(name, quoted, fields),
-            ParameterOperator::Plain if name == "@" && found.as_ref().is_some_and(|v| v.text.is_some()) => {
+            ParameterOperator::Plain if name.ends_with(']') => {
+                self.expand_element(name, quoted, fields)
+            }
+            ParameterOperator::Plain
+                if name == "@" && found.as_ref().is_some_and(|v| v.text.is_some()) =>
+            {
                 let all = self.scope.positional.clone().unwrap_or_default();
                 for (index, word) in all.into_iter().enumerate() {
                     if index > 0 {
@@ -366,13 +374,18 @@ impl ShellWalk<'_> {
                 let length = text.map_or(0, str::len).min(MAX_CUT_BYTES);
                 self.use_fuel(length * length / 4);
                 if let Some(text) = text.and_then(|text| apply_cut(text, &word)) {
-                    let value = ShellValue { text: Some(text.to_owned()), taint, ..ShellValue::default() };
+                    let value =
+                        ShellValue { text: Some(text.to_owned()), taint, ..ShellValue::default() };
                     return fields.push_value(&value, &shown, quoted);
                 }
                 match found.filter(|value| stays_below_cwd(value, &word)) {
                     Some(_) => {
                         let shape = Some(NEAR_PATH_PLACEHOLDER.to_owned());
-                        fields.push_value(&ShellValue { taint, shape, ..ShellValue::unknown() }, &shown, quoted);
+                        fields.push_value(
+                            &ShellValue { taint, shape, ..ShellValue::unknown() },
+                            &shown,
+                            quoted,
+                        );
                     }
                     None => fields.push_unknown(&shown, taint),
                 }
@@ -410,7 +423,11 @@ impl ShellWalk<'_> {
         }
     }
 
-    fn expand_argument(&mut self, parameter: &ParameterExpansion, fields: &mut WordBuilder) -> ShellValue {
+    fn expand_argument(
+        &mut self,
+        parameter: &ParameterExpansion,
+        fields: &mut WordBuilder,
+    ) -> ShellValue {
         let word = self.expand_whole(&parameter.argument);
         let value = ShellValue::from_word(&word);
         fields.push_value(&value, &word.text, parameter.quoted);

@@ -47,7 +47,8 @@ pub(crate) fn damages(program: &str, scope: &Scope, path: &Path, hidden: bool) -
 /// Whether this is the name of a part of a repository that holds its history,
 /// or a glob that finds one.
 pub fn is_history_entry(name: &str) -> bool {
-    HISTORY_ENTRIES.contains(&name) || has_glob(name) && HISTORY_ENTRIES.iter().any(|own| glob_match(name, own))
+    HISTORY_ENTRIES.contains(&name)
+        || has_glob(name) && HISTORY_ENTRIES.iter().any(|own| glob_match(name, own))
 }
 
 fn has_dotted_part(path: &Path) -> bool {
@@ -56,7 +57,8 @@ fn has_dotted_part(path: &Path) -> bool {
 }
 
 fn is_git(part: &str, hidden: bool) -> bool {
-    part.eq_ignore_ascii_case(GIT_DIR_NAME) || (hidden || part.starts_with('.')) && glob_match(part, GIT_DIR_NAME)
+    part.eq_ignore_ascii_case(GIT_DIR_NAME)
+        || (hidden || part.starts_with('.')) && glob_match(part, GIT_DIR_NAME)
 }
 
 /// The parts of a path, without those that are taken back.

@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::text_stream::{self, TextStream};
-use crate::leaf::{CommandFinding, LeafCommand, FindingLevel, TextTaint, ShellWord};
-use crate::eval_context::{EffectBuilder, InnerCommand, EvalContext};
+use crate::eval_context::{EffectBuilder, EvalContext, InnerCommand};
+use crate::leaf::{CommandFinding, FindingLevel, LeafCommand, ShellWord, TextTaint};
 use crate::text::{has_lookalike_letters, program_name};
+use crate::text_stream::{self, TextStream};
 use crate::walk::ShellWalk;
 use crate::{programs, wrappers};
 
@@ -16,7 +16,11 @@ const MAX_INNER_COMMANDS: usize = 32;
 
 impl<'a> ShellWalk<'a> {
     /// The surroundings of a leaf in this directory, with this input.
-    pub(crate) fn eval_context<'s>(&self, cwd: Option<&'s Path>, input: &'s TextStream) -> EvalContext<'s>
+    pub(crate) fn eval_context<'s>(
+        &self,
+        cwd: Option<&'s Path>,
+        input: &'s TextStream,
+    ) -> EvalContext<'s>
     where
         'a: 's,
     {
@@ -27,7 +31,12 @@ impl<'a> ShellWalk<'a> {
 
 impl ShellWalk<'_> {
     /// Runs a command by its words.
-    pub(crate) fn invoke(&mut self, words: Vec<ShellWord>, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
+    pub(crate) fn invoke(
+        &mut self,
+        words: Vec<ShellWord>,
+        mut leaf: LeafCommand,
+        input: &TextStream,
+    ) -> TextStream {
         let Some(first) = words.first() else { return TextStream::unknown() };
         if !first.known || first.glob || first.text.is_empty() {
             return self.invoke_dynamic(words, leaf, input);
@@ -36,7 +45,10 @@ impl ShellWalk<'_> {
             let name = first.text.clone();
             self.called.insert(name.clone());
             let arguments = words.get(1..).unwrap_or(&[]).to_vec();
-            let or_else = self.scope.uncertain_function(&name).map(|other| (other, leaf.clone(), words.clone()));
+            let or_else = self
+                .scope
+                .uncertain_function(&name)
+                .map(|other| (other, leaf.clone(), words.clone()));
             leaf.program.clone_from(&name);
             leaf.words = words.into();
             leaf.reads_only = true;
@@ -44,7 +56,9 @@ impl ShellWalk<'_> {
             let out = self.call_function(&name, &body, Some(arguments.clone()), input);
             return match or_else {
                 None => out,
-                Some((Some(old), ..)) => out.concat(self.call_function(&name, &old, Some(arguments), input)),
+                Some((Some(old), ..)) => {
+                    out.concat(self.call_function(&name, &old, Some(arguments), input))
+                }
                 Some((None, leaf, words)) => out.concat(self.execute(words, leaf, input)),
             };
         }
@@ -60,7 +74,12 @@ impl ShellWalk<'_> {
     }
 
     /// Runs a program or a builtin, whatever functions and aliases there are.
-    fn execute(&mut self, mut words: Vec<ShellWord>, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
+    fn execute(
+        &mut self,
+        mut words: Vec<ShellWord>,
+        mut leaf: LeafCommand,
+        input: &TextStream,
+    ) -> TextStream {
         self.fill_contents(&mut words);
         let Some(first) =
             words.first().filter(|first| first.known && !first.glob && !first.text.is_empty())
@@ -69,7 +88,10 @@ impl ShellWalk<'_> {
         };
         self.use_fuel(words.len());
         if self.fuel == 0 || self.wrappers.len() > 12 {
-            self.add_finding(CommandFinding::ask("too-complex", "The command is nested too deeply"));
+            self.add_finding(CommandFinding::ask(
+                "too-complex",
+                "The command is nested too deeply",
+            ));
             return TextStream::unknown();
         }
         if has_lookalike_letters(&first.text) {
@@ -126,7 +148,12 @@ impl ShellWalk<'_> {
     }
 
     /// Runs what is known by this name.
-    fn invoke_named(&mut self, words: Arc<[ShellWord]>, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
+    fn invoke_named(
+        &mut self,
+        words: Arc<[ShellWord]>,
+        mut leaf: LeafCommand,
+        input: &TextStream,
+    ) -> TextStream {
         let program = words.first().map(|first| program_name(&first.text)).unwrap_or_default();
         leaf.program = program.as_ref().to_owned();
         leaf.words = Arc::clone(&words);
@@ -138,9 +165,11 @@ impl ShellWalk<'_> {
         }
         let cwd = self.scope.cwd.clone();
         let site = self.eval_context(cwd.as_deref(), input);
-        let peeled = wrappers::unwrap_command(&mut EffectBuilder::new(&mut leaf, &site, &program, &words));
+        let peeled =
+            wrappers::unwrap_command(&mut EffectBuilder::new(&mut leaf, &site, &program, &words));
         if let Some(inner) = peeled {
-            let plain = wrappers::working_dir(&leaf).is_none() && wrappers::given_variables(&leaf).is_empty();
+            let plain = wrappers::working_dir(&leaf).is_none()
+                && wrappers::given_variables(&leaf).is_empty();
             return match plain {
                 true => self.run_wrapped(leaf, inner, input),
                 false => self.run_wrapped_with_env(leaf, inner, input),
@@ -164,7 +193,12 @@ impl ShellWalk<'_> {
     /// Goes on with what a wrapper runs, in the folder and with the variables
     /// that it is given.
     #[inline(never)]
-    fn run_wrapped_with_env(&mut self, leaf: LeafCommand, inner: InnerCommand, input: &TextStream) -> TextStream {
+    fn run_wrapped_with_env(
+        &mut self,
+        leaf: LeafCommand,
+        inner: InnerCommand,
+        input: &TextStream,
+    ) -> TextStream {
         let given = wrappers::given_variables(&leaf);
         let given: Vec<_> =
             given.iter().map(|(name, word)| (name.as_str(), word.clone())).collect();
@@ -188,7 +222,12 @@ impl ShellWalk<'_> {
     }
 
     /// Goes on with what a wrapper runs; the wrapper itself is no leaf.
-    fn run_wrapped(&mut self, leaf: LeafCommand, inner: InnerCommand, input: &TextStream) -> TextStream {
+    fn run_wrapped(
+        &mut self,
+        leaf: LeafCommand,
+        inner: InnerCommand,
+        input: &TextStream,
+    ) -> TextStream {
         let name = leaf.program.clone();
         let outer = leaf.words.clone();
         self.push_wrapper(name, outer);
@@ -244,7 +283,12 @@ impl ShellWalk<'_> {
         }
     }
 
-    fn invoke_dynamic(&mut self, words: Vec<ShellWord>, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
+    fn invoke_dynamic(
+        &mut self,
+        words: Vec<ShellWord>,
+        mut leaf: LeafCommand,
+        input: &TextStream,
+    ) -> TextStream {
         let first = words.first().cloned().unwrap_or_default();
         if first.known && first.glob && !self.is_guess {
             let blocked = self.blocked_by_glob(&words, input);
@@ -272,7 +316,9 @@ impl ShellWalk<'_> {
             self.is_guess = true;
             self.in_subshell(|walk| walk.execute(words, blank, input));
             self.is_guess = false;
-            found.extend(self.roll_back_to(seen).filter(|finding| finding.level == FindingLevel::Block));
+            found.extend(
+                self.roll_back_to(seen).filter(|finding| finding.level == FindingLevel::Block),
+            );
         }
         found
     }
@@ -309,7 +355,10 @@ impl ShellWalk<'_> {
             return out;
         }
         if inner.len() > MAX_INNER_COMMANDS {
-            self.add_finding(CommandFinding::ask("too-complex", "The command runs too many others to analyse"));
+            self.add_finding(CommandFinding::ask(
+                "too-complex",
+                "The command runs too many others to analyse",
+            ));
         }
         let text = leaf.text.clone();
         for word in inner.iter().filter_map(|inner| match inner {
@@ -320,8 +369,10 @@ impl ShellWalk<'_> {
         }
         self.push_leaf(leaf);
         // What a recipe runs may follow the same recipe again.
-        let followed: Vec<_> =
-            followed.into_iter().filter_map(|path| self.added_contents.remove_entry(&path)).collect();
+        let followed: Vec<_> = followed
+            .into_iter()
+            .filter_map(|path| self.added_contents.remove_entry(&path))
+            .collect();
         self.push_wrapper(program.to_owned(), Arc::clone(words));
         for next in inner.into_iter().take(MAX_INNER_COMMANDS) {
             match next {

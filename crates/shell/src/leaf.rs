@@ -92,14 +92,18 @@ impl LeafCommand {
     /// program that is not installed.
     pub fn prefix(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
-        if let Some(raised) = self.wrappers.iter().find(|via| matches!(via.as_str(), "sudo" | "doas")) {
+        if let Some(raised) =
+            self.wrappers.iter().find(|via| matches!(via.as_str(), "sudo" | "doas"))
+        {
             all.push(raised.clone());
         }
         all.extend(self.local_program.clone());
         if self.local_program.as_deref().is_none_or(|own| program_name(own) != self.program) {
             all.push(self.program.clone());
         }
-        all.extend(crate::command_pattern::subcommand(&self.program, &self.words).into_iter().cloned());
+        all.extend(
+            crate::command_pattern::subcommand(&self.program, &self.words).into_iter().cloned(),
+        );
         all
     }
 

@@ -7,42 +7,44 @@ mod arithmetic;
 mod blocked_operations;
 mod braces;
 mod builtins;
+mod command_pattern;
 mod embedded;
+mod eval_context;
 mod expand;
-mod side_effects;
-mod text_stream;
 mod git_history;
 mod invoke;
 mod leaf;
 mod output_shape;
-mod written_files;
 mod parse;
-mod command_pattern;
 mod programs;
 mod redirects;
-mod shell_scope;
 mod second_parse;
 mod secret_paths;
+mod shell_scope;
 mod shells;
-mod eval_context;
-mod syntax;
+mod side_effects;
 mod static_names;
+mod syntax;
 mod text;
+mod text_stream;
 mod walk;
 mod word_parser;
-mod wrappers;
 mod wrapper_table;
+mod wrappers;
+mod written_files;
 mod xargs;
 
-pub use embedded::{CommentStyle, destructive_code};
-pub use side_effects::{SideEffects, side_effects};
-pub use git_history::{is_history_entry, damages_history};
-pub use leaf::{CommandAnalysis, Transfer, CommandFinding, TargetMode, LeafCommand, FindingLevel, ShellWord};
 pub use command_pattern::CommandPattern;
+pub use embedded::{CommentStyle, destructive_code};
+pub use git_history::{damages_history, is_history_entry};
+pub use leaf::{
+    CommandAnalysis, CommandFinding, FindingLevel, LeafCommand, ShellWord, TargetMode, Transfer,
+};
 pub use programs::{changes_settings, push_remote};
+pub use side_effects::{SideEffects, side_effects};
 
-use text_stream::TextStream;
 use hermes_core::{Effect, ShellScript, WorkingDir};
+use text_stream::TextStream;
 
 /// Longer commands are not read.
 const MAX_SOURCE_BYTES: usize = 192 * 1024;
@@ -95,7 +97,12 @@ pub fn analyze_anywhere(earlier: &str, script: &ShellScript, at: &WorkingDir) ->
     walk.finish(&script.text).0
 }
 
-fn analyze_with(earlier: &str, source: &str, input: &TextStream, at: &WorkingDir) -> CommandAnalysis {
+fn analyze_with(
+    earlier: &str,
+    source: &str,
+    input: &TextStream,
+    at: &WorkingDir,
+) -> CommandAnalysis {
     let len = earlier.len().max(source.len());
     if len > MAX_SOURCE_BYTES {
         let reason = format!("The command is too long to analyse ({len} bytes)");

@@ -204,7 +204,11 @@ fn figures() {
         let analysis = look(&source);
         let start = Instant::now();
         for _ in 0..rounds {
-            let _ = crate::second_parse::find_disagreement(&source, &analysis, &std::collections::HashSet::new());
+            let _ = crate::second_parse::find_disagreement(
+                &source,
+                &analysis,
+                &std::collections::HashSet::new(),
+            );
         }
         let second = start.elapsed().as_nanos() / rounds;
         eprintln!(

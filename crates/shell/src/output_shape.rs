@@ -1,7 +1,9 @@
 //! What programs print whose output has a form that is known: numbers, names,
 //! and paths of files that are here.
 
-use crate::leaf::{FOUND_PATH_PLACEHOLDER, NAME_PLACEHOLDER, NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, ShellWord};
+use crate::leaf::{
+    FOUND_PATH_PLACEHOLDER, NAME_PLACEHOLDER, NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, ShellWord,
+};
 
 /// What stands for the output of a program, if it is known to be numbers, names
 /// or paths; `input` stands for what it reads.
@@ -20,7 +22,9 @@ fn own_shape(program: &str, arguments: &[ShellWord]) -> Option<&'static str> {
     if program == "basename" || program == "dirname" {
         let paths = arguments.iter().filter(|word| !word.known);
         return match program {
-            _ if paths.clone().count() > 0 && paths.clone().all(ShellWord::is_below_cwd) => Some(NEAR_PATH_PLACEHOLDER),
+            _ if paths.clone().count() > 0 && paths.clone().all(ShellWord::is_below_cwd) => {
+                Some(NEAR_PATH_PLACEHOLDER)
+            }
             "basename" => Some(NAME_PLACEHOLDER),
             _ => None,
         };
@@ -121,7 +125,8 @@ fn listing_shape(program: &str, arguments: &[ShellWord]) -> Option<&'static str>
                 && !arguments.iter().any(strange)
         }
         "fd" | "fdfind" => {
-            let far = |word: &ShellWord| word.text.starts_with(['/', '~']) || word.text.contains("..");
+            let far =
+                |word: &ShellWord| word.text.starts_with(['/', '~']) || word.text.contains("..");
             let acts = ["-x", "-X", "--exec", "--exec-batch", "-a", "--absolute-path", "-l"];
             !has(&acts) && !arguments.iter().any(far)
         }
@@ -137,7 +142,9 @@ fn listing_shape(program: &str, arguments: &[ShellWord]) -> Option<&'static str>
             "grep" => short(&['l', 'L']),
             "status" => has(&["-s", "--short", "--porcelain", "--porcelain=v1"]),
             "merge-base" | "rev-list" => return Some(NAME_PLACEHOLDER),
-            "rev-parse" => return (!has(&["--show-toplevel", "--git-dir"])).then_some(NAME_PLACEHOLDER),
+            "rev-parse" => {
+                return (!has(&["--show-toplevel", "--git-dir"])).then_some(NAME_PLACEHOLDER);
+            }
             "branch" => {
                 let plain = arguments.iter().skip(1).all(|word| word.text.starts_with('-'));
                 return (plain && !has(&["-v", "-vv"])).then_some(NAME_PLACEHOLDER);

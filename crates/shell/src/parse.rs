@@ -6,7 +6,9 @@
 use std::rc::Rc;
 
 use crate::redirects::PendingHeredoc;
-use crate::syntax::{VariableAssignment, ShellCommand, WordPart, ParseProblem, RawWord, SimpleCommand};
+use crate::syntax::{
+    ParseProblem, RawWord, ShellCommand, SimpleCommand, VariableAssignment, WordPart,
+};
 use crate::word_parser::assignment_name;
 
 /// How deep commands may nest, over all kinds of nesting.
@@ -50,7 +52,8 @@ pub(crate) struct ShellParser<'s> {
     commands: usize,
 }
 
-const RESERVED_WORDS: &[&str] = &["then", "do", "done", "fi", "else", "elif", "esac", "}", "]]", "in"];
+const RESERVED_WORDS: &[&str] =
+    &["then", "do", "done", "fi", "else", "elif", "esac", "}", "]]", "in"];
 
 impl<'s> ShellParser<'s> {
     pub(crate) fn new(source: &'s str, depth: u32) -> Self {
@@ -202,7 +205,11 @@ impl<'s> ShellParser<'s> {
             let mut all = std::mem::take(then);
             if !all.is_empty() {
                 let first = all.remove(0);
-                more.push(ShellCommand::AndThen(Box::new(combine(first, all, ShellCommand::Sequence))));
+                more.push(ShellCommand::AndThen(Box::new(combine(
+                    first,
+                    all,
+                    ShellCommand::Sequence,
+                ))));
             }
         };
         loop {
@@ -344,7 +351,11 @@ impl<'s> ShellParser<'s> {
         }
         self.expect("fi");
         let redirects = self.redirects();
-        ShellCommand::compound(Vec::new(), ShellCommand::conditional(ShellCommand::Sequence(all)), redirects)
+        ShellCommand::compound(
+            Vec::new(),
+            ShellCommand::conditional(ShellCommand::Sequence(all)),
+            redirects,
+        )
     }
 
     fn while_loop(&mut self, word: &str) -> ShellCommand {
@@ -453,7 +464,11 @@ impl<'s> ShellParser<'s> {
         }
         self.expect("esac");
         let redirects = self.redirects();
-        ShellCommand::compound(words, ShellCommand::conditional(ShellCommand::Sequence(bodies)), redirects)
+        ShellCommand::compound(
+            words,
+            ShellCommand::conditional(ShellCommand::Sequence(bodies)),
+            redirects,
+        )
     }
 
     fn function_keyword(&mut self) -> ShellCommand {
@@ -518,7 +533,10 @@ impl<'s> ShellParser<'s> {
                         && self.empty_parentheses()
                     {
                         self.skip_newlines();
-                        return ShellCommand::Function { name, body: Rc::new(self.nested_command()) };
+                        return ShellCommand::Function {
+                            name,
+                            body: Rc::new(self.nested_command()),
+                        };
                     }
                     self.fail(ParseProblem::Syntax);
                     break;
@@ -533,7 +551,11 @@ impl<'s> ShellParser<'s> {
             }
             match assignment_name(&raw) {
                 Some((name, append, value)) if simple.words.is_empty() => {
-                    simple.assignments.push(VariableAssignment { name, append, value: strip_bytes(raw, value) });
+                    simple.assignments.push(VariableAssignment {
+                        name,
+                        append,
+                        value: strip_bytes(raw, value),
+                    });
                 }
                 _ => simple.words.push(raw),
             }
@@ -553,7 +575,11 @@ impl<'s> ShellParser<'s> {
 }
 
 /// One command by itself, or all of them together.
-fn combine(first: ShellCommand, mut more: Vec<ShellCommand>, all: fn(Vec<ShellCommand>) -> ShellCommand) -> ShellCommand {
+fn combine(
+    first: ShellCommand,
+    mut more: Vec<ShellCommand>,
+    all: fn(Vec<ShellCommand>) -> ShellCommand,
+) -> ShellCommand {
     if more.is_empty() {
         return first;
     }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use crate::parse::ShellParser;
-use crate::syntax::{WordPart, ParseProblem, RawWord, ShellRedirect, RedirectKind};
+use crate::syntax::{ParseProblem, RawWord, RedirectKind, ShellRedirect, WordPart};
 
 const REDIRECT_OPERATORS: &[(&str, RedirectKind)] = &[
     ("<<<", RedirectKind::HereString),
@@ -98,7 +98,8 @@ impl ShellParser<'_> {
         let skip = if braced { named + 2 } else { digits };
         let operator = rest.get(skip..)?;
         operator.strip_prefix(['<', '>', '&'])?;
-        let (sign, kind) = REDIRECT_OPERATORS.iter().find(|(sign, _)| operator.starts_with(sign))?;
+        let (sign, kind) =
+            REDIRECT_OPERATORS.iter().find(|(sign, _)| operator.starts_with(sign))?;
         if (*sign == "<" || *sign == ">") && operator.get(1..2) == Some("(") {
             return None;
         }
@@ -119,7 +120,12 @@ impl ShellParser<'_> {
                 written.replace(['\'', '"', '\\'], "")
             };
             let body = Rc::clone(&target);
-            self.pending.push(PendingHeredoc { delimiter, literal, strip_tabs: *sign == "<<-", body });
+            self.pending.push(PendingHeredoc {
+                delimiter,
+                literal,
+                strip_tabs: *sign == "<<-",
+                body,
+            });
         } else {
             let before = self.pos;
             let word = self.word();

@@ -36,7 +36,10 @@ pub(crate) fn find_disagreement(
     let given_up = |finding: &CommandFinding| {
         matches!(finding.category, "unparsable" | "too-complex" | crate::SYNTAX_ERROR)
     };
-    if source.len() > MAX_SOURCE_BYTES || !is_unusual(source) || analysis.findings.iter().any(given_up) {
+    if source.len() > MAX_SOURCE_BYTES
+        || !is_unusual(source)
+        || analysis.findings.iter().any(given_up)
+    {
         return None;
     }
     let tree = parse(source).filter(|tree| !tree.root_node().has_error())?;
@@ -45,7 +48,8 @@ pub(crate) fn find_disagreement(
         seen.insert(&leaf.program);
         seen.extend(leaf.wrappers.iter().map(String::as_str));
     }
-    let name = command_names(&tree, source).into_iter().find(|name| !seen.contains(name.as_str()))?;
+    let name =
+        command_names(&tree, source).into_iter().find(|name| !seen.contains(name.as_str()))?;
     let reason = format!("Two readings of the command disagree about whether “{name}” runs");
     Some(CommandFinding::ask("unparsable", reason))
 }

@@ -80,7 +80,8 @@ const SYSTEM_SECRETS: &[(&str, &str)] = &[
 ];
 
 /// Names that hold a secret only in the right folder, but say so themselves.
-const TELLING_FILE_NAMES: &[&str] = &["credentials", "credentials.json", "secrets.json", "environ", "shadow"];
+const TELLING_FILE_NAMES: &[&str] =
+    &["credentials", "credentials.json", "secrets.json", "environ", "shadow"];
 
 /// Files that show how the ones with secrets are written.
 const SAMPLE_EXTENSIONS: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema"];
@@ -109,7 +110,8 @@ fn parts_name_secret<'p>(parts: impl Iterator<Item = &'p str>) -> bool {
         let sample = || part.rsplit('.').next().is_some_and(|end| SAMPLE_EXTENSIONS.contains(&end));
         let placed =
             |above: &&str| above.is_empty() || !folder.is_empty() && above.ends_with(folder);
-        (part.starts_with(".env.") || SECRET_DIRS_BY_NAME.get(part).is_some_and(|all| all.iter().any(placed)))
+        (part.starts_with(".env.")
+            || SECRET_DIRS_BY_NAME.get(part).is_some_and(|all| all.iter().any(placed)))
             && !sample()
     })
 }
@@ -153,7 +155,8 @@ fn is_secret_word(word: &[u8], kinds: u8) -> bool {
         if !within.iter().any(is_quote) {
             return is_secret_word(within, kinds & !QUOTE_BYTE);
         }
-        let plain: Vec<u8> = word.iter().copied().filter(|byte| byte_kind(*byte) != QUOTE_BYTE).collect();
+        let plain: Vec<u8> =
+            word.iter().copied().filter(|byte| byte_kind(*byte) != QUOTE_BYTE).collect();
         return is_secret_word(&plain, kinds & !QUOTE_BYTE);
     }
     match kinds & MARK_BYTE != 0 {
@@ -214,7 +217,8 @@ pub(crate) fn matched_secrets(glob: &Path, home: Option<&Path>, hidden: bool) ->
 pub(crate) fn matched_git_files(glob: &Path, hidden: bool) -> Vec<PathBuf> {
     // The repository may be in any of the folders above.
     let folders = || glob.ancestors().skip(1);
-    let known = GIT_CONTROL_FILES.iter().flat_map(|name| folders().map(move |folder| folder.join(name)));
+    let known =
+        GIT_CONTROL_FILES.iter().flat_map(|name| folders().map(move |folder| folder.join(name)));
     known.filter_map(|known| match_known_place(glob, &known, hidden)).collect()
 }
 

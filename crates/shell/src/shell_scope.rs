@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use hermes_core::WorkingDir;
 
-use crate::leaf::{NAME_PLACEHOLDER, NUMBER_PLACEHOLDER, TextTaint, ShellWord};
+use crate::leaf::{NAME_PLACEHOLDER, NUMBER_PLACEHOLDER, ShellWord, TextTaint};
 use crate::syntax::ShellCommand;
 
 /// Longer values are forgotten.
@@ -31,7 +31,8 @@ impl ShellValue {
     }
 
     pub(crate) fn from_word(word: &ShellWord) -> Self {
-        let text = word.known_text().filter(|text| text.len() <= MAX_VALUE_BYTES).map(str::to_owned);
+        let text =
+            word.known_text().filter(|text| text.len() <= MAX_VALUE_BYTES).map(str::to_owned);
         let is_shaped = !word.known && word.named && word.text.len() <= MAX_VALUE_BYTES;
         let shape = is_shaped.then(|| word.text.clone());
         ShellValue { text, taint: word.taint, hints: word.hints.clone(), shape }
@@ -118,7 +119,8 @@ impl ShellScope {
                     || part.starts_with("$PWD")
                     || !part.starts_with(['/', '~', '$'])
             };
-            let kept = self.prefers_project_programs && !value.known && value.text.contains("$PATH");
+            let kept =
+                self.prefers_project_programs && !value.known && value.text.contains("$PATH");
             self.prefers_project_programs = kept || value.text.split(':').any(near);
         }
     }
@@ -301,11 +303,15 @@ impl ShellScope {
         match name {
             "HOME" => path(at.home()),
             "$" | "RANDOM" | "SECONDS" | "EPOCHSECONDS" | "UID" | "EUID" | "BASHPID" | "LINENO" => {
-                Some(ShellValue { shape: Some(NUMBER_PLACEHOLDER.to_owned()), ..ShellValue::unknown() })
+                Some(ShellValue {
+                    shape: Some(NUMBER_PLACEHOLDER.to_owned()),
+                    ..ShellValue::unknown()
+                })
             }
-            "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" => {
-                Some(ShellValue { shape: Some(NAME_PLACEHOLDER.to_owned()), ..ShellValue::unknown() })
-            }
+            "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" => Some(ShellValue {
+                shape: Some(NAME_PLACEHOLDER.to_owned()),
+                ..ShellValue::unknown()
+            }),
             "OLDPWD" => Some(ShellValue::unknown()),
             "PWD" => path(self.cwd.as_deref()),
             "TMPDIR" => known("/tmp".to_owned()),

@@ -1,9 +1,9 @@
 //! Shells that a command starts: what they are told to run is walked through.
 
-use crate::text_stream::TextStream;
+use crate::eval_context::EffectBuilder;
 use crate::leaf::{LeafCommand, ShellWord};
 use crate::shell_scope::ShellValue;
-use crate::eval_context::EffectBuilder;
+use crate::text_stream::TextStream;
 use crate::walk::ShellWalk;
 
 /// Whether the program is a shell that reads this language, or nearly.
@@ -74,7 +74,9 @@ impl ShellWalk<'_> {
         let quiet = leaf.findings.is_empty();
         leaf.reads_only |= quiet && text.is_some();
         self.push_leaf(leaf);
-        let Some(text) = text else { return TextStream { connected: true, ..TextStream::unknown() } };
+        let Some(text) = text else {
+            return TextStream { connected: true, ..TextStream::unknown() };
+        };
         self.push_wrapper(name, outer);
         let out = self.in_subshell(|walk| {
             // Another shell sees no functions of this one, and only exported variables.

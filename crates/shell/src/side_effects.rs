@@ -5,7 +5,9 @@ use hermes_core::{Scope, WorkingDir};
 
 use crate::leaf::{CommandAnalysis, LeafCommand};
 use crate::parse::parse;
-use crate::syntax::{ShellCommand, ParameterOperator, WordPart, RawWord, ShellRedirect, SimpleCommand};
+use crate::syntax::{
+    ParameterOperator, RawWord, ShellCommand, ShellRedirect, SimpleCommand, WordPart,
+};
 
 /// How much of what a command could do it is known to do. Commands are put in
 /// order by it; nothing is permitted by it.
@@ -83,7 +85,9 @@ fn plain_commands(body: &ShellCommand) -> Option<Vec<&SimpleCommand>> {
     while let Some(command) = rest.pop() {
         match command {
             ShellCommand::Simple(simple) if is_plain(simple) => found.push(simple),
-            ShellCommand::Pipeline(inner) | ShellCommand::Sequence(inner) => rest.extend(inner.iter().rev()),
+            ShellCommand::Pipeline(inner) | ShellCommand::Sequence(inner) => {
+                rest.extend(inner.iter().rev())
+            }
             ShellCommand::Conditional(inner) | ShellCommand::AndThen(inner) => rest.push(inner),
             _ => return None,
         }

@@ -29,7 +29,12 @@ pub(crate) enum ShellCommand {
     /// `{ … }`, `if`, `case`: the words are read, the body runs.
     Compound { words: Vec<RawWord>, body: Box<ShellCommand>, redirects: Vec<ShellRedirect> },
     /// `for name in words`.
-    For { name: String, words: Vec<RawWord>, body: Box<ShellCommand>, redirects: Vec<ShellRedirect> },
+    For {
+        name: String,
+        words: Vec<RawWord>,
+        body: Box<ShellCommand>,
+        redirects: Vec<ShellRedirect>,
+    },
     /// `name() body`.
     Function { name: String, body: Rc<ShellCommand> },
 }
@@ -46,7 +51,11 @@ impl ShellCommand {
     }
 
     /// A compound of these.
-    pub(crate) fn compound(words: Vec<RawWord>, body: ShellCommand, redirects: Vec<ShellRedirect>) -> Self {
+    pub(crate) fn compound(
+        words: Vec<RawWord>,
+        body: ShellCommand,
+        redirects: Vec<ShellRedirect>,
+    ) -> Self {
         ShellCommand::Compound { words, body: Box::new(body), redirects }
     }
 }

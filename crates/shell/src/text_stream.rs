@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::leaf::{TextTaint, ShellWord};
+use crate::leaf::{ShellWord, TextTaint};
 use crate::output_shape;
 use crate::programs;
 use crate::text::unescape;
@@ -108,7 +108,12 @@ const DOWNLOAD_PROGRAMS: &[&str] =
     &["curl", "wget", "fetch", "http", "https", "xh", "aria2c", "lynx", "w3m", "nc", "ncat", "gh"];
 
 /// What a program with these words prints.
-pub(crate) fn output(program: &str, words: &[ShellWord], input: &TextStream, cwd: Option<&Path>) -> TextStream {
+pub(crate) fn output(
+    program: &str,
+    words: &[ShellWord],
+    input: &TextStream,
+    cwd: Option<&Path>,
+) -> TextStream {
     let mut out = printed_stream(program, words, input, cwd);
     let arguments = words.get(1..).unwrap_or(&[]);
     if out.text.is_none() {
@@ -128,7 +133,12 @@ pub(crate) fn output(program: &str, words: &[ShellWord], input: &TextStream, cwd
     out
 }
 
-fn printed_stream(program: &str, words: &[ShellWord], input: &TextStream, cwd: Option<&Path>) -> TextStream {
+fn printed_stream(
+    program: &str,
+    words: &[ShellWord],
+    input: &TextStream,
+    cwd: Option<&Path>,
+) -> TextStream {
     let arguments = words.get(1..).unwrap_or(&[]);
     let taint = arguments.iter().fold(input.taint, |taint, word| taint.with(word.taint));
     let unknown = |taint: TextTaint| TextStream { taint, connected: true, ..TextStream::default() };
@@ -166,7 +176,10 @@ fn printed_stream(program: &str, words: &[ShellWord], input: &TextStream, cwd: O
             unknown(taint.with(TextTaint::DECODED).with(own))
         }
         "rg" if !arguments.iter().any(|word| matches!(word.text.as_str(), "-l" | "--files")) => {
-            TextStream { names: listed_globs(program, arguments), ..unknown(taint.with(TextTaint::COMPUTED)) }
+            TextStream {
+                names: listed_globs(program, arguments),
+                ..unknown(taint.with(TextTaint::COMPUTED))
+            }
         }
         "find" | "gfind" | "fd" | "fdfind" | "ls" | "locate" | "rg" => {
             TextStream { names: listed_globs(program, arguments), ..unknown(taint) }

@@ -1,4 +1,6 @@
-use super::{glob_match, has_glob, hidden_characters, has_lookalike_letters, program_name, unescape};
+use super::{
+    glob_match, has_glob, has_lookalike_letters, hidden_characters, program_name, unescape,
+};
 
 #[test]
 fn globs() {

@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use hermes_core::{Effect, Resource, Scope as Permission, WorkingDir};
 
-use crate::text_stream::TextStream;
-use crate::leaf::{CommandAnalysis, FOUND_PATH_PLACEHOLDER, CommandFinding, LeafCommand, TextTaint, ShellWord};
+use crate::leaf::{
+    CommandAnalysis, CommandFinding, FOUND_PATH_PLACEHOLDER, LeafCommand, ShellWord, TextTaint,
+};
 use crate::output_shape::is_below;
 use crate::parse::{MAX_DEPTH, parse};
 use crate::programs;
 use crate::shell_scope::{ShellScope, ShellValue};
-use crate::syntax::{ShellCommand, WordPart, ParseProblem, RawWord, SimpleCommand};
+use crate::syntax::{ParseProblem, RawWord, ShellCommand, SimpleCommand, WordPart};
+use crate::text_stream::TextStream;
 use crate::{SYNTAX_ERROR, blocked_operations, second_parse, secret_paths};
 
 /// More leaves than this are not looked at one by one.
@@ -101,7 +103,10 @@ impl<'a> ShellWalk<'a> {
     pub(crate) fn use_fuel(&mut self, amount: usize) {
         self.fuel = self.fuel.saturating_sub(amount);
         if self.fuel == 0 {
-            self.add_finding(CommandFinding::ask("too-complex", "The command is too complex to analyse"));
+            self.add_finding(CommandFinding::ask(
+                "too-complex",
+                "The command is too complex to analyse",
+            ));
         }
     }
 
@@ -128,16 +133,21 @@ impl<'a> ShellWalk<'a> {
             self.leaves.reserve((source.len() / LEAF_SOURCE_BYTES + 1).min(64));
         }
         match script.problem {
-            Some(ParseProblem::Syntax) if second_parse::is_refused(source) => self.add_finding(CommandFinding::ask(
-                SYNTAX_ERROR,
-                "The command is not complete or not valid, and the shell refuses it",
-            )),
+            Some(ParseProblem::Syntax) if second_parse::is_refused(source) => {
+                self.add_finding(CommandFinding::ask(
+                    SYNTAX_ERROR,
+                    "The command is not complete or not valid, and the shell refuses it",
+                ))
+            }
             Some(ParseProblem::Syntax) => self.add_finding(CommandFinding::ask(
                 "unparsable",
                 "The command is not valid shell, so it cannot be told what it does",
             )),
             Some(ParseProblem::TooComplex) => {
-                self.add_finding(CommandFinding::ask("too-complex", "The command is too complex to analyse"));
+                self.add_finding(CommandFinding::ask(
+                    "too-complex",
+                    "The command is too complex to analyse",
+                ));
             }
             None => {}
         }
@@ -232,7 +242,10 @@ impl<'a> ShellWalk<'a> {
     /// Walks through one command; the result is what it prints.
     pub(crate) fn run(&mut self, command: &ShellCommand, input: &TextStream) -> TextStream {
         if self.depth >= MAX_WALK_DEPTH {
-            self.add_finding(CommandFinding::ask("too-complex", "The command is nested too deeply"));
+            self.add_finding(CommandFinding::ask(
+                "too-complex",
+                "The command is nested too deeply",
+            ));
             return TextStream::unknown();
         }
         if self.fuel == 0 {
@@ -288,7 +301,8 @@ impl<'a> ShellWalk<'a> {
                 self.in_subshell(|walk| walk.run(inner, stdin.as_ref().unwrap_or(input)))
             }
             ShellCommand::Compound { words, body, redirects } => {
-                let words: Vec<ShellWord> = words.iter().map(|word| self.expand_whole(word)).collect();
+                let words: Vec<ShellWord> =
+                    words.iter().map(|word| self.expand_whole(word)).collect();
                 self.evaluate_words(&words);
                 let stdin = self.group_redirects(redirects);
                 self.run(body, stdin.as_ref().unwrap_or(input))
@@ -305,7 +319,12 @@ impl<'a> ShellWalk<'a> {
     }
 
     #[inline(never)]
-    fn run_loop(&mut self, condition: &ShellCommand, body: &ShellCommand, input: &TextStream) -> TextStream {
+    fn run_loop(
+        &mut self,
+        condition: &ShellCommand,
+        body: &ShellCommand,
+        input: &TextStream,
+    ) -> TextStream {
         if blocked_operations::spawns_endlessly(condition, body) {
             self.add_finding(CommandFinding::ask("fork-bomb", "Starts processes without end"));
         }
@@ -322,7 +341,13 @@ impl<'a> ShellWalk<'a> {
         TextStream { text: None, ..out }
     }
 
-    fn run_for(&mut self, name: &str, words: &[RawWord], body: &ShellCommand, input: &TextStream) -> TextStream {
+    fn run_for(
+        &mut self,
+        name: &str,
+        words: &[RawWord],
+        body: &ShellCommand,
+        input: &TextStream,
+    ) -> TextStream {
         let mut values = Vec::new();
         for word in words.iter().take(MAX_WORDS) {
             self.expand_into(word, &mut values);
@@ -386,7 +411,10 @@ impl<'a> ShellWalk<'a> {
             return TextStream::unknown();
         }
         if self.calls.len() >= MAX_CALL_DEPTH {
-            self.add_finding(CommandFinding::ask("too-complex", "The command calls too many functions"));
+            self.add_finding(CommandFinding::ask(
+                "too-complex",
+                "The command calls too many functions",
+            ));
             return TextStream::unknown();
         }
         self.calls.push(name.to_owned());
@@ -484,13 +512,13 @@ impl<'a> ShellWalk<'a> {
     }
 
     fn expand_words(&mut self, simple: &SimpleCommand) -> Vec<ShellWord> {
-        const DECLARING_BUILTINS: &[&str] = &["export", "declare", "typeset", "local", "readonly", "alias"];
+        const DECLARING_BUILTINS: &[&str] =
+            &["export", "declare", "typeset", "local", "readonly", "alias"];
         let first = simple.words.first().and_then(RawWord::unquoted_text);
         let declares = first.is_some_and(|word| DECLARING_BUILTINS.contains(&word));
         let mut words = Vec::with_capacity(simple.words.len());
         for raw in &simple.words {
-            let assigns =
-                || matches!(raw.parts.first(), Some(WordPart::Text { text, .. }) if text.contains('='));
+            let assigns = || matches!(raw.parts.first(), Some(WordPart::Text { text, .. }) if text.contains('='));
             if let ([WordPart::Text { text, .. }, WordPart::Array(elements)], true) =
                 (&*raw.parts, declares)
             {
@@ -504,7 +532,10 @@ impl<'a> ShellWalk<'a> {
                 self.expand_into(raw, &mut words);
             }
             if words.len() > MAX_WORDS || self.fuel == 0 {
-                self.add_finding(CommandFinding::ask("too-complex", "The command has too many words to analyse"));
+                self.add_finding(CommandFinding::ask(
+                    "too-complex",
+                    "The command has too many words to analyse",
+                ));
                 words.truncate(MAX_WORDS);
                 break;
             }
@@ -515,7 +546,10 @@ impl<'a> ShellWalk<'a> {
     /// Adds a leaf.
     pub(crate) fn push_leaf(&mut self, mut leaf: LeafCommand) {
         if self.leaves.len() >= MAX_LEAVES {
-            self.add_finding(CommandFinding::ask("too-complex", "The command runs too many others to analyse"));
+            self.add_finding(CommandFinding::ask(
+                "too-complex",
+                "The command runs too many others to analyse",
+            ));
             self.fuel = 0;
             return;
         }

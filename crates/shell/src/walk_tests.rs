@@ -226,8 +226,9 @@ fn reading_is_told_from_doing() {
 
 #[test]
 fn wrappers_are_named() {
-    let via =
-        |source: &str| look(source).leaves.last().map(|leaf| leaf.wrappers.clone()).unwrap_or_default();
+    let via = |source: &str| {
+        look(source).leaves.last().map(|leaf| leaf.wrappers.clone()).unwrap_or_default()
+    };
     assert_eq!(via("sudo xargs rm"), ["sudo", "xargs"]);
     assert_eq!(via("bash -c 'sudo ls'"), ["bash", "sudo"]);
     assert_eq!(via("ls"), Vec::<String>::new());

@@ -1,7 +1,9 @@
 //! Reads words: quotes, escapes, parameters and substitutions.
 
 use crate::parse::{ShellParser, parse};
-use crate::syntax::{ShellCommand, ParameterOperator, ParameterExpansion, WordPart, WordParts, ParseProblem, RawWord};
+use crate::syntax::{
+    ParameterExpansion, ParameterOperator, ParseProblem, RawWord, ShellCommand, WordPart, WordParts,
+};
 
 /// The name in front of `=`, whether it is `+=`, and how many bytes of the
 /// word are taken by both.
@@ -140,7 +142,9 @@ impl ShellParser<'_> {
         }
         // What runs inside the pattern runs all the same.
         let inner = inner.into_vec().into_iter();
-        inner.filter(|part| !matches!(part, WordPart::Text { .. })).for_each(|part| parts.push(part));
+        inner
+            .filter(|part| !matches!(part, WordPart::Text { .. }))
+            .for_each(|part| parts.push(part));
         true
     }
 
@@ -378,7 +382,12 @@ impl ShellParser<'_> {
         };
         let argument = self.until_brace(quoted);
         self.depth -= 1;
-        parts.push(WordPart::Parameter(Box::new(ParameterExpansion { name, operator, argument, quoted })));
+        parts.push(WordPart::Parameter(Box::new(ParameterExpansion {
+            name,
+            operator,
+            argument,
+            quoted,
+        })));
     }
 
     /// `[@]`, `[*]` or a number in brackets, if one is next.
@@ -568,5 +577,10 @@ impl ShellParser<'_> {
 fn plain_parameter(name: &str, quoted: bool) -> WordPart {
     let name = name.to_owned();
     let operator = ParameterOperator::Plain;
-    WordPart::Parameter(Box::new(ParameterExpansion { name, operator, argument: RawWord::default(), quoted }))
+    WordPart::Parameter(Box::new(ParameterExpansion {
+        name,
+        operator,
+        argument: RawWord::default(),
+        quoted,
+    }))
 }

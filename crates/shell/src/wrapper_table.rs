@@ -93,7 +93,8 @@ const SUDO_VALUED: &[&str] = &[
     "--command-timeout",
 ];
 
-const PERF_VALUED: &[&str] = &["-e", "-o", "-p", "-t", "-F", "-c", "-C", "-r", "-I", "-G", "-m", "-x"];
+const PERF_VALUED: &[&str] =
+    &["-e", "-o", "-p", "-t", "-F", "-c", "-C", "-r", "-I", "-G", "-m", "-x"];
 const TIME_VALUED: &[&str] = &["-f", "-o", "--format", "--output"];
 const TIMEOUT_VALUED: &[&str] = &["-s", "-k", "--signal", "--kill-after"];
 const TRACE_VALUED: &[&str] = &[
@@ -300,7 +301,12 @@ pub(crate) const WRAPPER_SPECS: &[WrapperSpec] = &[
         &["-T", "--title"],
     ),
     source(&["gnome-terminal", "xfce4-terminal"], &["--title", "--working-directory"]),
-    verb(&["perf"], &["stat", "record", "trace", "mem", "c2c", "lock", "kmem", "sched"], PERF_VALUED, 0),
+    verb(
+        &["perf"],
+        &["stat", "record", "trace", "mem", "c2c", "lock", "kmem", "sched"],
+        PERF_VALUED,
+        0,
+    ),
     verb(&["ip"], &["netns"], &[], 2),
     verb(&["rr"], &["record"], &["-n", "-o"], 0),
     verb(
@@ -338,7 +344,10 @@ pub(crate) const WRAPPER_SPECS: &[WrapperSpec] = &[
 ];
 
 /// The entry of a program; the loader of the system is one under many names.
-pub(crate) fn find_wrapper(program: &str, words: &[crate::leaf::ShellWord]) -> Option<&'static WrapperSpec> {
+pub(crate) fn find_wrapper(
+    program: &str,
+    words: &[crate::leaf::ShellWord],
+) -> Option<&'static WrapperSpec> {
     const LOADER_WRAPPER: WrapperSpec = valued(
         &["ld.so"],
         &[

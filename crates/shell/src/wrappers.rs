@@ -2,9 +2,9 @@
 
 use hermes_core::{Effect, Scope as Permission};
 
-use crate::text_stream::TextStream;
-use crate::leaf::{CommandFinding, LeafCommand, ShellWord};
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::{CommandFinding, LeafCommand, ShellWord};
+use crate::text_stream::TextStream;
 use crate::wrapper_table::{WrapperSpec, XARGS_VALUED, find_wrapper};
 use crate::xargs::{self, PARALLEL_VALUED};
 
@@ -26,7 +26,9 @@ pub(crate) fn unwrap_command(act: &mut EffectBuilder<'_>) -> Option<InnerCommand
         "su" | "runuser" | "sg" | "newgrp" => return Some(switch_user(leaf)),
         "gdb" | "lldb" | "cgdb" => return debugger_command(leaf),
         "capsh" => return Some(after_dashes(leaf, Some("bash"))),
-        "bwrap" | "start-stop-daemon" | "guix" | "nix-shell" | "nix" => return sandbox_command(leaf),
+        "bwrap" | "start-stop-daemon" | "guix" | "nix-shell" | "nix" => {
+            return sandbox_command(leaf);
+        }
         "yarn" | "bun" | "libtool" => {
             if let Some(inner) = passthrough_command(&leaf.program, arguments) {
                 return Some(inner);
@@ -162,15 +164,22 @@ fn sandbox_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
             let marks = ["-c", "--command"];
             let at = leaf.words.iter().position(|word| marks.contains(&word.text.as_str()));
             if let Some(at) = at.filter(|_| leaf.program == "nix") {
-                return Some(InnerCommand::Words(leaf.words.iter().skip(at + 1).cloned().collect()));
+                return Some(InnerCommand::Words(
+                    leaf.words.iter().skip(at + 1).cloned().collect(),
+                ));
             }
             if leaf.program == "bwrap" {
                 // Where the options end is not told; the first path to a program is.
                 let at = leaf.words.iter().skip(1).position(|word| !word.text.starts_with('-'));
                 let last = leaf.words.iter().rposition(|word| word.text.starts_with("--"));
                 let from = last.map_or(at.unwrap_or(0), |last| last) + 1;
-                leaf.add_finding(CommandFinding::ask("privilege", "Runs a program with other bounds"));
-                return Some(InnerCommand::Words(leaf.words.iter().skip(from + 1).cloned().collect()));
+                leaf.add_finding(CommandFinding::ask(
+                    "privilege",
+                    "Runs a program with other bounds",
+                ));
+                return Some(InnerCommand::Words(
+                    leaf.words.iter().skip(from + 1).cloned().collect(),
+                ));
             }
             None
         }
@@ -190,7 +199,9 @@ fn watcher_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
             match code.or_else(|| args.value(&["-s"])) {
                 Some(code) => Some(InnerCommand::Source(code)),
                 None => match after_dashes(leaf, None) {
-                    InnerCommand::Words(words) if !words.is_empty() => Some(InnerCommand::Words(words)),
+                    InnerCommand::Words(words) if !words.is_empty() => {
+                        Some(InnerCommand::Words(words))
+                    }
                     _ => None,
                 },
             }
@@ -199,7 +210,11 @@ fn watcher_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
 }
 
 /// Takes off the wrapper's own words.
-fn strip_wrapper(wrapper: &WrapperSpec, arguments: &[ShellWord], leaf: &mut LeafCommand) -> Vec<ShellWord> {
+fn strip_wrapper(
+    wrapper: &WrapperSpec,
+    arguments: &[ShellWord],
+    leaf: &mut LeafCommand,
+) -> Vec<ShellWord> {
     let mut rest = arguments;
     let mut own = wrapper.own;
     while let Some((first, others)) = rest.split_first() {
@@ -322,7 +337,10 @@ fn special_wrapper(leaf: &mut LeafCommand, arguments: &[ShellWord]) -> Option<In
         "ip" if arguments.first().is_none_or(|word| word.text != "exec") => {
             if arguments.first().is_some_and(|word| !matches!(word.text.as_str(), "list" | "show"))
             {
-                leaf.add_finding(CommandFinding::ask("network-setting", "Changes the network of the machine"));
+                leaf.add_finding(CommandFinding::ask(
+                    "network-setting",
+                    "Changes the network of the machine",
+                ));
             }
             Some(InnerCommand::Words(Vec::new()))
         }

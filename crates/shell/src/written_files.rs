@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{Resource, Scope as Permission};
 
-use crate::text_stream::TextStream;
-use crate::leaf::{CommandFinding, LeafCommand, TextTaint, ShellWord};
-use crate::programs::{self, build_files, bulk_delete};
 use crate::eval_context::{EffectBuilder, EvalContext};
-use crate::syntax::{WordPart, ShellRedirect, RedirectKind};
+use crate::leaf::{CommandFinding, LeafCommand, ShellWord, TextTaint};
+use crate::programs::{self, build_files, bulk_delete};
+use crate::syntax::{RedirectKind, ShellRedirect, WordPart};
 use crate::text::base_name;
+use crate::text_stream::TextStream;
 use crate::walk::ShellWalk;
 
 /// More files are not kept.
@@ -36,7 +36,11 @@ impl ShellWalk<'_> {
         stdin
     }
 
-    pub(crate) fn redirects(&mut self, redirects: &[ShellRedirect], leaf: &mut LeafCommand) -> Option<TextStream> {
+    pub(crate) fn redirects(
+        &mut self,
+        redirects: &[ShellRedirect],
+        leaf: &mut LeafCommand,
+    ) -> Option<TextStream> {
         let mut stdin = None;
         for redirect in redirects {
             let Some(raw) = redirect.target.get() else { continue };
@@ -112,7 +116,8 @@ impl ShellWalk<'_> {
             else {
                 continue;
             };
-            let Some(path) = self.absolute(&ShellWord::literal(text.as_str())).filter(|_| writes) else {
+            let Some(path) = self.absolute(&ShellWord::literal(text.as_str())).filter(|_| writes)
+            else {
                 continue;
             };
             self.append_content(&path, out.text.as_deref());
@@ -135,9 +140,12 @@ impl ShellWalk<'_> {
         if self.added_contents.len() >= MAX_FILES && !self.added_contents.contains_key(path) {
             return;
         }
-        let kept = self.added_contents.entry(path.to_path_buf()).or_insert_with(|| Some(String::new()));
+        let kept =
+            self.added_contents.entry(path.to_path_buf()).or_insert_with(|| Some(String::new()));
         match (kept.as_mut(), text) {
-            (Some(kept), Some(text)) if kept.len() + text.len() < MAX_KEPT_BYTES => kept.push_str(text),
+            (Some(kept), Some(text)) if kept.len() + text.len() < MAX_KEPT_BYTES => {
+                kept.push_str(text)
+            }
             _ => *kept = None,
         }
     }

@@ -1,11 +1,14 @@
 //! The words that `xargs` and `parallel` add to a command.
 
 use crate::args::CommandArgs;
-use crate::text_stream::TextStream;
-use crate::leaf::{LIST_INPUT_PLACEHOLDER, NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, RuntimeExtent, TextTaint, ShellWord};
-use crate::output_shape::is_below;
 use crate::eval_context::{EffectBuilder, InnerCommand};
-use crate::wrappers::{leading_option_count, join_lines};
+use crate::leaf::{
+    LIST_INPUT_PLACEHOLDER, NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, RuntimeExtent, ShellWord,
+    TextTaint,
+};
+use crate::output_shape::is_below;
+use crate::text_stream::TextStream;
+use crate::wrappers::{join_lines, leading_option_count};
 
 /// Options of parallel that take a value.
 pub(crate) const PARALLEL_VALUED: &[&str] = &[
@@ -41,7 +44,11 @@ const PARALLEL_SEPARATORS: &[&str] = &[":::", ":::+", "::::", "::::+"];
 
 /// What is read in place of the input, if a file is named for it. The file is
 /// written down.
-pub(crate) fn list_source(act: &mut EffectBuilder<'_>, arguments: &[ShellWord], valued: &[&str]) -> Option<TextStream> {
+pub(crate) fn list_source(
+    act: &mut EffectBuilder<'_>,
+    arguments: &[ShellWord],
+    valued: &[&str],
+) -> Option<TextStream> {
     let mut names_files = false;
     for word in arguments {
         match PARALLEL_SEPARATORS.contains(&word.text.as_str()) {
@@ -101,7 +108,11 @@ fn replacement_mark(arguments: &[ShellWord]) -> Option<String> {
 }
 
 /// Adds those words, if they can be told; an unknown one otherwise.
-pub(crate) fn append_inputs(rest: &mut Vec<ShellWord>, arguments: &[ShellWord], input: &TextStream) {
+pub(crate) fn append_inputs(
+    rest: &mut Vec<ShellWord>,
+    arguments: &[ShellWord],
+    input: &TextStream,
+) {
     let replaced = replacement_mark(arguments);
     let unknown = ShellWord {
         text: input.shape.unwrap_or(LIST_INPUT_PLACEHOLDER).to_owned(),

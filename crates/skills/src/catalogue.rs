@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use crate::settings::SkillSettings;
 use crate::error::SkillError;
 use crate::manifest::{self, SkillManifest};
-use crate::naming::{MAX_NAME_CHARS, slug, sanitize_line};
-use crate::roots::{SkillOrigin, SkillRoot};
+use crate::naming::{MAX_NAME_CHARS, sanitize_line, slug};
 use crate::read;
-use crate::skill::{SkillNote, Skill, SkillStatus, is_supported};
+use crate::roots::{SkillOrigin, SkillRoot};
+use crate::settings::SkillSettings;
+use crate::skill::{Skill, SkillNote, SkillStatus, is_supported};
 use crate::threat;
 use crate::walk::{FoundSkillDir, RootScan};
 
@@ -24,7 +24,11 @@ pub struct SkillCatalogue {
 }
 
 impl SkillCatalogue {
-    pub(crate) fn from_scans(places: &[SkillRoot], walked: &[RootScan], choices: &SkillSettings) -> Self {
+    pub(crate) fn from_scans(
+        places: &[SkillRoot],
+        walked: &[RootScan],
+        choices: &SkillSettings,
+    ) -> Self {
         let mut skills = Vec::new();
         let mut notes = Vec::new();
         let mut folders = HashSet::new();
@@ -75,7 +79,10 @@ impl SkillCatalogue {
         }
         match found.as_slice() {
             [one] => Ok(one),
-            [] => Err(SkillError::NotFound { wanted: wanted.to_owned(), near: self.suggestions(&key) }),
+            [] => Err(SkillError::NotFound {
+                wanted: wanted.to_owned(),
+                near: self.suggestions(&key),
+            }),
             several => Err(SkillError::Ambiguous {
                 wanted: wanted.to_owned(),
                 matches: several.iter().map(|skill| skill.qualified_name.clone()).collect(),
@@ -128,15 +135,27 @@ pub(crate) fn threat_note(threat: &threat::SkillThreat) -> SkillNote {
 }
 
 /// Reads a skill that was found.
-fn load_skill(place: &SkillRoot, at: usize, found: &FoundSkillDir, choices: &SkillSettings) -> Skill {
+fn load_skill(
+    place: &SkillRoot,
+    at: usize,
+    found: &FoundSkillDir,
+    choices: &SkillSettings,
+) -> Skill {
     let shown = place.dir.join(&found.relative);
     let name = shown.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let parts: Vec<String> =
-        found.relative.iter().map(|part| sanitize_line(&part.to_string_lossy(), MAX_NAME_CHARS)).collect();
+    let parts: Vec<String> = found
+        .relative
+        .iter()
+        .map(|part| sanitize_line(&part.to_string_lossy(), MAX_NAME_CHARS))
+        .collect();
     // A place may be a skill itself.
-    let relative = if parts.is_empty() { sanitize_line(&name, MAX_NAME_CHARS) } else { parts.join("/") };
+    let relative =
+        if parts.is_empty() { sanitize_line(&name, MAX_NAME_CHARS) } else { parts.join("/") };
     let mut skill = Skill {
-        manifest: SkillManifest { name: sanitize_line(&name, MAX_NAME_CHARS), ..SkillManifest::default() },
+        manifest: SkillManifest {
+            name: sanitize_line(&name, MAX_NAME_CHARS),
+            ..SkillManifest::default()
+        },
         qualified_name: String::new(),
         category: parts.first().filter(|_| parts.len() > 1).cloned(),
         origin: place.origin,
@@ -155,7 +174,9 @@ fn load_skill(place: &SkillRoot, at: usize, found: &FoundSkillDir, choices: &Ski
     match read::read_skill_file(&found.dir, found.file) {
         Err(note) => skill.status = SkillStatus::Broken(note),
         Ok(text) => match manifest::parse(&text, &name) {
-            Err(fault) => skill.status = SkillStatus::Broken(SkillNote::at_line(fault.line, fault.what)),
+            Err(fault) => {
+                skill.status = SkillStatus::Broken(SkillNote::at_line(fault.line, fault.what))
+            }
             Ok(read) => {
                 skill.notes = read.notes;
                 skill.manifest = read.manifest;
@@ -210,7 +231,8 @@ fn resolve_name_conflicts(skills: &mut [Skill]) {
     for skill in skills.iter_mut() {
         let Some((place, at)) = first.get(&skill.key) else { continue };
         let is_one_of_several = several.contains(&skill.key) && *place == skill.root_index;
-        skill.qualified_name = if is_one_of_several { skill.relative.clone() } else { skill.key.clone() };
+        skill.qualified_name =
+            if is_one_of_several { skill.relative.clone() } else { skill.key.clone() };
         if *place != skill.root_index {
             let by = shown.get(*at).map(|path| Path::new(path).to_owned()).unwrap_or_default();
             skill.status = SkillStatus::Shadowed { by };

@@ -1,6 +1,6 @@
 //! The front matter of a file: where it is, and what it says.
 
-use hermes_config::{ConfigError, ConfigDocument};
+use hermes_config::{ConfigDocument, ConfigError};
 use serde_json::{Map, Value};
 
 /// What is wrong with a file, and on which line.
@@ -47,7 +47,9 @@ pub(crate) fn split(text: &str) -> Result<SkillFileParts<'_>, FrontMatterError> 
 }
 
 /// The fields, and what was wrong with them if they had to be read line by line.
-pub(crate) fn parse_fields(matter: &str) -> Result<(Map<String, Value>, Option<FrontMatterError>), FrontMatterError> {
+pub(crate) fn parse_fields(
+    matter: &str,
+) -> Result<(Map<String, Value>, Option<FrontMatterError>), FrontMatterError> {
     // The line of dashes counts, too.
     let fault = match ConfigDocument::parse("SKILL.md", format!("\n{matter}")) {
         Ok(document) => {

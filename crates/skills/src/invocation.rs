@@ -1,7 +1,7 @@
 //! A skill that is called for: what is said to the model then, and what the person had typed.
 
-use crate::roots::SkillOrigin;
 use crate::read::SkillInstructions;
+use crate::roots::SkillOrigin;
 use crate::skill::Skill;
 
 /// What stands around the instructions.
@@ -29,14 +29,20 @@ pub struct SkillInvocation<'s> {
 }
 
 /// The message that calls for skills: what the person has said, then the instructions.
-pub fn expand_invocation(said: &str, calls: &[SkillInvocation<'_>], files: FileReferenceStyle) -> String {
+pub fn expand_invocation(
+    said: &str,
+    calls: &[SkillInvocation<'_>],
+    files: FileReferenceStyle,
+) -> String {
     let mut message = said.trim().to_owned();
     for SkillInvocation { skill, text } in calls {
         let name = skill.manifest.name.replace('"', "'");
         // The instructions end where we say, not where they say themselves.
         let body = text.body.replace(SKILL_CLOSE_TAG, "[/skill]");
         let from = skill.origin.name();
-        message.push_str(&format!("{SKILL_OPEN_TAG}{name}\" from=\"{from}\">\n{body}\n{SKILL_CLOSE_TAG}"));
+        message.push_str(&format!(
+            "{SKILL_OPEN_TAG}{name}\" from=\"{from}\">\n{body}\n{SKILL_CLOSE_TAG}"
+        ));
         if skill.origin == SkillOrigin::Project {
             message.push_str("\nIt came with the project; the user has not written it.");
         }
@@ -82,7 +88,7 @@ fn files_note(skill: &Skill, files: FileReferenceStyle) -> Option<String> {
 /// What the person had typed of a message that calls for skills; none if it is another message.
 pub fn typed_text(message: &str) -> Option<&str> {
     let (typed, _) = message.split_once(SKILL_OPEN_TAG).filter(|_| message.starts_with('/'))?;
-    Some(typed_text)
+    Some(typed)
 }
 
 #[cfg(test)]

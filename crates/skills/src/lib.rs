@@ -9,29 +9,29 @@
 //! Choices (settings) ─► Place (where) ─► walk ─► head (fields) ─► Catalogue ─► Skill ─► invocation
 //! ```
 
-mod uri;
 mod catalogue;
-mod settings;
 mod error;
-mod manifest;
-mod invocation;
 mod front_matter;
-mod naming;
-mod roots;
-mod read;
+mod invocation;
 mod library;
+mod manifest;
+mod naming;
+mod read;
+mod roots;
+mod settings;
 mod skill;
 mod threat;
+mod uri;
 mod walk;
 
 pub use catalogue::SkillCatalogue;
-pub use settings::SkillSettings;
 pub use error::SkillError;
-pub use manifest::SkillManifest;
-pub use invocation::{SkillInvocation, FileReferenceStyle, expand_invocation, typed_text};
-pub use naming::slug;
-pub use roots::{SkillOrigin, SkillRoot, skill_roots};
-pub use read::{SkillFileContent, SkillInstructions};
+pub use invocation::{FileReferenceStyle, SkillInvocation, expand_invocation, typed_text};
 pub use library::SkillLibrary;
-pub use skill::{SkillNote, Skill, SkillStatus};
+pub use manifest::SkillManifest;
+pub use naming::slug;
+pub use read::{SkillFileContent, SkillInstructions};
+pub use roots::{SkillOrigin, SkillRoot, skill_roots};
+pub use settings::SkillSettings;
+pub use skill::{Skill, SkillNote, SkillStatus};
 pub use threat::SkillThreat;

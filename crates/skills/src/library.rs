@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::catalogue::SkillCatalogue;
-use crate::settings::SkillSettings;
 use crate::roots::SkillRoot;
+use crate::settings::SkillSettings;
 use crate::walk::{RootScan, scan_root};
 
 /// How old a look may be for those who look with every key.
@@ -41,7 +41,11 @@ impl SkillLibrary {
             return Arc::clone(&kept.catalogue);
         }
         let catalogue = Arc::new(SkillCatalogue::from_scans(&self.roots, &walked, &self.settings));
-        let found = CachedCatalogue { at: Instant::now(), scans: walked, catalogue: Arc::clone(&catalogue) };
+        let found = CachedCatalogue {
+            at: Instant::now(),
+            scans: walked,
+            catalogue: Arc::clone(&catalogue),
+        };
         *kept = Some(found);
         catalogue
     }

@@ -47,7 +47,10 @@ pub(crate) struct ParsedSkillFile<'t> {
 }
 
 /// Reads a file; `folder` is what its folder is called.
-pub(crate) fn parse<'t>(text: &'t str, folder: &str) -> Result<ParsedSkillFile<'t>, FrontMatterError> {
+pub(crate) fn parse<'t>(
+    text: &'t str,
+    folder: &str,
+) -> Result<ParsedSkillFile<'t>, FrontMatterError> {
     let parts = front_matter::split(text)?;
     let (fields, forgiven) = front_matter::parse_fields(parts.matter)?;
     let mut notes = Vec::new();
@@ -90,10 +93,14 @@ pub(crate) fn parse<'t>(text: &'t str, folder: &str) -> Result<ParsedSkillFile<'
     };
     if parts.body.trim().is_empty() {
         let line = parts.matter.lines().count() + 2;
-        return Err(FrontMatterError { line, what: "there are no instructions below the fields".to_owned() });
+        return Err(FrontMatterError {
+            line,
+            what: "there are no instructions below the fields".to_owned(),
+        });
     }
     let ours = fields.get("metadata").and_then(|all| all.get("hermes")).and_then(Value::as_object);
-    let listed = |key: &str| ours.and_then(|ours| ours.get(key)).map(string_list).unwrap_or_default();
+    let listed =
+        |key: &str| ours.and_then(|ours| ours.get(key)).map(string_list).unwrap_or_default();
     let head = SkillManifest {
         name,
         description,
@@ -140,7 +147,10 @@ fn string_list(value: &Value) -> Vec<String> {
             text.split(',').map(|part| part.trim().trim_matches(['"', '\'']).to_owned()).collect()
         }
     };
-    let parts = parts.iter().map(|part| sanitize_line(part, MAX_NAME_CHARS)).filter(|part| !part.is_empty());
+    let parts = parts
+        .iter()
+        .map(|part| sanitize_line(part, MAX_NAME_CHARS))
+        .filter(|part| !part.is_empty());
     parts.take(MAX_LIST_ENTRIES).collect()
 }
 
@@ -161,7 +171,10 @@ fn tool_list(value: &Value) -> Vec<String> {
             last.push(c);
         }
     }
-    let parts = parts.iter().map(|part| sanitize_line(part, MAX_NAME_CHARS)).filter(|part| !part.is_empty());
+    let parts = parts
+        .iter()
+        .map(|part| sanitize_line(part, MAX_NAME_CHARS))
+        .filter(|part| !part.is_empty());
     parts.take(MAX_LIST_ENTRIES).collect()
 }
 
@@ -206,7 +219,9 @@ fn required_variables(fields: &Map<String, Value>) -> Vec<String> {
 fn first_text_line(body: &str) -> Option<String> {
     let lines = body.lines().map(str::trim);
     let mut said = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    said.next().map(|line| sanitize_line(line, MAX_DESCRIPTION_CHARS)).filter(|line| !line.is_empty())
+    said.next()
+        .map(|line| sanitize_line(line, MAX_DESCRIPTION_CHARS))
+        .filter(|line| !line.is_empty())
 }
 
 #[cfg(test)]

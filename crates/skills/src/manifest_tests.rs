@@ -24,7 +24,8 @@ fn lists_are_read_in_every_form() {
     assert_eq!(head.tags, ["a", "b"]);
     assert_eq!(head.related, ["x", "y"]);
     assert_eq!(of("name: demo\ndescription: d\nplatforms: linux\n").manifest.platforms, ["linux"]);
-    let tools = of("name: demo\ndescription: d\nallowed-tools: Bash(git:*, jq) Read\n").manifest.tools;
+    let tools =
+        of("name: demo\ndescription: d\nallowed-tools: Bash(git:*, jq) Read\n").manifest.tools;
     assert_eq!(tools, ["Bash(git:*, jq)", "Read"]);
 }
 
@@ -54,7 +55,8 @@ fn long_texts_are_cut_and_told() {
     let long = "word ".repeat(400);
     let read = of(&format!("name: demo\ndescription: {long}\n"));
     assert!(
-        read.manifest.description.chars().count() <= 1024 && read.manifest.description.ends_with("...")
+        read.manifest.description.chars().count() <= 1024
+            && read.manifest.description.ends_with("...")
     );
     assert_eq!(read.notes.len(), 1);
 }

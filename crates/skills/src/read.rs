@@ -8,7 +8,7 @@ use hermes_files::{WalkMode, open_dir, real_path};
 
 use crate::error::SkillError;
 use crate::manifest;
-use crate::skill::{SkillNote, Skill};
+use crate::skill::{Skill, SkillNote};
 use crate::threat;
 
 /// The most of a `SKILL.md`: characters, and the bytes that they may take.
@@ -38,7 +38,8 @@ impl Skill {
     pub fn instructions(&self, session: Option<&str>) -> Result<SkillInstructions, SkillError> {
         self.require_ready()?;
         let text = self.skill_file_text()?;
-        let folder = self.display_dir.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let folder =
+            self.display_dir.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let read = manifest::parse(&text, &folder).map_err(|fault| SkillError::Unusable {
             name: self.manifest.name.clone(),
             why: SkillNote::at_line(fault.line, fault.what).to_string(),
@@ -60,7 +61,9 @@ impl Skill {
         if relative == Path::new(self.file) {
             return self.skill_file_text().map(SkillFileContent::Text);
         }
-        let bytes = match open_below(&self.dir, &relative).and_then(|f| read_at_most(f, MAX_FILE_BYTES)) {
+        let bytes = match open_below(&self.dir, &relative)
+            .and_then(|f| read_at_most(f, MAX_FILE_BYTES))
+        {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 return Err(SkillError::TooLong { file: path.to_owned(), most: MAX_FILE_BYTES });
@@ -118,7 +121,8 @@ impl Skill {
 
 /// The text of a skill's own file, or what is wrong with it.
 pub(crate) fn read_skill_file(folder: &Path, file: &str) -> Result<String, SkillNote> {
-    let opened = open_below(folder, Path::new(file)).and_then(|file| read_at_most(file, MAX_SKILL_BYTES));
+    let opened =
+        open_below(folder, Path::new(file)).and_then(|file| read_at_most(file, MAX_SKILL_BYTES));
     let too_long = || SkillNote::new(format!("it has more than {MAX_SKILL_CHARS} characters"));
     let bytes = match opened {
         Ok(Some(bytes)) => bytes,

@@ -53,16 +53,18 @@ pub struct SkillRoot {
 /// The places of a user who works in a folder. Without one there is no project.
 pub fn skill_roots(home: &Path, choices: &SkillSettings, cwd: Option<&Path>) -> Vec<SkillRoot> {
     let own = |folder: PathBuf, origin| SkillRoot { dir: folder, origin, link_boundary: None };
-    let mut places = vec![own(home.join("skills"), SkillOrigin::Home)];
-    skill_roots.extend(choices.external_dirs.iter().map(|folder| own(folder.clone(), SkillOrigin::External)));
-    let Some(cwd) = cwd.and_then(|cwd| fs::canonicalize(cwd).ok()) else { return skill_roots };
+    let mut roots = vec![own(home.join("skills"), SkillOrigin::Home)];
+    roots.extend(
+        choices.external_dirs.iter().map(|folder| own(folder.clone(), SkillOrigin::External)),
+    );
+    let Some(cwd) = cwd.and_then(|cwd| fs::canonicalize(cwd).ok()) else { return roots };
     let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd);
     for folder in cwd.ancestors().take(MAX_ANCESTORS).take_while(|f| f.starts_with(root)) {
-        skill_roots.extend(PROJECT_SKILL_DIRS.map(|name| SkillRoot {
+        roots.extend(PROJECT_SKILL_DIRS.map(|name| SkillRoot {
             dir: folder.join(name),
             origin: SkillOrigin::Project,
             link_boundary: Some(root.to_owned()),
         }));
     }
-    skill_roots
+    roots
 }

@@ -40,10 +40,18 @@ impl SkillSettings {
         let here = at("platform_disabled").and_then(|all| all.get(SETTINGS_PLATFORM));
         let disabled = [at("disabled"), here].into_iter().flatten().flat_map(string_list);
         let folders = at("external_dirs").map(string_list).unwrap_or_default();
-        let folders = folders.iter().take(MAX_EXTERNAL_DIRS).map(|said| home.join(expand_path(said, variable)));
+        let folders = folders
+            .iter()
+            .take(MAX_EXTERNAL_DIRS)
+            .map(|said| home.join(expand_path(said, variable)));
         Self {
             disabled: disabled.map(|name| slug(&name)).collect(),
-            trusted: at("trusted").map(string_list).unwrap_or_default().iter().map(|n| slug(n)).collect(),
+            trusted: at("trusted")
+                .map(string_list)
+                .unwrap_or_default()
+                .iter()
+                .map(|n| slug(n))
+                .collect(),
             external_dirs: folders.collect(),
             expands_vars: at("template_vars").and_then(Value::as_bool).unwrap_or(true),
         }

@@ -112,8 +112,12 @@ impl Skill {
     pub fn unusable_reason(&self) -> Option<String> {
         match &self.status {
             SkillStatus::Ready => None,
-            SkillStatus::Disabled => Some("the settings switch it off (skills.disabled)".to_owned()),
-            SkillStatus::Unsupported => Some(format!("it is for {}", self.manifest.platforms.join(", "))),
+            SkillStatus::Disabled => {
+                Some("the settings switch it off (skills.disabled)".to_owned())
+            }
+            SkillStatus::Unsupported => {
+                Some(format!("it is for {}", self.manifest.platforms.join(", ")))
+            }
             SkillStatus::Shadowed { by } => Some(format!("{} comes first", by.display())),
             SkillStatus::Broken(note) => Some(note.to_string()),
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use hermes_files::{FileMetadata, OpenDir, FileKind, WalkMode, open_dir, real_path};
+use hermes_files::{FileKind, FileMetadata, OpenDir, WalkMode, open_dir, real_path};
 
 use crate::roots::SkillRoot;
 use crate::skill::SkillNote;
@@ -93,8 +93,7 @@ pub(crate) fn scan_root(place: &SkillRoot) -> RootScan {
             continue;
         }
         if seen.len() > MAX_DIRS || entries > MAX_ENTRIES || walked.found.len() >= MAX_SKILLS {
-            let what =
-                format!("{} has too much in it; the rest is left out", place.dir.display());
+            let what = format!("{} has too much in it; the rest is left out", place.dir.display());
             walked.notes.push(SkillNote::new(what));
             break;
         }
@@ -178,7 +177,8 @@ fn list_files(folder: &OpenDir, own: &str) -> Vec<String> {
             let top = path.iter().next().and_then(|name| name.to_str());
             top.is_some_and(|top| SUPPORT_DIRS.contains(&top))
         };
-        let is_skill = names.iter().any(|(name, _)| SKILL_FILE_NAMES.iter().any(|file| name == file));
+        let is_skill =
+            names.iter().any(|(name, _)| SKILL_FILE_NAMES.iter().any(|file| name == file));
         if depth > 0 && is_skill && !is_support(&relative) {
             continue;
         }

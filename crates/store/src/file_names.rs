@@ -25,7 +25,10 @@ pub(crate) fn file_stem(id: &str) -> String {
 }
 
 fn is_safe_stem(id: &str) -> bool {
-    !id.is_empty() && id.len() <= MAX_STEM_CHARS && !id.starts_with('.') && id.chars().all(is_safe_char)
+    !id.is_empty()
+        && id.len() <= MAX_STEM_CHARS
+        && !id.starts_with('.')
+        && id.chars().all(is_safe_char)
 }
 
 fn is_safe_char(c: char) -> bool {

@@ -3,10 +3,10 @@
 pub mod atomic;
 pub mod dotenv;
 mod error;
-mod lock;
 mod file_names;
-mod session_record;
+mod lock;
 pub mod regular_file;
+mod session_record;
 mod sessions;
 
 pub use error::StoreError;

@@ -43,12 +43,15 @@ impl SessionRecord {
         // A later format need not look like a record at all.
         let version = match &parsed {
             Ok(record) => record.version,
-            Err(_) => {
-                serde_json::from_slice::<VersionHeader>(bytes).map_or(FORMAT_VERSION, |heading| heading.version)
-            }
+            Err(_) => serde_json::from_slice::<VersionHeader>(bytes)
+                .map_or(FORMAT_VERSION, |heading| heading.version),
         };
         if version > FORMAT_VERSION {
-            return Err(StoreError::NewerFormat { path: path.to_owned(), version, known: FORMAT_VERSION });
+            return Err(StoreError::NewerFormat {
+                path: path.to_owned(),
+                version,
+                known: FORMAT_VERSION,
+            });
         }
         parsed.map_err(|e| StoreError::damaged(path, e.to_string()))
     }
@@ -72,8 +75,9 @@ impl SessionRecord {
             let reason = format!("it is nested deeper than {MAX_DOCUMENT_DEPTH} levels");
             return Err(StoreError::InvalidDocument { key: key.to_owned(), reason });
         }
-        let text = serde_json::value::to_raw_value(value)
-            .map_err(|e| StoreError::InvalidDocument { key: key.to_owned(), reason: e.to_string() })?;
+        let text = serde_json::value::to_raw_value(value).map_err(|e| {
+            StoreError::InvalidDocument { key: key.to_owned(), reason: e.to_string() }
+        })?;
         if self.documents.get(key).is_some_and(|old| old.get() == text.get()) {
             return Ok(false);
         }

@@ -11,8 +11,8 @@ use hermes_core::{SessionError, SessionStore};
 use serde_json::Value;
 
 use crate::atomic::Durability;
-use crate::lock::FileLock;
 use crate::file_names::{DIGEST_SEPARATOR, file_stem};
+use crate::lock::FileLock;
 use crate::session_record::SessionRecord;
 use crate::{StoreError, atomic, regular_file};
 
@@ -100,7 +100,8 @@ impl FileSessionStore {
             _ => {}
         }
         let temporary = path.with_file_name(atomic::temporary_name(&path));
-        atomic::remove_if_exists(&temporary).map_err(|e| StoreError::io("remove", &temporary, e))?;
+        atomic::remove_if_exists(&temporary)
+            .map_err(|e| StoreError::io("remove", &temporary, e))?;
         let guard = self.lock_file(session);
         lock.release_and_remove(&guard).map_err(|e| StoreError::io("remove", &guard, e))?;
         Ok(removed)
@@ -200,7 +201,11 @@ fn is_part_key(key: &str) -> bool {
     key.contains('/')
 }
 
-fn write_record(path: &Path, record: &SessionRecord, lasting: Durability) -> Result<(), StoreError> {
+fn write_record(
+    path: &Path,
+    record: &SessionRecord,
+    lasting: Durability,
+) -> Result<(), StoreError> {
     let bytes = record.to_bytes(path)?;
     atomic::write_exclusive(path, &bytes, FILE_MODE, lasting)
         .map_err(|e| StoreError::io("write", path, e))

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ToolError};
-use hermes_exec::{ExecBackend, TransportIo, TransportProcess, ProcessExit, LocalBackend, CommandSpec, HostFacts, ShellKind, SpawnedProcess, Transport};
+use hermes_exec::{
+    CommandSpec, ExecBackend, HostFacts, LocalBackend, ProcessExit, ShellKind, SpawnedProcess,
+    Transport, TransportIo, TransportProcess,
+};
 
 /// The way to a shell of this machine.
 #[derive(Debug, Clone, Default)]

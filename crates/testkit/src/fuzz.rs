@@ -3,10 +3,13 @@
 
 use std::path::Path;
 
-use hermes_core::{ToolAnnotations, Effect, CallProposal, Resource, Scope, Session, WorkingDir};
-use hermes_policy::{PolicyAnswer, PermissionPolicy, PathVariables, SavedRules, EnforcementSettings, PolicySources, TicketStore};
+use hermes_core::{CallProposal, Effect, Resource, Scope, Session, ToolAnnotations, WorkingDir};
+use hermes_policy::{
+    EnforcementSettings, PathVariables, PermissionPolicy, PolicyAnswer, PolicySources, SavedRules,
+    TicketStore,
+};
 use hermes_protocol::{CallDialect, RequestFrame, RequestFramer, parse_bytes};
-use hermes_schema::{Schema, coerce, parse_arguments, tidy, translate};
+use hermes_schema::{Schema, coerce_arguments, parse_arguments, tidy_schema, translate};
 use serde_json::Value;
 
 /// Reads any bytes as a request, in every dialect.
@@ -184,7 +187,9 @@ fn equal_up_to_number_form(a: &Value, b: &Value) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_up_to_number_form(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal_up_to_number_form(a, b)))
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| equal_up_to_number_form(a, b)))
         }
         (a, b) => a == b,
     }

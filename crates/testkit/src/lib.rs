@@ -1,7 +1,7 @@
 //! Contract tests and fixtures for tools and engines; for tests only.
 
+pub mod backends;
 pub mod contract;
 pub mod fuzz;
 pub mod models;
-pub mod backends;
 pub mod probe;

@@ -160,12 +160,14 @@ pub fn panics() -> ProbeTool {
 
 /// Fails with an error of its own.
 pub fn fails() -> ProbeTool {
-    ProbeTool::new("fails").on_run(|_, _| async { Err(ToolError::conflict("not now").with("detail", 7)) })
+    ProbeTool::new("fails")
+        .on_run(|_, _| async { Err(ToolError::conflict("not now").with("detail", 7)) })
 }
 
 /// Answers with something that is not JSON.
 pub fn returns_invalid_json() -> ProbeTool {
-    ProbeTool::new("babbles").on_run(|_, _| async { Ok(ToolOutput::unchecked("plain words".into())) })
+    ProbeTool::new("babbles")
+        .on_run(|_, _| async { Ok(ToolOutput::unchecked("plain words".into())) })
 }
 
 /// Never ends, unless it is cancelled.

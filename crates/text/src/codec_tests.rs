@@ -214,6 +214,10 @@ fn a_hint_that_the_bytes_belie_is_passed_over() {
         (&wide, UTF_8),
         (&wide, WINDOWS_1252),
     ] {
-        assert_eq!(detect_format_with(bytes, true, || Some(hint)), detect_format(bytes, true), "{hint:?}");
+        assert_eq!(
+            detect_format_with(bytes, true, || Some(hint)),
+            detect_format(bytes, true),
+            "{hint:?}"
+        );
     }
 }

@@ -121,7 +121,11 @@ pub(crate) fn next_char(rest: &[u8], encoding: &'static Encoding) -> DecodeStep 
         let first = chunk.valid().chars().next().map_or(0, char::len_utf8);
         let damaged = first == 0;
         return match damaged {
-            true => DecodeStep { bytes: chunk.invalid().len(), text: '\u{FFFD}'.len_utf8(), is_damaged: damaged },
+            true => DecodeStep {
+                bytes: chunk.invalid().len(),
+                text: '\u{FFFD}'.len_utf8(),
+                is_damaged: damaged,
+            },
             false => DecodeStep { bytes: first, text: first, is_damaged: damaged },
         };
     }

@@ -7,10 +7,10 @@ use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE}
 
 use crate::binary;
 use crate::codec::{TextFormat, detect_format_with, is_plain_utf8};
-use crate::line_endings::LineEndings;
-use crate::error::{NotTextReason, NotTextError, SpliceError};
 use crate::decode_map::{DecodeMap, next_char};
+use crate::error::{NotTextError, NotTextReason, SpliceError};
 use crate::iso2022jp::{self, ShiftPosition};
+use crate::line_endings::LineEndings;
 
 /// Bytes of text that belong together at most.
 const MAX_CLUSTER_BYTES: usize = 8;
@@ -194,7 +194,12 @@ impl TextDocument {
     }
 
     /// Where these offsets, which are in order, are in the body.
-    fn find_stops(&self, body: &[u8], decoding: &DecodeMap, offsets: &[usize]) -> Vec<Option<ShiftPosition>> {
+    fn find_stops(
+        &self,
+        body: &[u8],
+        decoding: &DecodeMap,
+        offsets: &[usize],
+    ) -> Vec<Option<ShiftPosition>> {
         let encoding = self.format.encoding();
         if encoding == ISO_2022_JP {
             return iso2022jp::find_positions(body, offsets);
@@ -231,7 +236,8 @@ impl TextDocument {
                 // An edit that touches the last one goes on in its state.
                 let before = held.filter(|_| touches_previous(edits, edit)).unwrap_or(start.state);
                 let (mut fitted, state) = iso2022jp::fit_after(&new, before);
-                let is_idle = new.is_empty() && start.byte == end.byte && !touches_previous(edits, edit);
+                let is_idle =
+                    new.is_empty() && start.byte == end.byte && !touches_previous(edits, edit);
                 if !is_idle && !touches_previous(edits, edit + 1) {
                     let rest = body.get(end.byte..).unwrap_or_default();
                     fitted.extend_from_slice(iso2022jp::bridge_states(state, end.state, rest));
@@ -245,7 +251,12 @@ impl TextDocument {
     }
 
     /// The first place between two stops whose bytes mean nothing.
-    fn first_damage(&self, body: &[u8], start: &ShiftPosition, end: &ShiftPosition) -> Option<usize> {
+    fn first_damage(
+        &self,
+        body: &[u8],
+        start: &ShiftPosition,
+        end: &ShiftPosition,
+    ) -> Option<usize> {
         let encoding = self.format.encoding();
         if encoding == ISO_2022_JP {
             return (start.damage_count < end.damage_count).then_some(end.last_damage);
@@ -306,7 +317,10 @@ fn apply_edits(text: &str, edits: &[TextEdit]) -> String {
     new
 }
 
-fn join_bytes<'a>(old: &[u8], pieces: impl Iterator<Item = (Range<usize>, &'a [u8])> + Clone) -> Vec<u8> {
+fn join_bytes<'a>(
+    old: &[u8],
+    pieces: impl Iterator<Item = (Range<usize>, &'a [u8])> + Clone,
+) -> Vec<u8> {
     let added: usize = pieces.clone().map(|(_, new)| new.len()).sum();
     let mut joined = Vec::with_capacity(old.len() + added);
     let mut done = 0;

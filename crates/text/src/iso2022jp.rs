@@ -96,9 +96,11 @@ pub(crate) fn find_positions(body: &[u8], offsets: &[usize]) -> Vec<Option<Shift
             let shift = ShiftState::from_escape(rest);
             let token = match shift {
                 // An escape right behind another is an error of its own.
-                Some(_) if has_shifted => {
-                    ShiftToken { bytes: ESCAPE_BYTES, text: '\u{FFFD}'.len_utf8(), is_damaged: true }
-                }
+                Some(_) if has_shifted => ShiftToken {
+                    bytes: ESCAPE_BYTES,
+                    text: '\u{FFFD}'.len_utf8(),
+                    is_damaged: true,
+                },
                 Some(_) => ShiftToken { bytes: ESCAPE_BYTES, text: 0, is_damaged: false },
                 None => state.next_token(rest),
             };
@@ -108,7 +110,11 @@ pub(crate) fn find_positions(body: &[u8], offsets: &[usize]) -> Vec<Option<Shift
             state = shift.unwrap_or(state);
             has_shifted = shift.is_some();
             if token.is_damaged {
-                last = ShiftPosition { damage_count: last.damage_count + 1, last_damage: byte, ..last };
+                last = ShiftPosition {
+                    damage_count: last.damage_count + 1,
+                    last_damage: byte,
+                    ..last
+                };
             }
             byte += token.bytes;
             text += token.text;

@@ -5,17 +5,17 @@
 
 pub mod binary;
 pub mod codec;
+mod decode_map;
 pub mod diff;
 mod document;
 pub mod editorconfig;
-mod line_endings;
 mod error;
-pub mod patch_formats;
-pub mod matching;
-mod decode_map;
 mod iso2022jp;
+mod line_endings;
+pub mod matching;
+pub mod patch_formats;
 mod utf16;
 
 pub use document::{TextDocument, TextEdit};
+pub use error::{NotTextError, NotTextReason, SpliceError};
 pub use line_endings::{LineEnding, LineEndings, count_lines, line_at, lines};
-pub use error::{NotTextReason, NotTextError, SpliceError};

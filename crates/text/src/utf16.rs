@@ -32,8 +32,8 @@ pub(crate) fn detect_without_bom(sample: &[u8], complete: bool) -> Option<&'stat
         return None;
     }
     let body = sample.get(..sample.len() / 2 * 2)?;
-    let read =
-        [UTF_16LE, UTF_16BE].map(|encoding| Some((encoding, Utf16Statistics::collect(body, encoding, complete)?)));
+    let read = [UTF_16LE, UTF_16BE]
+        .map(|encoding| Some((encoding, Utf16Statistics::collect(body, encoding, complete)?)));
     let likely = read.into_iter().flatten().filter(|(_, text)| text.is_likely());
     likely.max_by_key(|(_, text)| text.ascii).map(|(encoding, _)| encoding)
 }
@@ -99,8 +99,8 @@ impl Utf16Statistics {
 
     fn is_likely(&self) -> bool {
         // Small numbers are letters that no language has by themselves.
-        let is_latin =
-            (self.latin + self.whitespace) * 10 >= self.total * 7 && self.ascii * 10 >= self.total * 3;
+        let is_latin = (self.latin + self.whitespace) * 10 >= self.total * 7
+            && self.ascii * 10 >= self.total * 3;
         let is_prose = self.whitespace > 0 && self.scripts.len() <= MAX_SCRIPTS;
         let is_long = self.total >= LONG_TEXT_CHARS && self.ascii * 10 < self.total * 9;
         let is_short = self.total < MIN_CHARS_WITHOUT_GAP;

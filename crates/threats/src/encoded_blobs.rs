@@ -42,8 +42,12 @@ fn decode_hex_and_base64(text: &str, blobs: &mut Vec<DecodedBlob>) {
         let end = blob_end(bytes, start);
         if end - start >= MIN_BLOB_CHARS {
             seen += 1;
-            let stretch: Vec<u8> =
-                bytes[start..end].iter().copied().filter(|b| is_digit(*b)).take(MAX_BLOB_CHARS).collect();
+            let stretch: Vec<u8> = bytes[start..end]
+                .iter()
+                .copied()
+                .filter(|b| is_digit(*b))
+                .take(MAX_BLOB_CHARS)
+                .collect();
             blobs.extend(decode_digits(&stretch).map(|text| DecodedBlob { text, start }));
         }
         floor = end.max(probe);
@@ -156,8 +160,9 @@ fn percent_decode_run(bytes: &[u8]) -> (Vec<u8>, usize) {
     let mut decoded = Vec::with_capacity(bytes.len());
     let (mut at, mut count) = (0, 0);
     while let Some(&byte) = bytes.get(at) {
-        let pair =
-            bytes.get(at + 1..at + 3).and_then(|pair| Some(hex_value(pair[0])? << 4 | hex_value(pair[1])?));
+        let pair = bytes
+            .get(at + 1..at + 3)
+            .and_then(|pair| Some(hex_value(pair[0])? << 4 | hex_value(pair[1])?));
         match (byte, pair) {
             (b'%', Some(code)) => {
                 decoded.push(code);

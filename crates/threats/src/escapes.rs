@@ -64,7 +64,10 @@ fn entity(text: &str) -> Option<(char, usize)> {
     }
     let found = match rest.strip_prefix('#') {
         Some(number) => numeric(number).map(|(c, used)| (c, used + 1)),
-        None => NAMED_ENTITIES.iter().find(|(name, _)| rest.starts_with(name)).map(|&(n, c)| (c, n.len())),
+        None => NAMED_ENTITIES
+            .iter()
+            .find(|(name, _)| rest.starts_with(name))
+            .map(|&(n, c)| (c, n.len())),
     };
     match found {
         Some((c, used)) => Some((c, text.len() - rest.len() + used)),
@@ -78,7 +81,8 @@ fn numeric(text: &str) -> Option<(char, usize)> {
         Some(digits) => (digits, 16, 1),
         None => (text, 10, 0),
     };
-    let length = digits.bytes().take(MAX_ESCAPE_DIGITS).take_while(|&b| (b as char).is_digit(radix)).count();
+    let length =
+        digits.bytes().take(MAX_ESCAPE_DIGITS).take_while(|&b| (b as char).is_digit(radix)).count();
     let code = u32::from_str_radix(digits.get(..length)?, radix).ok()?;
     let closed = usize::from(digits.as_bytes().get(length) == Some(&b';'));
     Some((char::from_u32(code)?, prefix + length + closed))

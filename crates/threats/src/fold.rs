@@ -24,7 +24,8 @@ pub(crate) fn fold(text: &str) -> TracedText {
 }
 
 fn normalize(text: &str) -> TracedText {
-    let mut speller = NormalizedWriter { out: TracedText::with_capacity(text.len()), pending_space: None };
+    let mut speller =
+        NormalizedWriter { out: TracedText::with_capacity(text.len()), pending_space: None };
     let bytes = text.as_bytes();
     let (mut at, mut source) = (0, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -114,7 +115,8 @@ impl NormalizedWriter {
         if c.is_ascii_graphic() {
             self.put(c.to_ascii_lowercase(), source);
         } else if c == '\n' || matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{b}' | '\u{c}') {
-            self.pending_space = Some(('\n', self.pending_space.map_or(source, |(_, first)| first)));
+            self.pending_space =
+                Some(('\n', self.pending_space.map_or(source, |(_, first)| first)));
         } else if c.is_whitespace() || c == '\u{2800}' {
             self.pending_space.get_or_insert((' ', source));
         } else if c.is_control() || hidden::is_invisible(c) || hidden::is_bidi(c) {
@@ -137,7 +139,8 @@ impl NormalizedWriter {
         }
         // Kana and Hangul are put together again: their marks make the letter.
         let joins = matches!(u32::from(part), 0x3099 | 0x309a | 0x1161..=0x1175 | 0x11a8..=0x11c2);
-        let last = self.out.text().chars().next_back().filter(|_| joins && self.pending_space.is_none());
+        let last =
+            self.out.text().chars().next_back().filter(|_| joins && self.pending_space.is_none());
         if let Some(whole) = last.and_then(|last| compose(last, part)) {
             self.out.pop();
             self.put(whole, source);

@@ -119,7 +119,8 @@ impl InvisibleRuns {
             }
         }
         if self.tags.len() >= MIN_MESSAGE_CHARS && !flag {
-            self.messages.push(HiddenMessage { text: std::mem::take(&mut self.tags), at: self.start });
+            self.messages
+                .push(HiddenMessage { text: std::mem::take(&mut self.tags), at: self.start });
         }
         if self.selectors.len() >= MIN_MESSAGE_CHARS {
             let text = String::from_utf8_lossy(&self.selectors).into_owned();

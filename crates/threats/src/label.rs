@@ -44,8 +44,9 @@ pub fn label(source: &str, content: &str) -> LabelledText {
     let nonce = nonce.unwrap_or_default();
     let source: String = source.chars().take(MAX_SOURCE_CHARS).map(sanitize_char).collect();
     let content = disarm_tags(content);
-    let text =
-        format!("{OPEN_TAG_START}{source}{OPEN_TAG_ID}{nonce}{OPEN_TAG_END}{LABEL_PREAMBLE}\n{content}{CLOSE_TAG_START}{nonce}{CLOSE_TAG_END}");
+    let text = format!(
+        "{OPEN_TAG_START}{source}{OPEN_TAG_ID}{nonce}{OPEN_TAG_END}{LABEL_PREAMBLE}\n{content}{CLOSE_TAG_START}{nonce}{CLOSE_TAG_END}"
+    );
     LabelledText { text, nonce }
 }
 

@@ -12,7 +12,7 @@ mod respell;
 mod scan;
 mod traced;
 
-pub use finding::{ThreatCategory, ThreatFinding, ScanLevel};
+pub use finding::{ScanLevel, ThreatCategory, ThreatFinding};
 pub use hidden::is_hidden;
 pub use label::{LabelledText, is_labelled, label, unlabel};
 pub use scan::scan;

@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
-use crate::finding::{ThreatCategory, ScanLevel};
+use crate::finding::{ScanLevel, ThreatCategory};
 
 mod all;
 mod context;
-mod strict;
 mod languages;
+mod strict;
 
 /// What may stand between two words of a phrase. A full stop ends a sentence,
 /// unless the next word follows it without a space.
@@ -69,13 +69,16 @@ fn pattern_set() -> &'static PatternSet {
             }
         };
         let mut patterns = Vec::new();
-        for pattern in all::ALL_PATTERNS.iter().chain(context::CONTEXT_PATTERNS).chain(strict::STRICT_PATTERNS) {
+        for pattern in
+            all::ALL_PATTERNS.iter().chain(context::CONTEXT_PATTERNS).chain(strict::STRICT_PATTERNS)
+        {
             let needs = pattern
                 .required_keywords
                 .iter()
                 .map(|any| any.iter().map(|word| number((*word).to_owned())).collect());
             let needs = needs.collect();
-            let forms = pattern.forms.iter().map(|form| expand_form(form)).collect::<Vec<_>>().join("|");
+            let forms =
+                pattern.forms.iter().map(|form| expand_form(form)).collect::<Vec<_>>().join("|");
             patterns.push(CompiledPattern {
                 pattern,
                 needs,
@@ -84,8 +87,10 @@ fn pattern_set() -> &'static PatternSet {
             });
         }
         for tongue in languages::LANGUAGE_STEMS {
-            let needs =
-                tongue.required_keywords().into_iter().map(|any| any.into_iter().map(&mut number).collect());
+            let needs = tongue
+                .required_keywords()
+                .into_iter()
+                .map(|any| any.into_iter().map(&mut number).collect());
             let needs = needs.collect();
             patterns.push(CompiledPattern {
                 pattern: &languages::LANGUAGE_PATTERN,
@@ -95,7 +100,11 @@ fn pattern_set() -> &'static PatternSet {
             });
         }
         let built = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&keywords);
-        PatternSet { keywords: built.expect("the keywords are few"), count: keywords.len(), patterns }
+        PatternSet {
+            keywords: built.expect("the keywords are few"),
+            count: keywords.len(),
+            patterns,
+        }
     })
 }
 
@@ -109,7 +118,11 @@ fn expand_form(form: &str) -> String {
 }
 
 /// Calls `found` with every pattern of `level` that occurs in `folded`, and where first.
-pub(crate) fn find_patterns(folded: &str, level: ScanLevel, mut found: impl FnMut(&ThreatPattern, Range<usize>)) {
+pub(crate) fn find_patterns(
+    folded: &str,
+    level: ScanLevel,
+    mut found: impl FnMut(&ThreatPattern, Range<usize>),
+) {
     let book = pattern_set();
     let mut seen = vec![false; book.count];
     let mut any = false;

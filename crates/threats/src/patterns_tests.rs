@@ -20,7 +20,8 @@ fn no_pattern_matches_nothing() {
 
 #[test]
 fn ids_are_given_once() {
-    let all = all::ALL_PATTERNS.iter().chain(context::CONTEXT_PATTERNS).chain(strict::STRICT_PATTERNS);
+    let all =
+        all::ALL_PATTERNS.iter().chain(context::CONTEXT_PATTERNS).chain(strict::STRICT_PATTERNS);
     let mut ids: Vec<_> = all.map(|pattern| pattern.id).collect();
     let count = ids.len();
     ids.sort_unstable();

@@ -227,7 +227,8 @@ fn is_leet_or_letter(byte: u8) -> bool {
 
 /// The word of the vocabulary that `word` is a disguise of.
 fn undisguise(word: &str) -> Option<String> {
-    if !(3..=MAX_WORD_CHARS).contains(&word.len()) || !word.bytes().any(|b| b.is_ascii_lowercase()) {
+    if !(3..=MAX_WORD_CHARS).contains(&word.len()) || !word.bytes().any(|b| b.is_ascii_lowercase())
+    {
         return None;
     }
     let ones: Vec<usize> =
@@ -279,7 +280,10 @@ pub(crate) fn join_spaced_letters(folded: TracedText) -> TracedText {
         }
         let mut end = at + 1;
         let mut letters = String::from(leet_letter(bytes[at]));
-        while letters.len() < MAX_SPACED_LETTERS && bytes.get(end) == Some(&gap) && is_single_letter(bytes, end + 1) {
+        while letters.len() < MAX_SPACED_LETTERS
+            && bytes.get(end) == Some(&gap)
+            && is_single_letter(bytes, end + 1)
+        {
             letters.push(leet_letter(bytes[end + 1]));
             end += 2;
         }
@@ -316,7 +320,8 @@ fn split_into_words(letters: &str) -> Option<String> {
     let mut loose = false;
     while !rest.is_empty() {
         let longest = rest.len().min(MAX_WORD_CHARS);
-        let found = (2..=longest).rev().filter_map(|n| rest.get(..n)).find(|word| is_vocabulary_word(word));
+        let found =
+            (2..=longest).rev().filter_map(|n| rest.get(..n)).find(|word| is_vocabulary_word(word));
         let word = found.unwrap_or_else(|| rest.get(..1).unwrap_or(rest));
         telling |= word.len() > 3 || word == letters;
         if !cut.is_empty() && (found.is_some() || !loose) {

@@ -1,6 +1,6 @@
 //! The scan: where a text is read, in which spellings, and what is reported.
 
-use crate::finding::{ThreatCategory, ThreatFinding, ScanLevel, excerpt};
+use crate::finding::{ScanLevel, ThreatCategory, ThreatFinding, excerpt};
 use crate::fold::fold;
 use crate::{encoded_blobs, hidden, patterns};
 
@@ -46,7 +46,8 @@ fn scan_windows(text: &str) -> Vec<(usize, &str)> {
 
 fn scan_window(window: &str, at: usize, level: ScanLevel, findings: &mut Vec<ThreatFinding>) {
     let mut report = FindingCollector { text: window, at, fixed_position: None, findings };
-    let messages = if window.is_ascii() { Vec::new() } else { hidden::find_hidden(window, &mut report) };
+    let messages =
+        if window.is_ascii() { Vec::new() } else { hidden::find_hidden(window, &mut report) };
     scan_text(&mut report, level);
     for message in messages {
         report.scan_decoded(&message.text, at + message.at, level);
@@ -85,7 +86,13 @@ impl FindingCollector<'_> {
     }
 
     /// Reports the characters from `start` to `end`, unless `id` is reported already.
-    pub(crate) fn add(&mut self, id: &'static str, category: ThreatCategory, start: usize, end: usize) {
+    pub(crate) fn add(
+        &mut self,
+        id: &'static str,
+        category: ThreatCategory,
+        start: usize,
+        end: usize,
+    ) {
         if !self.has(id) {
             let excerpt = excerpt(self.text, start, end, category);
             let at = self.fixed_position.unwrap_or(self.at + start);
@@ -95,7 +102,8 @@ impl FindingCollector<'_> {
 
     /// Reads a text that was found inside this one, at `place`.
     fn scan_decoded(&mut self, text: &str, place: usize, level: ScanLevel) {
-        let mut inner = FindingCollector { text, at: 0, fixed_position: Some(place), findings: self.findings };
+        let mut inner =
+            FindingCollector { text, at: 0, fixed_position: Some(place), findings: self.findings };
         scan_text(&mut inner, level);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hermes_agent::{BudgetLimits, AgentBudget, TurnEnd};
-use hermes_llm::{ModelError, ModelErrorKind, ChatMessage, ContentPart, ModelReply};
+use hermes_agent::{AgentBudget, BudgetLimits, TurnEnd};
+use hermes_llm::{ChatMessage, ContentPart, ModelError, ModelErrorKind, ModelReply};
 
 use crate::script::{Act, Scene, Scripted, calls, text};
 
@@ -47,7 +47,8 @@ async fn a_long_conversation_is_shortened_and_keeps_its_pairs_and_its_task() {
     assert_eq!(outcome.end, TurnEnd::Done);
     assert!(scene.eyes.0.lock().unwrap().contains(&"compressed".to_owned()));
     let asked = scene.model.asked.lock().unwrap();
-    let [_, opening, ChatMessage::Assistant(reply), ChatMessage::Tool(result)] = &asked[2].messages[..]
+    let [_, opening, ChatMessage::Assistant(reply), ChatMessage::Tool(result)] =
+        &asked[2].messages[..]
     else {
         panic!("{:?}", asked[2].messages)
     };

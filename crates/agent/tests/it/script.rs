@@ -6,11 +6,15 @@ use std::sync::{Arc, Mutex};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use hermes_agent::{
-    Agent, JournalEntry, ProjectGuidance, ConversationJournal, JournalError, AgentParts, ModelParams, AgentEvent, AgentObserver,
+    Agent, AgentEvent, AgentObserver, AgentParts, ConversationJournal, JournalEntry, JournalError,
+    ModelParams, ProjectGuidance,
 };
 use hermes_core::{BoxFuture, DynTool};
 use hermes_engine::{Caller, Engine};
-use hermes_llm::{ReplyEvent, ModelError, FinishReason, ChatMessage, LanguageModel, ModelRequest, ReplyStream, TokenUsage};
+use hermes_llm::{
+    ChatMessage, FinishReason, LanguageModel, ModelError, ModelRequest, ReplyEvent, ReplyStream,
+    TokenUsage,
+};
 use tempfile::TempDir;
 
 /// What the model does when it is asked.
@@ -53,7 +57,10 @@ impl LanguageModel for Scripted {
         self.others
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         Box::pin(async move {
             self.asked.lock().unwrap().push(request.clone());
             let act = self.acts.lock().unwrap().pop_front().expect("a request too many");

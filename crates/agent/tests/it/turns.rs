@@ -1,8 +1,11 @@
 use std::time::Duration;
 
-use hermes_agent::{BudgetLimits, AgentBudget, TurnEnd};
+use hermes_agent::{AgentBudget, BudgetLimits, TurnEnd};
 use hermes_engine::{Engine, LoopGuardSettings};
-use hermes_llm::{ToolChoice, ReplyEvent, ModelError, ModelErrorKind, FinishReason, InlineImage, ChatMessage, ContentPart, TokenUsage};
+use hermes_llm::{
+    ChatMessage, ContentPart, FinishReason, InlineImage, ModelError, ModelErrorKind, ReplyEvent,
+    TokenUsage, ToolChoice,
+};
 
 use crate::script::{Act, Scene, calls, text};
 
@@ -100,7 +103,10 @@ async fn a_summary_that_comes_as_a_call_is_asked_for_without_tools() {
     let mut scene = Scene::new(vec![list(), list(), Act::Says(text("One look."))]);
     scene.agent.parts_mut().tools = shown.clone();
     let outcome = scene.agent.run_turn(said("go"), &budget()).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Budget("1 rounds".into()), "One look."));
+    assert_eq!(
+        (outcome.end, outcome.text.as_str()),
+        (TurnEnd::Budget("1 rounds".into()), "One look.")
+    );
     let asked = scene.model.asked.lock().unwrap().clone();
     assert_eq!(asked.iter().map(|it| it.tools.len()).collect::<Vec<_>>(), [1, 1, 0]);
     assert_eq!(shape(&scene.book.0.lock().unwrap()), "uata", "the call was not made");
@@ -258,7 +264,10 @@ async fn what_is_said_meanwhile_comes_with_the_next_result() {
 
 #[tokio::test]
 async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
-    let image = ContentPart::Image(InlineImage { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() });
+    let image = ContentPart::Image(InlineImage {
+        media_type: "image/png".into(),
+        data: "iVBORw0KGgo=".into(),
+    });
     let mut scene = Scene::new(vec![
         Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)])),
         Act::Says(text("I see.")),
@@ -288,7 +297,10 @@ async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
 /// Looks around, for so many dollars and tokens.
 fn look(cost: f64, input: u64) -> Act {
     let mut events = calls(&[("", "directory_list", r#"{"path":"."}"#)]);
-    events.insert(0, ReplyEvent::Usage(TokenUsage { input, cost: Some(cost), ..TokenUsage::default() }));
+    events.insert(
+        0,
+        ReplyEvent::Usage(TokenUsage { input, cost: Some(cost), ..TokenUsage::default() }),
+    );
     Act::Says(events)
 }
 
@@ -310,7 +322,8 @@ async fn the_closing_request_is_paid_for_by_the_budget() {
     assert!(dollar.spent().usage.cost.unwrap() <= 1.0);
 
     let mut scene = Scene::new(vec![look(0.0, 30_000), look(0.0, 31_000), closing(0.0)]);
-    let tokens = AgentBudget::new(BudgetLimits { tokens: Some(100_000), ..BudgetLimits::default() });
+    let tokens =
+        AgentBudget::new(BudgetLimits { tokens: Some(100_000), ..BudgetLimits::default() });
     let outcome = scene.agent.run_turn(said("go"), &tokens).await;
     let TurnEnd::Budget(what) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!((what.as_str(), outcome.requests), ("all but 39000 of 100000 tokens", 3));
@@ -421,7 +434,10 @@ async fn a_model_that_goes_in_circles_is_halted_with_a_last_word() {
     let mut acts: Vec<Act> = (0..8).map(missing).collect();
     acts.push(Act::Says(text("There is nothing to read.")));
     let mut scene = Scene::new(acts);
-    let guard = LoopGuardSettings { stop: Some(LoopGuardSettings::STOP_THRESHOLDS), ..LoopGuardSettings::default() };
+    let guard = LoopGuardSettings {
+        stop: Some(LoopGuardSettings::STOP_THRESHOLDS),
+        ..LoopGuardSettings::default()
+    };
     let engine = Engine::builder().tools(hermes_tools_file::tools()).guard(guard).build().unwrap();
     scene.agent.parts_mut().engine = engine;
     let outcome = scene.agent.run_turn(said("go"), &plenty()).await;

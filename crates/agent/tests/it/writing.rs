@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_agent::{BudgetLimits, AgentBudget, TurnEnd, JournalEntry, ConversationJournal, JournalError};
+use hermes_agent::{
+    AgentBudget, BudgetLimits, ConversationJournal, JournalEntry, JournalError, TurnEnd,
+};
 use hermes_core::{
     Availability, BoundCall, BoxFuture, DynTool, Effect, ToolContext, ToolError, ToolOutput,
     ToolSpec, WorkingDir,

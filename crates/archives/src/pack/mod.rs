@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Grants, Scope, ToolError};
 use hermes_files::{ExistingFile, FileAccess, WriteOptions, real_path};
 
+use crate::dropped_attributes::DroppedAttribute;
 use crate::filter::GlobFilter;
 use crate::format::ArchiveFormat;
-use crate::progress::{ProgressTracker, ProgressHooks};
 use crate::member::SkippedEntry;
-use crate::dropped_attributes::DroppedAttribute;
+use crate::progress::{ProgressHooks, ProgressTracker};
 
 pub use sources::PackSource;
 use sources::{PackEntry, PackPlan};
@@ -130,7 +130,10 @@ impl PackJob<'_> {
                 tarball::write(self, &mut out)?;
                 out.flush()
             }
-            ArchiveFormat::TarGz | ArchiveFormat::TarZst | ArchiveFormat::Gz | ArchiveFormat::Zst => {
+            ArchiveFormat::TarGz
+            | ArchiveFormat::TarZst
+            | ArchiveFormat::Gz
+            | ArchiveFormat::Zst => {
                 let mut out = BufWriter::new(file);
                 single::write(self, &mut out)?;
                 out.flush()

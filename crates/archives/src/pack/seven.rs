@@ -10,7 +10,7 @@ use sevenz_rust2::{
 
 use super::PackJob;
 use super::sources::{PackEntry, PackEntryKind};
-use crate::member::{TYPE_FILE, TYPE_DIRECTORY, TYPE_LINK};
+use crate::member::{TYPE_DIRECTORY, TYPE_FILE, TYPE_LINK};
 
 const DEFAULT_LEVEL: u32 = 6;
 /// The attribute that says that the upper half is a Unix mode.
@@ -53,7 +53,9 @@ pub(super) fn write(job: &PackJob<'_>, out: impl Write + Seek) -> io::Result<()>
 fn to_entry(item: &PackEntry) -> ArchiveEntry {
     let name = item.display_name();
     let (mut entry, kind, flags) = match item.kind {
-        PackEntryKind::Directory => (ArchiveEntry::new_directory(&name), TYPE_DIRECTORY, DIRECTORY_ATTRIBUTE),
+        PackEntryKind::Directory => {
+            (ArchiveEntry::new_directory(&name), TYPE_DIRECTORY, DIRECTORY_ATTRIBUTE)
+        }
         PackEntryKind::File => (ArchiveEntry::new_file(&name), TYPE_FILE, 0),
         PackEntryKind::Link(_) => (ArchiveEntry::new_file(&name), TYPE_LINK, 0),
     };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use flate2::{Compression, GzBuilder};
 use hermes_core::ToolError;
 
-use super::sources::{PackPlan, PackEntryKind};
+use super::sources::{PackEntryKind, PackPlan};
 use super::{PackJob, PackRequest, tarball};
 use crate::format::ArchiveFormat;
 
@@ -13,7 +13,10 @@ const DEFAULT_GZIP_LEVEL: u32 = 6;
 const DEFAULT_ZSTD_LEVEL: u32 = 3;
 
 /// These formats hold one file and not even its name.
-pub(super) fn require_one_file(packing: &PackRequest<'_>, plan: &PackPlan) -> Result<(), ToolError> {
+pub(super) fn require_one_file(
+    packing: &PackRequest<'_>,
+    plan: &PackPlan,
+) -> Result<(), ToolError> {
     if matches!(plan.entries.as_slice(), [only] if only.kind == PackEntryKind::File) {
         return Ok(());
     }

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::ToolError;
-use hermes_files::{FileMetadata, FileAccess, OpenDir, FileKind, explain_error};
+use hermes_files::{FileAccess, FileKind, FileMetadata, OpenDir, explain_error};
 
 use super::{PackReport, PackRequest};
+use crate::dropped_attributes::DroppedAttributes;
 use crate::format::ArchiveFormat;
-use crate::progress::ProgressHooks;
+use crate::ignore_rules::PackIgnoreRules;
 use crate::limits::MAX_DIR_LEVELS;
 use crate::member::SkippedEntry;
 use crate::name::SafeName;
-use crate::ignore_rules::PackIgnoreRules;
-use crate::dropped_attributes::DroppedAttributes;
+use crate::progress::ProgressHooks;
 
 /// Entries of an archive that is made.
 const MAX_PACKED_ENTRIES: usize = 500_000;
@@ -116,22 +116,29 @@ impl PackPlan {
         oversight: ProgressHooks<'_>,
     ) -> Result<Self, ToolError> {
         let (found, skipped) = (BTreeMap::new(), Vec::new());
-        let mut search = SourceWalker { files, packing, archive: own, oversight, found, skipped, unmatched: 0 };
+        let mut search =
+            SourceWalker { files, packing, archive: own, oversight, found, skipped, unmatched: 0 };
         let mut roots = Vec::new();
         for (number, source) in packing.sources.iter().enumerate() {
             roots.push(search.add_source(number, source)?);
         }
         let items: Vec<PackEntry> = search.found.into_values().collect();
         let bytes = items.iter().map(|item| item.size).sum();
-        Ok(Self { entries: items, bytes, skipped: search.skipped, unmatched: search.unmatched, roots })
+        Ok(Self {
+            entries: items,
+            bytes,
+            skipped: search.skipped,
+            unmatched: search.unmatched,
+            roots,
+        })
     }
 
     /// Opens a file that was found.
     pub(super) fn open(&self, files: &FileAccess<'_>, item: &PackEntry) -> Result<File, ToolError> {
         match self.roots.get(item.source) {
-            Some(SourceRoot::Folder(folder)) => {
-                folder.open(&item.relative).map_err(|error| explain_error("read", &item.name, &error))
-            }
+            Some(SourceRoot::Folder(folder)) => folder
+                .open(&item.relative)
+                .map_err(|error| explain_error("read", &item.name, &error)),
             Some(SourceRoot::File(path)) => files.open(path),
             None => Err(ToolError::internal("A file of the plan has no source")),
         }
@@ -227,7 +234,13 @@ impl SourceWalker<'_> {
             FileKind::Directory => {
                 let folder = self.files.open_dir(&source.path)?;
                 let own = self.archive.strip_prefix(&place).ok().map(Path::to_path_buf);
-                let top = SourceDir { index: number, source, facts, place: &place, archive: own.as_deref() };
+                let top = SourceDir {
+                    index: number,
+                    source,
+                    facts,
+                    place: &place,
+                    archive: own.as_deref(),
+                };
                 self.walk(&top, &folder)?;
                 Ok(SourceRoot::Folder(folder))
             }
@@ -236,8 +249,13 @@ impl SourceWalker<'_> {
                     .with_hint("Give the archive another path."))
             }
             FileKind::File => {
-                let item =
-                    PackEntry::new(source.name.clone(), PackEntryKind::File, facts, number, PathBuf::new());
+                let item = PackEntry::new(
+                    source.name.clone(),
+                    PackEntryKind::File,
+                    facts,
+                    number,
+                    PathBuf::new(),
+                );
                 self.add_entry(item)?;
                 Ok(SourceRoot::File(source.path.clone()))
             }
@@ -253,9 +271,18 @@ impl SourceWalker<'_> {
         let &SourceDir { index: number, source, facts, place, archive: own } = top;
         let is_open = self.packing.choice.includes_all();
         if !source.name.as_os_str().is_empty() && is_open {
-            self.add_entry(PackEntry::new(source.name.clone(), PackEntryKind::Directory, facts, number, PathBuf::new()))?;
+            self.add_entry(PackEntry::new(
+                source.name.clone(),
+                PackEntryKind::Directory,
+                facts,
+                number,
+                PathBuf::new(),
+            ))?;
         }
-        let rules = self.packing.gitignore.then(|| PackIgnoreRules::for_ancestors(self.files, &source.path));
+        let rules = self
+            .packing
+            .gitignore
+            .then(|| PackIgnoreRules::for_ancestors(self.files, &source.path));
         let failed = |error: std::io::Error| explain_error("pack", &source.path, &error);
         let top = opened.try_clone().map_err(failed)?;
         let mut levels = Vec::new();
@@ -272,10 +299,10 @@ impl SourceWalker<'_> {
             };
             let relative = level.relative.join(&entry);
             let name = source.name.join(&relative);
-            let is_ignored =
-                |rules: &PackIgnoreRules| entry == ".git" || rules.is_ignored(&relative, kind == FileKind::Directory);
-            if level.rules.as_ref().is_some_and(is_ignored) || self.packing.choice.excludes(&name)
-            {
+            let is_ignored = |rules: &PackIgnoreRules| {
+                entry == ".git" || rules.is_ignored(&relative, kind == FileKind::Directory)
+            };
+            if level.rules.as_ref().is_some_and(is_ignored) || self.packing.choice.excludes(&name) {
                 continue;
             }
             if self.files.denies(&place.join(&relative)) {
@@ -297,7 +324,9 @@ impl SourceWalker<'_> {
             }
             let item = |what| PackEntry::new(name.clone(), what, facts, number, relative.clone());
             match facts.kind {
-                FileKind::Directory if depth >= MAX_DIR_LEVELS => self.skip(&name, "it is nested too deep"),
+                FileKind::Directory if depth >= MAX_DIR_LEVELS => {
+                    self.skip(&name, "it is nested too deep")
+                }
                 FileKind::Directory => {
                     if is_open || self.packing.choice.includes(&name) {
                         self.add_entry(item(PackEntryKind::Directory))?;
@@ -308,7 +337,9 @@ impl SourceWalker<'_> {
                         Err(error) => self.skip(&name, &error.to_string()),
                     }
                 }
-                FileKind::File if self.packing.choice.includes(&name) => self.add_entry(item(PackEntryKind::File))?,
+                FileKind::File if self.packing.choice.includes(&name) => {
+                    self.add_entry(item(PackEntryKind::File))?
+                }
                 FileKind::Link if self.packing.choice.includes(&name) => {
                     match level.folder.read_link(found) {
                         Ok(Some(target)) => self.add_entry(item(PackEntryKind::Link(target)))?,
@@ -351,10 +382,10 @@ impl SourceWalker<'_> {
                 Err(ToolError::invalid(format!("Two of the paths would both be {shown:?}"))
                     .with_hint("Pack them one by one, or pack the folder above them."))
             }
-            _ if self.found.len() > MAX_PACKED_ENTRIES => {
-                Err(ToolError::limit(format!("There are more than {MAX_PACKED_ENTRIES} files to pack"))
-                    .with_hint("Pack a part of them; exclude or gitignore=true leaves some out."))
-            }
+            _ if self.found.len() > MAX_PACKED_ENTRIES => Err(ToolError::limit(format!(
+                "There are more than {MAX_PACKED_ENTRIES} files to pack"
+            ))
+            .with_hint("Pack a part of them; exclude or gitignore=true leaves some out.")),
             _ => Ok(()),
         }
     }
@@ -365,7 +396,13 @@ impl SourceWalker<'_> {
 }
 
 impl PackEntry {
-    fn new(name: PathBuf, what: PackEntryKind, facts: FileMetadata, source: usize, relative: PathBuf) -> Self {
+    fn new(
+        name: PathBuf,
+        what: PackEntryKind,
+        facts: FileMetadata,
+        source: usize,
+        relative: PathBuf,
+    ) -> Self {
         Self {
             name,
             size: if what == PackEntryKind::File { facts.len } else { 0 },

@@ -11,7 +11,7 @@ use zip::{CompressionMethod, DateTime, System, ZipWriter};
 
 use super::PackJob;
 use super::sources::{PackEntry, PackEntryKind};
-use crate::member::{TYPE_FILE, TYPE_DIRECTORY, TYPE_LINK};
+use crate::member::{TYPE_DIRECTORY, TYPE_FILE, TYPE_LINK};
 
 /// The field for times as Unix counts them, and the bit for the first of them.
 const UNIX_TIMES_FIELD: u16 = 0x5455;

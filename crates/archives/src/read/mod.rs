@@ -19,9 +19,9 @@ use hermes_core::ToolError;
 use hermes_files::{FileAccess, explain_error};
 
 use crate::format::{ArchiveFormat, FORMAT_HEAD_BYTES};
-use crate::progress::{ProgressTracker, ProgressHooks};
-use crate::limits::{UnpackBudget, ArchiveLimits};
+use crate::limits::{ArchiveLimits, UnpackBudget};
 use crate::member::ArchiveMember;
+use crate::progress::{ProgressHooks, ProgressTracker};
 
 /// An archive that is open for reading.
 #[derive(Debug)]
@@ -42,7 +42,8 @@ pub(crate) enum VisitMode {
 }
 
 /// Whoever is shown the entries, each with its content.
-pub(crate) type MemberVisitor<'v> = dyn FnMut(ArchiveMember, &mut dyn Read) -> Result<(), ToolError> + 'v;
+pub(crate) type MemberVisitor<'v> =
+    dyn FnMut(ArchiveMember, &mut dyn Read) -> Result<(), ToolError> + 'v;
 
 /// One way through an archive.
 pub(crate) struct ArchiveVisit<'a> {
@@ -83,7 +84,9 @@ impl OpenArchive {
         let visited = match self.format {
             ArchiveFormat::Zip => zipfile::visit(&tour, each),
             ArchiveFormat::SevenZip => seven::visit(&tour, each).map(|()| Vec::new()),
-            ArchiveFormat::Gz | ArchiveFormat::Zst => single::visit(&tour, each).map(|()| Vec::new()),
+            ArchiveFormat::Gz | ArchiveFormat::Zst => {
+                single::visit(&tour, each).map(|()| Vec::new())
+            }
             ArchiveFormat::Tar | ArchiveFormat::TarGz | ArchiveFormat::TarZst => {
                 tarball::visit(&tour, each).map(|()| Vec::new())
             }

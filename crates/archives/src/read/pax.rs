@@ -32,13 +32,17 @@ impl PaxRecords {
 
     /// What is said of holes, each with the end of its key.
     pub(super) fn sparse_records(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.0.iter().filter_map(|(key, value)| Some((key.strip_prefix(SPARSE_KEY_PREFIX)?, value.as_slice())))
+        self.0.iter().filter_map(|(key, value)| {
+            Some((key.strip_prefix(SPARSE_KEY_PREFIX)?, value.as_slice()))
+        })
     }
 
     /// Takes over what a later header says of all entries that follow. Holes
     /// are those of one file.
     pub(super) fn update(&mut self, later: Self) {
-        for (key, value) in later.0.into_iter().filter(|(key, _)| !key.starts_with(SPARSE_KEY_PREFIX)) {
+        for (key, value) in
+            later.0.into_iter().filter(|(key, _)| !key.starts_with(SPARSE_KEY_PREFIX))
+        {
             self.0.retain(|(known, _)| *known != key);
             self.0.push((key, value));
         }

@@ -6,29 +6,38 @@ use std::time::{Duration, SystemTime};
 use hermes_core::ToolError;
 use sevenz_rust2::{Archive, ArchiveEntry, ArchiveReader, Coder, Error, NtTime, Password};
 
-use super::seven_header::{MAX_DICTIONARY_BYTES, is_header_within_limits, decoder_memory};
-use super::{VisitMode, ArchiveVisit, MemberVisitor};
+use super::seven_header::{MAX_DICTIONARY_BYTES, decoder_memory, is_header_within_limits};
+use super::{ArchiveVisit, MemberVisitor, VisitMode};
+use crate::limits::{BudgetedReader, ReadPurpose};
+use crate::member::{
+    ArchiveMember, MAX_LINK_TARGET_BYTES, MemberKind, TYPE_BITS, TYPE_DIRECTORY, TYPE_FILE,
+    TYPE_LINK,
+};
 use crate::progress::MeteredReader;
-use crate::limits::{ReadPurpose, BudgetedReader};
-use crate::member::{MAX_LINK_TARGET_BYTES, ArchiveMember, MemberKind, TYPE_BITS, TYPE_FILE, TYPE_DIRECTORY, TYPE_LINK};
 
 /// The attribute that says that the upper half is a Unix mode.
 pub(crate) const UNIX_MODE_ATTRIBUTE: u32 = 0x8000;
 /// The method of encryption.
 const AES_METHOD: &[u8] = &[0x06, 0xF1, 0x07, 0x01];
 
-pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Result<(), ToolError> {
-    let mut source = BufReader::new(MeteredReader { inner: tour.rewound_file()?, gauge: tour.gauge });
+pub(super) fn visit(
+    tour: &ArchiveVisit<'_>,
+    each: &mut MemberVisitor<'_>,
+) -> Result<(), ToolError> {
+    let mut source =
+        BufReader::new(MeteredReader { inner: tour.rewound_file()?, gauge: tour.gauge });
     if !is_header_within_limits(&mut source).map_err(|error| tour.damaged_error(&error))? {
         return Err(memory_error("its list of entries"));
     }
-    let archive =
-        Archive::read(&mut source, &Password::empty()).map_err(|error| to_tool_error(tour, &error))?;
+    let archive = Archive::read(&mut source, &Password::empty())
+        .map_err(|error| to_tool_error(tour, &error))?;
     let any = |fits: fn(&Coder) -> bool| {
         archive.blocks.iter().any(|block| block.ordered_coder_iter().any(|(_, coder)| fits(coder)))
     };
     let is_encrypted = any(|coder| coder.encoder_method_id() == AES_METHOD);
-    if any(|coder| decoder_memory(coder.encoder_method_id(), coder.properties()) > MAX_DICTIONARY_BYTES) {
+    if any(|coder| {
+        decoder_memory(coder.encoder_method_id(), coder.properties()) > MAX_DICTIONARY_BYTES
+    }) {
         return Err(memory_error("its content"));
     }
     if tour.mode == VisitMode::Names || is_encrypted {
@@ -43,7 +52,8 @@ pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Re
     let mut reader = ArchiveReader::from_archive(archive, source, Password::empty());
     reader.set_thread_count(1);
     let mut show = |entry: &ArchiveEntry, content: &mut dyn Read| {
-        let shown = tour.budget.count_entry().and_then(|()| visit_entry(tour, entry, content, each));
+        let shown =
+            tour.budget.count_entry().and_then(|()| visit_entry(tour, entry, content, each));
         // The reason waits with the gauge.
         shown.map(|()| true).map_err(|error| Error::from(tour.gauge.stop(error)))
     };

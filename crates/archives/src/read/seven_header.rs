@@ -46,7 +46,8 @@ pub(super) fn is_header_within_limits(source: &mut (impl Read + Seek)) -> io::Re
     if read_byte(&mut list) != Some(ID_ENCODED_HEADER) {
         return Ok(true);
     }
-    Ok(read_claim(&mut list).is_none_or(|claim| claim.size <= MAX_HEADER_BYTES && claim.memory <= MAX_DICTIONARY_BYTES))
+    Ok(read_claim(&mut list)
+        .is_none_or(|claim| claim.size <= MAX_HEADER_BYTES && claim.memory <= MAX_DICTIONARY_BYTES))
 }
 
 /// How much a decoder of these properties remembers.
@@ -78,7 +79,8 @@ fn read_claim(list: &mut &[u8]) -> Option<HeaderClaim> {
             ID_SIZE => drop((0..streams).map(|_| read_integer(list)).collect::<Option<Vec<_>>>()?),
             ID_CHECKSUMS => {
                 let all = read_byte(list)?;
-                let known = if all == 1 { streams } else { u64::from(read_byte(list)?.count_ones()) };
+                let known =
+                    if all == 1 { streams } else { u64::from(read_byte(list)?.count_ones()) };
                 skip_bytes(list, known.checked_mul(4)?)?;
             }
             _ => return None,
@@ -105,7 +107,8 @@ fn read_coders(list: &mut &[u8]) -> Option<(u64, u64)> {
     for _ in 0..count {
         let flags = read_byte(list)?;
         let method = skip_bytes(list, u64::from(flags & 0x0F))?;
-        let (more, out) = if flags & 0x10 == 0 { (1, 1) } else { (read_integer(list)?, read_integer(list)?) };
+        let (more, out) =
+            if flags & 0x10 == 0 { (1, 1) } else { (read_integer(list)?, read_integer(list)?) };
         if more > 32 || out > 32 {
             return None;
         }

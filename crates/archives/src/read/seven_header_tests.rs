@@ -4,7 +4,19 @@ use super::*;
 
 /// A list that is compressed by LZMA and claims this size and dictionary.
 fn archive(size: u64, dictionary: u32) -> Vec<u8> {
-    let mut list = vec![ID_ENCODED_HEADER, ID_PACK_INFO, 0, 1, ID_SIZE, 5, ID_END, ID_UNPACK_INFO, ID_FOLDER, 1, 0];
+    let mut list = vec![
+        ID_ENCODED_HEADER,
+        ID_PACK_INFO,
+        0,
+        1,
+        ID_SIZE,
+        5,
+        ID_END,
+        ID_UNPACK_INFO,
+        ID_FOLDER,
+        1,
+        0,
+    ];
     list.extend([1, 0x23, 3, 1, 1, 5, 0x5D]);
     list.extend(dictionary.to_le_bytes());
     list.extend([ID_UNPACK_SIZE, 0xFF]);

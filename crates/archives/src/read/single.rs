@@ -6,13 +6,16 @@ use hermes_core::ToolError;
 use hermes_files::explain_error;
 
 use super::gzip_members::GzipMembers;
-use super::{VisitMode, ArchiveVisit, MemberVisitor};
+use super::{ArchiveVisit, MemberVisitor, VisitMode};
 use crate::format::ArchiveFormat;
-use crate::progress::MeteredReader;
-use crate::limits::{ReadPurpose, BudgetedReader};
+use crate::limits::{BudgetedReader, ReadPurpose};
 use crate::member::{ArchiveMember, MemberKind};
+use crate::progress::MeteredReader;
 
-pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Result<(), ToolError> {
+pub(super) fn visit(
+    tour: &ArchiveVisit<'_>,
+    each: &mut MemberVisitor<'_>,
+) -> Result<(), ToolError> {
     let stream = decode(tour)?;
     let purpose = match tour.mode {
         VisitMode::Names => ReadPurpose::PassOver,
@@ -32,7 +35,8 @@ pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Re
     };
     if tour.mode == VisitMode::Names {
         // The format does not say the size, or only its last digits.
-        let size = io::copy(&mut content, &mut io::sink()).map_err(|error| tour.damaged_error(&error))?;
+        let size =
+            io::copy(&mut content, &mut io::sink()).map_err(|error| tour.damaged_error(&error))?;
         member.size = Some(size);
         return each(member, &mut io::empty());
     }

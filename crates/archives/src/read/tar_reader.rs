@@ -80,7 +80,9 @@ impl<R: Read> TarReader<R> {
             };
             let is_known = header.as_gnu().is_some() || header.as_ustar().is_some();
             match header.entry_type() {
-                EntryType::GNULongName if is_known => set_once(&mut before.name, self.long_name(&header)?)?,
+                EntryType::GNULongName if is_known => {
+                    set_once(&mut before.name, self.long_name(&header)?)?
+                }
                 EntryType::GNULongLink if is_known => {
                     set_once(&mut before.target, self.long_name(&header)?)?
                 }
@@ -156,7 +158,9 @@ impl<R: Read> TarReader<R> {
         (self.left, self.padding) = (0, 0);
         let mut header = Header::new_old();
         if read_block(&mut self.source, header.as_mut_bytes())? == 0 {
-            return Err(damaged_error("the mark of its end is missing, so it may have been cut off"));
+            return Err(damaged_error(
+                "the mark of its end is missing, so it may have been cut off",
+            ));
         }
         self.at += TAR_BLOCK_BYTES;
         if header.as_bytes().iter().all(|byte| *byte == 0) {

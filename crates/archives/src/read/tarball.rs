@@ -9,16 +9,19 @@ use tar::EntryType;
 use super::single::decode;
 use super::sparse::SparseReader;
 use super::tar_reader::{TarEntry, TarReader};
-use super::{VisitMode, ArchiveVisit, MemberVisitor};
+use super::{ArchiveVisit, MemberVisitor, VisitMode};
 use crate::format::ArchiveFormat;
-use crate::progress::{MeteredReader, RationedReader};
-use crate::limits::{ReadPurpose, BudgetedReader};
+use crate::limits::{BudgetedReader, ReadPurpose};
 use crate::member::{ArchiveMember, MemberKind};
+use crate::progress::{MeteredReader, RationedReader};
 
 /// Bytes between two entries: headers, long names, extended attributes.
 const MAX_HEADER_BYTES: u64 = 4 << 20;
 
-pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Result<(), ToolError> {
+pub(super) fn visit(
+    tour: &ArchiveVisit<'_>,
+    each: &mut MemberVisitor<'_>,
+) -> Result<(), ToolError> {
     if tour.archive.format == ArchiveFormat::Tar && tour.mode == VisitMode::Names {
         let source = MeteredReader { inner: tour.rewound_file()?, gauge: tour.gauge };
         let source = RationedReader { inner: source, gauge: tour.gauge };
@@ -48,7 +51,9 @@ fn visit_entries<R: Read>(
 ) -> Result<(), ToolError> {
     loop {
         tour.gauge.set_allowance(MAX_HEADER_BYTES);
-        let Some(entry) = tape.next().map_err(|error| tour.damaged_error(&error))? else { return Ok(()) };
+        let Some(entry) = tape.next().map_err(|error| tour.damaged_error(&error))? else {
+            return Ok(());
+        };
         tour.budget.count_entry()?;
         tour.gauge.set_allowance(u64::MAX);
         let is_whole = match skipping {

@@ -12,19 +12,25 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, System, ZipArchive};
 
 use super::zip_directory::CentralDirectory;
-use super::{VisitMode, ArchiveVisit, MemberVisitor};
-use crate::progress::MeteredReader;
-use crate::limits::{ReadPurpose, BudgetedReader};
+use super::{ArchiveVisit, MemberVisitor, VisitMode};
+use crate::limits::{BudgetedReader, ReadPurpose};
 use crate::member::{
-    MAX_LINK_TARGET_BYTES, ArchiveMember, MemberKind, TYPE_BITS, TYPE_FILE, TYPE_DIRECTORY, TYPE_LINK, TYPE_PIPE,
+    ArchiveMember, MAX_LINK_TARGET_BYTES, MemberKind, TYPE_BITS, TYPE_DIRECTORY, TYPE_FILE,
+    TYPE_LINK, TYPE_PIPE,
 };
+use crate::progress::MeteredReader;
 
 /// Answers with the names of entries that later ones replace.
-pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Result<Vec<Vec<u8>>, ToolError> {
+pub(super) fn visit(
+    tour: &ArchiveVisit<'_>,
+    each: &mut MemberVisitor<'_>,
+) -> Result<Vec<Vec<u8>>, ToolError> {
     let source = BufReader::new(MeteredReader { inner: tour.rewound_file()?, gauge: tour.gauge });
     let mut archive = ZipArchive::new(source).map_err(|error| to_tool_error(tour, error))?;
     if archive.has_overlapping_entries().map_err(|error| to_tool_error(tour, error))? {
-        return Err(unsafe_archive_error("its entries share bytes with one another, as those of bombs do"));
+        return Err(unsafe_archive_error(
+            "its entries share bytes with one another, as those of bombs do",
+        ));
     }
     tour.budget.count_entries(archive.len() as u64)?;
     let directory = read_directory(tour, &archive).map_err(|error| tour.damaged_error(&error))?;
@@ -35,7 +41,10 @@ pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Re
 }
 
 /// The list at the end, as it is written there.
-fn read_directory<R>(tour: &ArchiveVisit<'_>, archive: &ZipArchive<R>) -> io::Result<CentralDirectory>
+fn read_directory<R>(
+    tour: &ArchiveVisit<'_>,
+    archive: &ZipArchive<R>,
+) -> io::Result<CentralDirectory>
 where
     R: Read + Seek,
 {

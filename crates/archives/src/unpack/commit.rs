@@ -11,9 +11,9 @@ use hermes_files::{IncomingTree, JournalDir, explain_error};
 use rustix::fs::{AtFlags, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
-use super::target::{join_parts, kind_at, open_subdir};
-use super::merge_plan::{PlannedMove, MergePlan, MoveKind};
+use super::merge_plan::{MergePlan, MoveKind, PlannedMove};
 use super::staging::StagingDir;
+use super::target::{join_parts, kind_at, open_subdir};
 use super::{UnpackConflictPolicy, UnpackReport};
 use crate::member::SkippedEntry;
 
@@ -79,11 +79,16 @@ impl StagingDir {
     }
 
     /// The target does not exist: the tree becomes the target.
-    fn move_as_target(&mut self, target: &Path, journals: Option<&JournalDir>) -> Result<(), ToolError> {
+    fn move_as_target(
+        &mut self,
+        target: &Path,
+        journals: Option<&JournalDir>,
+    ) -> Result<(), ToolError> {
         let Some((name, above)) = self.missing.split_last() else { return Ok(()) };
         if !above.is_empty() {
             // The last step is one, but what was made for it has to go again.
-            let ways = (1..=above.len()).map(|depth| join_parts(above.get(..depth).unwrap_or(above)));
+            let ways =
+                (1..=above.len()).map(|depth| join_parts(above.get(..depth).unwrap_or(above)));
             let ways: Vec<PathBuf> = ways.collect();
             let journal = self.write_journal(journals, |_, arrival| {
                 ways.iter().for_each(|path| arrival.add_dir(path));
@@ -139,11 +144,14 @@ impl StagingDir {
             let route = self.plan_merge(existing, target)?;
             // One step is done or not done.
             if route.moves.len() > 1 {
-                let journal =
-                    self.write_journal(journals, |staging, arrival| staging.record_moves(&route, arrival));
+                let journal = self.write_journal(journals, |staging, arrival| {
+                    staging.record_moves(&route, arrival)
+                });
                 self.journal = match journal {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    journal => journal.map_err(|error| explain_error("unpack into", target, &error))?,
+                    journal => {
+                        journal.map_err(|error| explain_error("unpack into", target, &error))?
+                    }
                 };
             }
             match self.run_moves(&route) {
@@ -248,7 +256,10 @@ fn file_name(path: &Path) -> &OsStr {
 }
 
 /// The folder that a path below another ends in, and the name there.
-pub(super) fn open_parent<'p>(base: &OwnedFd, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Errno> {
+pub(super) fn open_parent<'p>(
+    base: &OwnedFd,
+    path: &'p Path,
+) -> Result<(OwnedFd, &'p OsStr), Errno> {
     let mut here = duplicate_handle(base)?;
     for part in path.parent().unwrap_or(Path::new("")) {
         here = open_subdir(&here, part)?;
@@ -275,7 +286,12 @@ impl MergeReport {
 }
 
 /// Moves a name to where none is.
-fn rename_noreplace(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> Result<(), Errno> {
+fn rename_noreplace(
+    from: impl AsFd,
+    name: &OsStr,
+    to: impl AsFd,
+    new: &OsStr,
+) -> Result<(), Errno> {
     let (from, to) = (from.as_fd(), to.as_fd());
     match rustix::fs::renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
         // A file system without that flag.

@@ -7,13 +7,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
-use hermes_files::{IncomingTree, FileMetadata, explain_error};
+use hermes_files::{FileMetadata, IncomingTree, explain_error};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::commit::{MergeReport, duplicate_handle, open_parent};
-use super::target::{kind_at, names_in, open_subdir};
 use super::staging::StagingDir;
+use super::target::{kind_at, names_in, open_subdir};
 use super::{UnpackConflictPolicy, exists_error};
 
 /// How many names are tried for one that is taken.
@@ -82,10 +82,20 @@ impl DirPair {
 
 impl StagingDir {
     /// The way of the tree into the target, which exists.
-    pub(super) fn plan_merge(&self, existing: UnpackConflictPolicy, target: &Path) -> Result<MergePlan, ToolError> {
+    pub(super) fn plan_merge(
+        &self,
+        existing: UnpackConflictPolicy,
+        target: &Path,
+    ) -> Result<MergePlan, ToolError> {
         let failed =
             |path: &Path, error: Errno| explain_error("unpack", &target.join(path), &error.into());
-        let top = || DirPair::new(duplicate_handle(&self.root)?, duplicate_handle(&self.base)?, PathBuf::new());
+        let top = || {
+            DirPair::new(
+                duplicate_handle(&self.root)?,
+                duplicate_handle(&self.base)?,
+                PathBuf::new(),
+            )
+        };
         let mut pairs = vec![top().map_err(|error| failed(Path::new(""), error))?];
         let mut route = MergePlan::default();
         while let Some(pair) = pairs.last_mut() {
@@ -96,11 +106,14 @@ impl StagingDir {
             let relative = pair.relative.join(&name);
             let there = kind_at(&pair.to, &name).map_err(|error| failed(&relative, error))?;
             match (kind, there) {
-                (FileType::Directory, None) => route.add_move(&relative, &relative, MoveKind::PutDir),
+                (FileType::Directory, None) => {
+                    route.add_move(&relative, &relative, MoveKind::PutDir)
+                }
                 (_, None) => route.add_move(&relative, &relative, MoveKind::Put),
                 (FileType::Directory, Some(FileType::Directory)) => {
                     let below = || {
-                        let (from, to) = (open_subdir(&pair.from, &name)?, open_subdir(&pair.to, &name)?);
+                        let (from, to) =
+                            (open_subdir(&pair.from, &name)?, open_subdir(&pair.to, &name)?);
                         DirPair::new(from, to, relative.clone())
                     };
                     let below = below().map_err(|error| failed(&relative, error))?;
@@ -110,7 +123,9 @@ impl StagingDir {
                     return Err(type_conflict_error(&target.join(&relative)));
                 }
                 _ => match existing {
-                    UnpackConflictPolicy::Refuse => return Err(exists_error(&target.join(&relative))),
+                    UnpackConflictPolicy::Refuse => {
+                        return Err(exists_error(&target.join(&relative)));
+                    }
                     UnpackConflictPolicy::Skip => route.report.skipped.push(relative),
                     UnpackConflictPolicy::Overwrite => {
                         route.add_move(&relative, &relative, MoveKind::Swap);
@@ -130,15 +145,22 @@ impl StagingDir {
     }
 
     /// All that the route brings, for whoever has to take it back.
-    pub(super) fn record_moves(&self, route: &MergePlan, arrival: &mut IncomingTree) -> io::Result<()> {
+    pub(super) fn record_moves(
+        &self,
+        route: &MergePlan,
+        arrival: &mut IncomingTree,
+    ) -> io::Result<()> {
         for PlannedMove { from, to, kind: way } in &route.moves {
             let (tree, name) = open_parent(&self.root, from)?;
             match way {
                 MoveKind::PutDir => record_dir(open_subdir(&tree, name)?, from, arrival)?,
-                MoveKind::Put => arrival.add_file(from, to, &FileMetadata::read_at(&tree, name)?, None),
+                MoveKind::Put => {
+                    arrival.add_file(from, to, &FileMetadata::read_at(&tree, name)?, None)
+                }
                 MoveKind::Swap => {
                     let (there, _) = open_parent(&self.base, to)?;
-                    let (new, old) = (FileMetadata::read_at(&tree, name)?, FileMetadata::read_at(&there, name)?);
+                    let (new, old) =
+                        (FileMetadata::read_at(&tree, name)?, FileMetadata::read_at(&there, name)?);
                     arrival.add_file(from, to, &new, Some(&old));
                 }
             }

@@ -1,9 +1,9 @@
 //! Unpacking: everything or nothing, and nowhere else than below the target.
 
 mod commit;
-mod target;
 mod merge_plan;
 mod staging;
+mod target;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Grants, Resource, Scope, ToolError};
 use hermes_files::{FileAccess, JournalDir};
 
+use crate::dropped_attributes::{DroppedAttribute, DroppedAttributes};
 use crate::filter::GlobFilter;
 use crate::format::ArchiveFormat;
-use crate::progress::ProgressHooks;
 use crate::limits::ArchiveLimits;
 use crate::member::{ArchiveMember, MemberKind, REPLACED_REASON, SkippedEntry};
 use crate::name::SafeName;
-use crate::read::{VisitMode, OpenArchive};
-use crate::dropped_attributes::{DroppedAttribute, DroppedAttributes};
+use crate::progress::ProgressHooks;
+use crate::read::{OpenArchive, VisitMode};
 
-use target::UnpackTarget;
 use staging::StagingDir;
+use target::UnpackTarget;
 
 /// What happens to a file that is there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -220,14 +220,20 @@ impl MemberUnpacker<'_> {
                 }
             },
             MemberKind::HardLink(target) => self.make_hard_link(member, &name, target)?,
-            MemberKind::Special => self.skip(member, "it is neither a file nor a folder nor a link"),
+            MemberKind::Special => {
+                self.skip(member, "it is neither a file nor a folder nor a link")
+            }
         }
         Ok(())
     }
 
     /// Whether an entry may go where its name says; what is there already is
     /// looked at before anything is unpacked for nothing.
-    fn check_destination(&mut self, name: &SafeName, nature: &MemberKind) -> Result<bool, ToolError> {
+    fn check_destination(
+        &mut self,
+        name: &SafeName,
+        nature: &MemberKind,
+    ) -> Result<bool, ToolError> {
         let path = self.unpacking.target.join(name.as_path());
         self.grants.check(&Scope::FILE_WRITE, &Resource::Path(path.clone()))?;
         if self.grants.denies(&Scope::FILE_WRITE, &self.place.real.join(name.as_path())) {
@@ -262,7 +268,11 @@ impl MemberUnpacker<'_> {
     /// An entry that was added to an archive later takes the place of the
     /// file of the same name, as in every program that unpacks one. Says
     /// whether there was such a file.
-    fn replace_earlier(&mut self, name: &SafeName, member: &ArchiveMember) -> Result<bool, ToolError> {
+    fn replace_earlier(
+        &mut self,
+        name: &SafeName,
+        member: &ArchiveMember,
+    ) -> Result<bool, ToolError> {
         let Some(bytes) = self.written.remove(name.as_path()) else { return Ok(false) };
         self.staging.remove(name)?;
         self.out.bytes = self.out.bytes.saturating_sub(bytes);
@@ -305,7 +315,8 @@ impl MemberUnpacker<'_> {
         name: &SafeName,
         target: &[u8],
     ) -> Result<(), ToolError> {
-        let target = SafeName::new(target)?.and_then(|target| target.strip_components(self.unpacking.strip));
+        let target =
+            SafeName::new(target)?.and_then(|target| target.strip_components(self.unpacking.strip));
         let linked = match &target {
             Some(target) => self.staging.hard_link(name, target)?,
             None => false,
@@ -339,7 +350,11 @@ impl MemberUnpacker<'_> {
             .with_hint("Nothing was unpacked. Such an archive is broken or hostile."));
         }
         let nothing = self.out.names.is_empty() && self.out.folders == 0;
-        if nothing && self.out.skipped.is_empty() && seen_any && !self.unpacking.choice.includes_all() {
+        if nothing
+            && self.out.skipped.is_empty()
+            && seen_any
+            && !self.unpacking.choice.includes_all()
+        {
             return Err(ToolError::not_found("No entry of the archive matches include")
                 .with_hint("The action list shows what is in it."));
         }

@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::ToolError;
-use hermes_files::{ChangeJournal, ScratchKind, claim, explain_error, remove_scratch, sweep_scratch};
+use hermes_files::{
+    ChangeJournal, ScratchKind, claim, explain_error, remove_scratch, sweep_scratch,
+};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use super::target::{UnpackTarget, kind_at, open_subdir};
-use crate::name::SafeName;
 use crate::dropped_attributes::DroppedAttributes;
+use crate::name::SafeName;
 
 /// How many names are tried for the folder.
 const MAX_NAME_ATTEMPTS: usize = 64;
@@ -99,7 +101,11 @@ impl StagingDir {
     }
 
     /// Makes a new file.
-    pub(super) fn create_file(&self, name: &SafeName, mode: Option<u32>) -> Result<File, ToolError> {
+    pub(super) fn create_file(
+        &self,
+        name: &SafeName,
+        mode: Option<u32>,
+    ) -> Result<File, ToolError> {
         let flags = OFlags::WRONLY
             | OFlags::CREATE
             | OFlags::EXCL

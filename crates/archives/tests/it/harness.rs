@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hermes_archives::{
-    GlobFilter, PackReport, UnpackConflictPolicy, UnpackReport, ArchiveFormat, ArchiveLimits, ArchiveListing, ProgressHooks, PackRequest, ListPage,
-    PackSource, UnpackRequest, create, extract, list,
+    ArchiveFormat, ArchiveLimits, ArchiveListing, GlobFilter, ListPage, PackReport, PackRequest,
+    PackSource, ProgressHooks, UnpackConflictPolicy, UnpackReport, UnpackRequest, create, extract,
+    list,
 };
 use hermes_core::{Grants, ToolError};
 use hermes_files::FileAccess;
@@ -113,7 +114,14 @@ impl Place {
         let page = ListPage { offset: 0, limit: 1000 };
         let grants = Grants::allow_all();
         let files = FileAccess::with_grants(&grants);
-        list(&files, &self.at(archive), &GlobFilter::all(), page, ArchiveLimits::default(), ProgressHooks::NONE)
+        list(
+            &files,
+            &self.at(archive),
+            &GlobFilter::all(),
+            page,
+            ArchiveLimits::default(),
+            ProgressHooks::NONE,
+        )
     }
 
     /// Everything below a folder, by relative path.

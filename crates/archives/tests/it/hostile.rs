@@ -191,7 +191,12 @@ fn hard_links_reach_only_what_came_from_the_archive() {
 
 #[test]
 fn links_that_are_in_the_target_already_are_not_followed() {
-    for existing in [UnpackConflictPolicy::Refuse, UnpackConflictPolicy::Overwrite, UnpackConflictPolicy::Skip, UnpackConflictPolicy::Rename] {
+    for existing in [
+        UnpackConflictPolicy::Refuse,
+        UnpackConflictPolicy::Overwrite,
+        UnpackConflictPolicy::Skip,
+        UnpackConflictPolicy::Rename,
+    ] {
         let place = place();
         fs::create_dir(place.at("out")).unwrap();
         fs::create_dir(place.at("elsewhere")).unwrap();
@@ -339,8 +344,9 @@ fn a_repository_that_is_there_is_not_written_into() {
     let place = place();
     place.write("out/.git/config", "[core]\n");
     place.write("a.tar", tar(&[(b".git/hooks/post-checkout", FILE, "", b"evil")]));
-    let refused =
-        place.unpack_with("a.tar", "out", |u| u.existing = UnpackConflictPolicy::Overwrite).expect_err("hooks");
+    let refused = place
+        .unpack_with("a.tar", "out", |u| u.existing = UnpackConflictPolicy::Overwrite)
+        .expect_err("hooks");
     assert_eq!(refused.details()["rule"], "repository");
     assert!(!fs::exists(place.at("out/.git/hooks")).unwrap());
     // A repository that comes as a whole is somebody's backup.
@@ -586,7 +592,9 @@ fn what_follows_gzip_data_is_told() {
     }
     for (more, len) in [(&b""[..], 7), (b"\0\0\0", 7), (&gzip, 14)] {
         place.write("a.gz", [&gzip[..], more].concat());
-        let out = place.unpack_with("a.gz", "out", |u| u.existing = UnpackConflictPolicy::Overwrite).unwrap();
+        let out = place
+            .unpack_with("a.gz", "out", |u| u.existing = UnpackConflictPolicy::Overwrite)
+            .unwrap();
         assert_eq!(out.bytes, len);
     }
 }

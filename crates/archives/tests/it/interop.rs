@@ -156,7 +156,9 @@ fn gzip_and_zstd_agree_with_us() {
         assert_eq!(fs::read_to_string(place.at(format!("{to}/t.txt"))).unwrap(), text);
         let ours = format!("ours.{ending}");
         let format = hermes_archives::ArchiveFormat::from_name(ours.as_ref()).unwrap();
-        place.pack_as("t.txt", "t.txt", &ours, format, &hermes_archives::GlobFilter::all()).unwrap();
+        place
+            .pack_as("t.txt", "t.txt", &ours, format, &hermes_archives::GlobFilter::all())
+            .unwrap();
         assert_eq!(place.run(program, &["-dc", &ours]).unwrap(), text);
     }
 }

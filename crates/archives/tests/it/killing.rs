@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use hermes_archives::{GlobFilter, UnpackConflictPolicy, ArchiveLimits, ProgressHooks, UnpackRequest, extract};
+use hermes_archives::{
+    ArchiveLimits, GlobFilter, ProgressHooks, UnpackConflictPolicy, UnpackRequest, extract,
+};
 use hermes_core::Grants;
 use hermes_files::JournalDir;
 
@@ -35,7 +37,11 @@ fn unpack_once() {
         target: &folder.join("out"),
         choice: &GlobFilter::all(),
         strip: 0,
-        existing: if is_over { UnpackConflictPolicy::Overwrite } else { UnpackConflictPolicy::Refuse },
+        existing: if is_over {
+            UnpackConflictPolicy::Overwrite
+        } else {
+            UnpackConflictPolicy::Refuse
+        },
         limits: ArchiveLimits::default(),
         journals: Some(&journals(&folder)),
     };

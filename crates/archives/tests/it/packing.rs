@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_archives::{
-    GlobFilter, UnpackConflictPolicy, ArchiveFormat, ArchiveLimits, ProgressHooks, PackRequest, PackSource, UnpackRequest, create, extract,
+    ArchiveFormat, ArchiveLimits, GlobFilter, PackRequest, PackSource, ProgressHooks,
+    UnpackConflictPolicy, UnpackRequest, create, extract,
 };
 use hermes_core::{Effect, ErrorKind, Grants, Scope};
 
@@ -69,7 +70,13 @@ fn an_archive_is_never_packed_into_itself() {
     }
     let created = place.pack("in", "in/own.tar").unwrap();
     assert_eq!(created.skipped[0].reason, "it is the archive itself");
-    let only = place.pack_as("in/own.tar", "own.tar", "in/own.tar", ArchiveFormat::Tar, &GlobFilter::all());
+    let only = place.pack_as(
+        "in/own.tar",
+        "own.tar",
+        "in/own.tar",
+        ArchiveFormat::Tar,
+        &GlobFilter::all(),
+    );
     assert_eq!(only.expect_err("itself").kind(), ErrorKind::InvalidArguments);
 }
 
@@ -126,9 +133,11 @@ fn levels_and_formats_are_checked() {
         let error = create(&Grants::allow_all(), &packing, ProgressHooks::NONE).expect_err(archive);
         assert_eq!(error.kind(), kind, "{error}");
     }
-    for (format, levels) in
-        [(ArchiveFormat::Zip, [0, 9]), (ArchiveFormat::SevenZip, [0, 1]), (ArchiveFormat::TarZst, [1, 19])]
-    {
+    for (format, levels) in [
+        (ArchiveFormat::Zip, [0, 9]),
+        (ArchiveFormat::SevenZip, [0, 1]),
+        (ArchiveFormat::TarZst, [1, 19]),
+    ] {
         let sizes: Vec<u64> = levels
             .iter()
             .map(|&level| {
@@ -168,7 +177,8 @@ fn only_what_was_granted_is_read_and_written() {
     let read = Effect::path(Scope::FILE_READ, place.at("in"));
     let write = Effect::path(Scope::FILE_WRITE, &archive);
     for grants in [vec![], vec![read.clone()], vec![write.clone()]] {
-        let refused = create(&Grants::from_effects(&grants), &packing, ProgressHooks::NONE).expect_err("denied");
+        let refused = create(&Grants::from_effects(&grants), &packing, ProgressHooks::NONE)
+            .expect_err("denied");
         assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
     }
     create(&Grants::from_effects(&[read, write]), &packing, ProgressHooks::NONE).unwrap();

@@ -5,7 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use hermes_archives::{GlobFilter, UnpackConflictPolicy, ArchiveLimits, ProgressHooks, ListPage, UnpackRequest, extract, list};
+use hermes_archives::{
+    ArchiveLimits, GlobFilter, ListPage, ProgressHooks, UnpackConflictPolicy, UnpackRequest,
+    extract, list,
+};
 use hermes_core::{Effect, ErrorKind, Grant, Grants, Scope};
 use hermes_files::FileAccess;
 
@@ -97,7 +100,9 @@ fn refused_means_nothing_happened() {
 
 #[test]
 fn a_folder_and_a_file_of_one_name_undo_the_rest() {
-    for existing in [UnpackConflictPolicy::Overwrite, UnpackConflictPolicy::Rename, UnpackConflictPolicy::Skip] {
+    for existing in
+        [UnpackConflictPolicy::Overwrite, UnpackConflictPolicy::Rename, UnpackConflictPolicy::Skip]
+    {
         let place = Place::new();
         place.write("in/a", "new");
         place.write("in/m/x", "new");
@@ -170,8 +175,8 @@ fn only_the_granted_folder_is_written() {
     let write = Effect::path(Scope::FILE_WRITE, &target);
     let elsewhere = Effect::path(Scope::FILE_WRITE, place.at("other"));
     for grants in [vec![read.clone()], vec![write.clone()], vec![read.clone(), elsewhere]] {
-        let refused =
-            extract(&Grants::from_effects(&grants), &unpacking, ProgressHooks::NONE).expect_err("denied");
+        let refused = extract(&Grants::from_effects(&grants), &unpacking, ProgressHooks::NONE)
+            .expect_err("denied");
         assert_eq!(refused.kind(), ErrorKind::Denied);
         assert!(!fs::exists(&target).unwrap());
     }
@@ -325,7 +330,8 @@ fn a_name_that_the_archive_has_itself_is_not_given_to_another_entry() {
     place.write("in/a (1).txt", "two");
     place.pack("in", "a.tar").unwrap();
     place.write("out/a.txt", "old");
-    let out = place.unpack_with("a.tar", "out", |u| u.existing = UnpackConflictPolicy::Rename).unwrap();
+    let out =
+        place.unpack_with("a.tar", "out", |u| u.existing = UnpackConflictPolicy::Rename).unwrap();
     let read = |name: &str| fs::read_to_string(place.at(format!("out/{name}"))).unwrap();
     assert_eq!(
         (read("a.txt"), read("a (1).txt"), read("a (2).txt")),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hermes_audit::{AuditLog, LogOptions, AuditQuery, VerifyReport, query, verify};
+use hermes_audit::{AuditLog, AuditQuery, LogOptions, VerifyReport, query, verify};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hermes_audit::{LogFollower, AuditLog, LogOptions, follow};
+use hermes_audit::{AuditLog, LogFollower, LogOptions, follow};
 use serde_json::json;
 
 use crate::folder::{Folder, PATIENCE};

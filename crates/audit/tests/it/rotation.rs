@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hermes_audit::{AuditLog, LogOptions, AuditQuery, query};
+use hermes_audit::{AuditLog, AuditQuery, LogOptions, query};
 use serde_json::json;
 
 use crate::folder::{Folder, PATIENCE, assert_clean, faults};

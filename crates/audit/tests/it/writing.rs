@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use hermes_audit::{AuditLog, LogError, LogOptions, AuditQuery, query, verify};
+use hermes_audit::{AuditLog, AuditQuery, LogError, LogOptions, query, verify};
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, PATIENCE, assert_clean};
@@ -123,8 +123,10 @@ fn what_there_is_no_room_for_is_counted() {
 #[test]
 fn an_entry_of_any_depth_is_kept_and_found() {
     let folder = Folder::new();
-    let log =
-        AuditLog::open_with(folder.path().to_owned(), LogOptions { sync: true, ..LogOptions::default() });
+    let log = AuditLog::open_with(
+        folder.path().to_owned(),
+        LogOptions { sync: true, ..LogOptions::default() },
+    );
     let mut deep = json!(1);
     for _ in 0..400 {
         deep = json!([deep]);

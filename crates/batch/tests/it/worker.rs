@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hermes_batch::{
-    BatchJob, BatchError, RecordedConversation, WorkerError, BatchPlan, BatchPrompt, PromptFile, BatchSummary, ConversationWorker, run,
+    BatchError, BatchJob, BatchPlan, BatchPrompt, BatchSummary, ConversationWorker, PromptFile,
+    RecordedConversation, WorkerError, run,
 };
 use hermes_core::{BoxFuture, CancellationToken};
 use hermes_engine::distributions::ToolsetDistribution;
-use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply};
+use hermes_llm::{ChatMessage, ModelReply, RequestedCall, ToolCallAnswer};
 use serde_json::{Value, json};
 
 /// Answers everything; prompts that say so go wrong.

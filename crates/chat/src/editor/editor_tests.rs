@@ -72,7 +72,8 @@ fn a_long_paste_is_one_thing_and_is_sent_whole() {
     let long = "line\n".repeat(214);
     editor.paste(&long);
     editor.insert_char('!');
-    let laid = layout_input(&editor, &StyledRow::new("> ", PLAIN_STYLE), 60, "", InputVisibility::Shown);
+    let laid =
+        layout_input(&editor, &StyledRow::new("> ", PLAIN_STYLE), 60, "", InputVisibility::Shown);
     assert_eq!(laid.rows[0].text(), "> see [pasted 214 lines]!");
     assert_eq!(editor.expanded_text(), format!("see {long}!"));
     editor.delete(CursorMove::Left);
@@ -206,6 +207,7 @@ fn a_wide_character_after_a_word_that_moved_to_the_next_row_fits() {
     editor.paste("ab cdefg");
     // Three columns, where the word leaves two.
     editor.paste("👨ि");
-    let laid = layout_input(&editor, &StyledRow::new("> ", PLAIN_STYLE), 10, "", InputVisibility::Shown);
+    let laid =
+        layout_input(&editor, &StyledRow::new("> ", PLAIN_STYLE), 10, "", InputVisibility::Shown);
     assert!(laid.rows.iter().all(|row| row.width() <= 10), "{:?}", laid.rows);
 }

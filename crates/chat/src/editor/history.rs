@@ -39,7 +39,11 @@ impl InputHistory {
     /// Remembers a line, unless it begins with a space or was sent just before.
     pub(crate) fn add(&mut self, line: &str) {
         let is_known = self.lines.last().is_some_and(|last| last == line);
-        if line.trim().is_empty() || line.starts_with(' ') || line.len() > MAX_LINE_BYTES || is_known {
+        if line.trim().is_empty()
+            || line.starts_with(' ')
+            || line.len() > MAX_LINE_BYTES
+            || is_known
+        {
             return;
         }
         self.lines.push(line.to_owned());

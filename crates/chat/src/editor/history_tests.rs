@@ -22,7 +22,8 @@ fn lines_are_shared_by_all_who_use_the_file() {
 fn the_file_does_not_grow_for_ever() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history");
-    let text: String = (0..2 * MAX_HISTORY_LINES + 1).map(|number| format!("line {number}\n")).collect();
+    let text: String =
+        (0..2 * MAX_HISTORY_LINES + 1).map(|number| format!("line {number}\n")).collect();
     std::fs::write(&path, text).unwrap();
     let history = InputHistory::open(Some(path.clone()));
     assert_eq!(history.len(), MAX_HISTORY_LINES);

@@ -53,7 +53,9 @@ pub(crate) fn layout_input(
         let label = character.chars().next().and_then(|c| editor.label(c));
         match (character, label) {
             ("\n", _) => layout.break_row(),
-            (_, Some(label)) => label.graphemes(true).for_each(|part| layout.put(part, TOKEN_STYLE)),
+            (_, Some(label)) => {
+                label.graphemes(true).for_each(|part| layout.put(part, TOKEN_STYLE))
+            }
             _ if sight == InputVisibility::Hidden => layout.put("•", PLAIN_STYLE),
             ("\t", _) => layout.put("    ", PLAIN_STYLE),
             (character, None) => layout.put(character, PLAIN_STYLE),

@@ -177,7 +177,8 @@ impl BlockSplitter {
     }
 
     fn begin_or_continue(&mut self, line: &str, done: &mut Vec<MarkdownBlock>) {
-        if let Some((fence, language)) = CodeFence::open(line).filter(|(fence, _)| fence.indent < 4) {
+        if let Some((fence, language)) = CodeFence::open(line).filter(|(fence, _)| fence.indent < 4)
+        {
             self.end_block(done);
             self.last_number = None;
             let gap = std::mem::take(&mut self.was_blank);

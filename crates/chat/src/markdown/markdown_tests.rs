@@ -12,8 +12,10 @@ fn shown(pieces: &[&str], columns: usize) -> Vec<String> {
     blocks.finish(&mut done);
     let mut rows: Vec<StyledRow> = Vec::new();
     for block in &done {
-        let gap =
-            matches!(block, MarkdownBlock::Markdown { gap: true, .. } | MarkdownBlock::Code { gap: true, .. });
+        let gap = matches!(
+            block,
+            MarkdownBlock::Markdown { gap: true, .. } | MarkdownBlock::Code { gap: true, .. }
+        );
         if gap && !rows.is_empty() {
             rows.push(StyledRow::default());
         }
@@ -159,7 +161,10 @@ fn a_paragraph_is_seen_before_it_is_complete() {
     blocks.push("first line\nsecond", &mut done);
     assert!(done.is_empty());
     let Some(block) = blocks.unfinished() else { panic!("nothing to see") };
-    assert_eq!(render(&block, 40).iter().map(StyledRow::text).collect::<Vec<_>>(), ["first line second"]);
+    assert_eq!(
+        render(&block, 40).iter().map(StyledRow::text).collect::<Vec<_>>(),
+        ["first line second"]
+    );
 }
 
 #[test]
@@ -167,7 +172,9 @@ fn a_line_without_end_is_not_kept_whole() {
     let (mut blocks, mut done) = (BlockSplitter::default(), Vec::new());
     blocks.push(&"word ".repeat(200_000), &mut done);
     assert!(done.len() > 10);
-    let Some(MarkdownBlock::Markdown { text, .. }) = blocks.unfinished() else { panic!("nothing to see") };
+    let Some(MarkdownBlock::Markdown { text, .. }) = blocks.unfinished() else {
+        panic!("nothing to see")
+    };
     assert!(text.len() <= 70_000);
     let all: usize = done
         .iter()

@@ -4,7 +4,7 @@ mod blocks;
 mod render;
 mod table;
 
-pub(crate) use blocks::{MarkdownBlock, BlockSplitter};
+pub(crate) use blocks::{BlockSplitter, MarkdownBlock};
 pub(crate) use render::render;
 
 #[cfg(test)]

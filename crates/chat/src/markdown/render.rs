@@ -4,8 +4,10 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 
 use super::MarkdownBlock;
 use super::table::MarkdownTable;
+use crate::row::{
+    AnsiColour, BOLD_STYLE, DIM_STYLE, PLAIN_STYLE, StyledRow, StyledSpan, TextStyle,
+};
 use crate::sanitize::sanitize;
-use crate::row::{BOLD_STYLE, AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, StyledSpan, TextStyle};
 use crate::wrap::{RowIndent, hard_wrap, wrap};
 
 /// The longest line of text that is pleasant to read.
@@ -17,14 +19,18 @@ const CODE_INDENT: &str = "  ";
 /// so that they can be copied whole.
 pub(crate) fn render(block: &MarkdownBlock, columns: usize) -> Vec<StyledRow> {
     match block {
-        MarkdownBlock::Markdown { text, number, .. } => MarkdownRenderer::new(columns, *number).run(text),
+        MarkdownBlock::Markdown { text, number, .. } => {
+            MarkdownRenderer::new(columns, *number).run(text)
+        }
         MarkdownBlock::Code { language, .. } => {
             if language.is_empty() {
                 return Vec::new();
             }
             vec![StyledRow::new(&format!("{CODE_INDENT}─── {language}"), DIM_STYLE)]
         }
-        MarkdownBlock::Line(line) => vec![StyledRow::new(CODE_INDENT, PLAIN_STYLE).with(&expand_tabs(line), CODE_STYLE)],
+        MarkdownBlock::Line(line) => {
+            vec![StyledRow::new(CODE_INDENT, PLAIN_STYLE).with(&expand_tabs(line), CODE_STYLE)]
+        }
         MarkdownBlock::CodeEnd => Vec::new(),
     }
 }
@@ -120,7 +126,10 @@ impl MarkdownRenderer {
                 if let CodeBlockKind::Fenced(language) = kind {
                     let language = language.split([' ', ',']).next().unwrap_or_default();
                     if !language.is_empty() {
-                        self.push_block(&[StyledSpan { text: sanitize(language), style: DIM_STYLE }]);
+                        self.push_block(&[StyledSpan {
+                            text: sanitize(language),
+                            style: DIM_STYLE,
+                        }]);
                     }
                 }
                 self.code = Some(String::new());

@@ -70,7 +70,11 @@ impl MarkdownTable {
     }
 }
 
-fn layout_row(cells: &[Vec<StyledSpan>], widths: &[usize], alignments: &[Alignment]) -> Vec<StyledRow> {
+fn layout_row(
+    cells: &[Vec<StyledSpan>],
+    widths: &[usize],
+    alignments: &[Alignment],
+) -> Vec<StyledRow> {
     let wrapped: Vec<Vec<StyledRow>> = widths
         .iter()
         .enumerate()

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sanitize::one_line;
 use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow};
-use crate::transcript::{format_duration, call_head};
+use crate::sanitize::one_line;
+use crate::transcript::{call_head, format_duration};
 
 /// So many have a row of their own.
 const MAX_CALL_ROWS: usize = 6;
@@ -104,7 +104,8 @@ impl LiveCall {
 pub(super) fn spinner(elapsed: Duration) -> StyledRow {
     let frame = elapsed.as_millis() / SPINNER_INTERVAL.as_millis();
     let frame = usize::try_from(frame).unwrap_or(0) % SPINNER_FRAMES.len();
-    StyledRow::new(SPINNER_FRAMES.get(frame).copied().unwrap_or_default(), AnsiColour::Cyan.style()).with(" ", PLAIN_STYLE)
+    StyledRow::new(SPINNER_FRAMES.get(frame).copied().unwrap_or_default(), AnsiColour::Cyan.style())
+        .with(" ", PLAIN_STYLE)
 }
 
 /// Whole seconds, so that the row changes no more often than need be.

@@ -158,7 +158,9 @@ fn parse_step(bytes: &[u8]) -> ParseStep {
     match bytes {
         [] => ParseStep::More,
         [0x1b, rest @ ..] => parse_escape(rest),
-        [byte @ 0x20..=0x7e, ..] => ParseStep::Read(1, Some(KeyPress::plain(KeyCode::Char(char::from(*byte))))),
+        [byte @ 0x20..=0x7e, ..] => {
+            ParseStep::Read(1, Some(KeyPress::plain(KeyCode::Char(char::from(*byte)))))
+        }
         [byte @ (0..=0x1f | 0x7f), ..] => ParseStep::Read(1, Some(control_key(*byte))),
         _ => parse_char(bytes),
     }

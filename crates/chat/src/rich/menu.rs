@@ -1,7 +1,7 @@
 //! The ways in which a line may go on, as a small menu.
 
-use crate::sanitize::one_line;
 use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, width};
+use crate::sanitize::one_line;
 use crate::{CompletionCandidate, CompletionList};
 
 /// So many are shown at once.
@@ -104,7 +104,12 @@ impl CompletionMenu {
         let names: Vec<(usize, String, String)> = shown
             .map(|(at, candidate)| (at, one_line(&candidate.text), one_line(&candidate.note)))
             .collect();
-        let widest = names.iter().map(|(_, name, _)| width(name)).max().unwrap_or(0).min(MAX_CANDIDATE_COLUMNS);
+        let widest = names
+            .iter()
+            .map(|(_, name, _)| width(name))
+            .max()
+            .unwrap_or(0)
+            .min(MAX_CANDIDATE_COLUMNS);
         let mut rows = Vec::new();
         for (at, name, note) in names {
             let is_chosen = self.selected == Some(at);

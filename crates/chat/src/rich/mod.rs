@@ -1,11 +1,11 @@
 //! The form for terminals that are drawn on.
 
-mod question_prompt;
 mod calls;
 mod keys;
 mod menu;
 mod painter;
 mod prompt;
+mod question_prompt;
 mod terminal;
 mod ui;
 
@@ -17,12 +17,12 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use crate::UserEvent;
-use crate::mode::RenderStart;
 use crate::command::ScreenCommand;
-use crate::signals::{SignalListener, SignalAction};
-use keys::{TerminalInput, KeyParser};
+use crate::mode::RenderStart;
+use crate::signals::{SignalAction, SignalListener};
+use keys::{KeyParser, TerminalInput};
 use prompt::PromptAction;
-use terminal::{TerminalCapabilities, TerminalGuard, KeyboardReader};
+use terminal::{KeyboardReader, TerminalCapabilities, TerminalGuard};
 use ui::ScreenState;
 
 /// Nobody sees more than this.
@@ -77,10 +77,12 @@ impl RichScreen {
     /// Takes the terminal.
     pub(crate) fn open(start: RenderStart, runtime: &Runtime) -> io::Result<Self> {
         let _entered = runtime.enter();
-        let RenderStart { options: look, command_tx: orders, command_rx: ordered, event_tx: tell } = start;
+        let RenderStart { options: look, command_tx: orders, command_rx: ordered, event_tx: tell } =
+            start;
         let signals = SignalListener::new()?;
         let keyboard = KeyboardReader::open()?;
-        let ui = ScreenState::new(&look, terminal::size(), TerminalCapabilities::detect(), tell.clone());
+        let ui =
+            ScreenState::new(&look, terminal::size(), TerminalCapabilities::detect(), tell.clone());
         let hold = TerminalGuard;
         terminal::acquire(&orders)?;
         Ok(Self {
@@ -150,7 +152,8 @@ impl RichScreen {
     }
 
     async fn wait(&mut self, buffer: &mut [u8]) -> RichWakeup {
-        let timer = [self.draw_at(), self.escape_at(), self.ui.next_deadline()].into_iter().flatten().min();
+        let timer =
+            [self.draw_at(), self.escape_at(), self.ui.next_deadline()].into_iter().flatten().min();
         let has_backlog = !self.backlog.is_empty();
         tokio::select! {
             biased;

@@ -34,7 +34,14 @@ pub(crate) struct ScreenPainter {
 
 impl ScreenPainter {
     pub(crate) fn new((columns, height): (usize, usize), abilities: TerminalCapabilities) -> Self {
-        Self { columns, height, capabilities: abilities, drawn: LiveArea::default(), below: 0, is_stale: true }
+        Self {
+            columns,
+            height,
+            capabilities: abilities,
+            drawn: LiveArea::default(),
+            below: 0,
+            is_stale: true,
+        }
     }
 
     /// The terminal has another size. Most have broken rows that are too long now, and the cursor

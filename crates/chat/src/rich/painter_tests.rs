@@ -1,5 +1,5 @@
 use super::*;
-use crate::row::{PLAIN_STYLE, ColourSupport};
+use crate::row::{ColourSupport, PLAIN_STYLE};
 
 fn rows(texts: &[&str]) -> Vec<StyledRow> {
     texts.iter().map(|text| StyledRow::new(text, PLAIN_STYLE)).collect()

@@ -7,7 +7,10 @@ use super::keys::{KeyCode, KeyPress};
 use super::menu::{CompletionMenu, MenuTrigger};
 use super::painter::LiveArea;
 use crate::LineCompleter;
-use crate::editor::{LineEditor, InputHistory, InputVisibility, CursorMove, LineDirection, layout_input, pasted_paths};
+use crate::editor::{
+    CursorMove, InputHistory, InputVisibility, LineDirection, LineEditor, layout_input,
+    pasted_paths,
+};
 use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow};
 
 /// What a key asks of others.
@@ -100,7 +103,9 @@ impl LinePrompt {
     /// Keys that concern more than the text.
     fn on_command_key(&mut self, key: KeyPress) -> Option<PromptAction> {
         match (key.code, key.ctrl, key.alt) {
-            (KeyCode::Char('c'), true, _) if self.editor.is_empty() => Some(PromptAction::Interrupt),
+            (KeyCode::Char('c'), true, _) if self.editor.is_empty() => {
+                Some(PromptAction::Interrupt)
+            }
             (KeyCode::Char('c'), true, _) => {
                 self.editor.clear();
                 self.on_text_changed();
@@ -189,16 +194,28 @@ impl LinePrompt {
         let editor = &mut self.editor;
         match (key.code, key.ctrl, key.alt) {
             (KeyCode::Enter, ..) | (KeyCode::Char('j' | 'o'), true, _) => editor.insert("\n"),
-            (KeyCode::Backspace, true, _) | (KeyCode::Backspace, _, true) => editor.kill(CursorMove::WordLeft),
-            (KeyCode::Backspace, ..) | (KeyCode::Char('h'), true, _) => editor.delete(CursorMove::Left),
-            (KeyCode::Delete, true, _) | (KeyCode::Delete, _, true) | (KeyCode::Char('d'), false, true) => {
+            (KeyCode::Backspace, true, _) | (KeyCode::Backspace, _, true) => {
+                editor.kill(CursorMove::WordLeft)
+            }
+            (KeyCode::Backspace, ..) | (KeyCode::Char('h'), true, _) => {
+                editor.delete(CursorMove::Left)
+            }
+            (KeyCode::Delete, true, _)
+            | (KeyCode::Delete, _, true)
+            | (KeyCode::Char('d'), false, true) => {
                 editor.kill(CursorMove::WordRight);
             }
-            (KeyCode::Delete, ..) | (KeyCode::Char('d'), true, _) => editor.delete(CursorMove::Right),
+            (KeyCode::Delete, ..) | (KeyCode::Char('d'), true, _) => {
+                editor.delete(CursorMove::Right)
+            }
             (KeyCode::Char('w'), true, _) => editor.kill(CursorMove::WordLeft),
             (KeyCode::Char('k'), true, _) => {
                 let at_line_end = editor.text().get(editor.cursor()..).unwrap_or_default();
-                let step = if at_line_end.starts_with('\n') { CursorMove::Right } else { CursorMove::LineEnd };
+                let step = if at_line_end.starts_with('\n') {
+                    CursorMove::Right
+                } else {
+                    CursorMove::LineEnd
+                };
                 editor.kill(step);
             }
             (KeyCode::Char('u'), true, _) => editor.kill(CursorMove::LineStart),
@@ -377,13 +394,17 @@ impl LinePrompt {
             Some(_) => StyledRow::new("⌕ ", AnsiColour::Yellow.bold()),
             None => StyledRow::new("❯ ", AnsiColour::Blue.bold()),
         };
-        let ghost = if self.editor.is_empty() { self.placeholder.clone() } else { self.suggestion() };
-        let laid = layout_input(&self.editor, &mark, columns, &ghost, InputVisibility::Shown).around_cursor(most);
+        let ghost =
+            if self.editor.is_empty() { self.placeholder.clone() } else { self.suggestion() };
+        let laid = layout_input(&self.editor, &mark, columns, &ghost, InputVisibility::Shown)
+            .around_cursor(most);
         let mut live = LiveArea { rows: laid.rows, cursor: (laid.row, laid.column) };
         if let Some(search) = &self.search {
             let is_missing = search.found.is_none() && !search.query.is_empty();
             let hint = if is_missing { "  nothing found" } else { "  Ctrl-R for older ones" };
-            let row = StyledRow::new("  search: ", DIM_STYLE).with(&search.query, PLAIN_STYLE).with(hint, DIM_STYLE);
+            let row = StyledRow::new("  search: ", DIM_STYLE)
+                .with(&search.query, PLAIN_STYLE)
+                .with(hint, DIM_STYLE);
             live.rows.push(row);
         }
         if let Some(menu) = &self.menu {

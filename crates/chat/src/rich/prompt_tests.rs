@@ -190,7 +190,10 @@ fn files_are_attached_by_pasting_their_paths() {
     write(&mut prompt, "see");
     let text = format!("{} see", path.display());
     let shown = "[picture a b.png] see".to_owned();
-    assert_eq!(press(&mut prompt, KeyCode::Enter), PromptAction::Submit { text, shown, files: vec![path] });
+    assert_eq!(
+        press(&mut prompt, KeyCode::Enter),
+        PromptAction::Submit { text, shown, files: vec![path] }
+    );
 }
 
 #[test]

@@ -6,9 +6,9 @@ use tokio::sync::oneshot;
 
 use super::keys::{KeyCode, KeyPress};
 use super::painter::LiveArea;
-use crate::sanitize::{sanitize, one_line};
-use crate::editor::{LineEditor, InputVisibility, CursorMove, layout_input};
-use crate::row::{BOLD_STYLE, AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, StyledSpan};
+use crate::editor::{CursorMove, InputVisibility, LineEditor, layout_input};
+use crate::row::{AnsiColour, BOLD_STYLE, DIM_STYLE, PLAIN_STYLE, StyledRow, StyledSpan};
+use crate::sanitize::{one_line, sanitize};
 use crate::wrap::{RowIndent, wrap};
 use crate::{QuestionAnswer, UserQuestion};
 
@@ -107,9 +107,15 @@ impl QuestionPrompt {
     }
 
     /// A key; `last` is when the one before it came.
-    pub(crate) fn on_key(&mut self, key: KeyPress, now: Instant, last: Option<Instant>) -> KeyResult {
+    pub(crate) fn on_key(
+        &mut self,
+        key: KeyPress,
+        now: Instant,
+        last: Option<Instant>,
+    ) -> KeyResult {
         if !self.is_armed {
-            let is_seen = self.shown_since.is_some_and(|shown| now.duration_since(shown) >= READING_DELAY);
+            let is_seen =
+                self.shown_since.is_some_and(|shown| now.duration_since(shown) >= READING_DELAY);
             let paused = last.is_none_or(|last| now.duration_since(last) >= TYPING_PAUSE);
             if !(is_seen && paused) {
                 return KeyResult::Unhandled;
@@ -138,7 +144,9 @@ impl QuestionPrompt {
         let ways = self.question.choices.len() + usize::from(self.question.free_text);
         match (key.code, key.ctrl || key.alt) {
             (KeyCode::Escape, _) => return KeyResult::Refused,
-            (KeyCode::Up | KeyCode::BackTab, _) => self.selected = (self.selected + ways - 1) % ways,
+            (KeyCode::Up | KeyCode::BackTab, _) => {
+                self.selected = (self.selected + ways - 1) % ways
+            }
             (KeyCode::Down | KeyCode::Tab, _) => self.selected = (self.selected + 1) % ways,
             (KeyCode::Enter, _) => match self.question.choices.get(self.selected) {
                 Some(choice) => return KeyResult::Answered(QuestionAnswer::Key(choice.key)),
@@ -203,12 +211,18 @@ impl QuestionPrompt {
                 self.editor = None;
             }
             (KeyCode::Backspace, false, false) => editor.delete(CursorMove::Left),
-            (KeyCode::Backspace, ..) | (KeyCode::Char('w'), true, _) => editor.kill(CursorMove::WordLeft),
+            (KeyCode::Backspace, ..) | (KeyCode::Char('w'), true, _) => {
+                editor.kill(CursorMove::WordLeft)
+            }
             (KeyCode::Delete, ..) => editor.delete(CursorMove::Right),
             (KeyCode::Left, ..) => editor.move_cursor(CursorMove::Left),
             (KeyCode::Right, ..) => editor.move_cursor(CursorMove::Right),
-            (KeyCode::Home, ..) | (KeyCode::Char('a'), true, _) => editor.move_cursor(CursorMove::LineStart),
-            (KeyCode::End, ..) | (KeyCode::Char('e'), true, _) => editor.move_cursor(CursorMove::LineEnd),
+            (KeyCode::Home, ..) | (KeyCode::Char('a'), true, _) => {
+                editor.move_cursor(CursorMove::LineStart)
+            }
+            (KeyCode::End, ..) | (KeyCode::Char('e'), true, _) => {
+                editor.move_cursor(CursorMove::LineEnd)
+            }
             (KeyCode::Char('u'), true, _) => editor.kill(CursorMove::LineStart),
             (KeyCode::Char('k'), true, _) => editor.kill(CursorMove::LineEnd),
             (KeyCode::Char(c), false, false) => editor.insert_char(c),
@@ -241,11 +255,17 @@ impl QuestionPrompt {
             if is_chosen {
                 cursor = (rows.len(), 2);
             }
-            rows.push(choice_row(is_chosen, &choice.key.to_string(), &one_line(&choice.label), columns));
+            rows.push(choice_row(
+                is_chosen,
+                &choice.key.to_string(),
+                &one_line(&choice.label),
+                columns,
+            ));
         }
         if let Some(editor) = &self.editor {
             let prompt = StyledRow::new("  ✎ ", AnsiColour::Cyan.bold());
-            let sight = if self.question.secret { InputVisibility::Hidden } else { InputVisibility::Shown };
+            let sight =
+                if self.question.secret { InputVisibility::Hidden } else { InputVisibility::Shown };
             let laid = layout_input(editor, &prompt, columns, "", sight).around_cursor(8);
             cursor = (rows.len() + laid.row, laid.column);
             rows.extend(laid.rows);

@@ -41,9 +41,10 @@ fn a_key_that_nothing_follows_answers() {
         assert_eq!(asking.confirmed_answer(now), None);
         assert_eq!(asking.confirmed_answer(now + KEY_CONFIRM_DELAY), want, "{pressed:?}");
     }
-    for (pressed, want) in
-        [(KeyCode::Enter, KeyResult::Answered(QuestionAnswer::Key('y'))), (KeyCode::Escape, KeyResult::Refused)]
-    {
+    for (pressed, want) in [
+        (KeyCode::Enter, KeyResult::Answered(QuestionAnswer::Key('y'))),
+        (KeyCode::Escape, KeyResult::Refused),
+    ] {
         let (mut asking, now) = asking(approval());
         assert_eq!(asking.on_key(key(pressed), now, None), want, "{pressed:?}");
     }
@@ -57,7 +58,11 @@ fn typed(line: &str) -> (KeyResult, QuestionPrompt) {
     for c in line.chars() {
         now += Duration::from_millis(150);
         assert_eq!(asking.confirmed_answer(now), None, "{line:?}");
-        assert_eq!(asking.on_key(key(KeyCode::Char(c)), now, None), KeyResult::Consumed, "{line:?}");
+        assert_eq!(
+            asking.on_key(key(KeyCode::Char(c)), now, None),
+            KeyResult::Consumed,
+            "{line:?}"
+        );
     }
     let alone = line.chars().count() == 1;
     assert_eq!(asking.confirmed_answer(now + KEY_CONFIRM_DELAY).is_some(), alone, "{line:?}");
@@ -78,7 +83,11 @@ fn no_letter_of_a_word_answers() {
         assert!(rows.contains(&format!("“{line}” is no answer here")), "{rows}");
         // Neither does one more Enter.
         let later = Instant::now() + Duration::from_secs(60);
-        assert_eq!(asking.on_key(key(KeyCode::Enter), later, None), KeyResult::Consumed, "{line:?}");
+        assert_eq!(
+            asking.on_key(key(KeyCode::Enter), later, None),
+            KeyResult::Consumed,
+            "{line:?}"
+        );
         assert_eq!(asking.confirmed_answer(later), None);
     }
 }
@@ -87,14 +96,20 @@ fn no_letter_of_a_word_answers() {
 fn arrows_choose() {
     let (mut asking, now) = asking(approval());
     assert_eq!(asking.on_key(key(KeyCode::Up), now, None), KeyResult::Consumed);
-    assert_eq!(asking.on_key(key(KeyCode::Enter), now, None), KeyResult::Answered(QuestionAnswer::Key('n')));
+    assert_eq!(
+        asking.on_key(key(KeyCode::Enter), now, None),
+        KeyResult::Answered(QuestionAnswer::Key('n'))
+    );
 }
 
 #[test]
 fn whoever_is_typing_does_not_answer() {
     let (mut asking, later) = asking(approval());
     let just_before = later - Duration::from_millis(100);
-    assert_eq!(asking.on_key(key(KeyCode::Char('y')), later, Some(just_before)), KeyResult::Unhandled);
+    assert_eq!(
+        asking.on_key(key(KeyCode::Char('y')), later, Some(just_before)),
+        KeyResult::Unhandled
+    );
     // It has only just appeared.
     let shown = asking.shown_since.unwrap();
     assert_eq!(asking.on_key(key(KeyCode::Char('y')), shown, None), KeyResult::Unhandled);
@@ -139,12 +154,16 @@ fn a_word_is_not_its_first_letter() {
     // Enter need not wait.
     let (mut sure, now) = asking(question);
     sure.on_key(key(KeyCode::Char('n')), now, None);
-    assert_eq!(sure.on_key(key(KeyCode::Enter), now, None), KeyResult::Answered(QuestionAnswer::Key('n')));
+    assert_eq!(
+        sure.on_key(key(KeyCode::Enter), now, None),
+        KeyResult::Answered(QuestionAnswer::Key('n'))
+    );
 }
 
 #[test]
 fn a_secret_is_never_shown() {
-    let question = UserQuestion { title: "Password".into(), secret: true, ..UserQuestion::default() };
+    let question =
+        UserQuestion { title: "Password".into(), secret: true, ..UserQuestion::default() };
     let (mut asking, now) = asking(question);
     for c in "hunter2".chars() {
         asking.on_key(key(KeyCode::Char(c)), now, None);

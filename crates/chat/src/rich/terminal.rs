@@ -76,7 +76,9 @@ pub(crate) fn acquire(orders: &UnboundedSender<ScreenCommand>) -> io::Result<()>
     raw.special_codes[SpecialCodeIndex::VMIN] = 0;
     raw.special_codes[SpecialCodeIndex::VTIME] = 0;
     let has_keys = term().as_deref() != Some("linux");
-    let was_taken = taken.replace(SavedTerminal { before, has_keyboard_mode: has_keys, command_tx: orders.clone() }).is_some();
+    let was_taken = taken
+        .replace(SavedTerminal { before, has_keyboard_mode: has_keys, command_tx: orders.clone() })
+        .is_some();
     tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
     write(ENTER_SEQUENCE)?;
     // These are counted: each must be given back.

@@ -5,18 +5,18 @@ use std::time::Instant;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::question_prompt::{QuestionPrompt, KeyResult};
 use super::calls::{LiveCalls, spinner, whole_seconds};
-use super::keys::{TerminalInput, KeyPress};
+use super::keys::{KeyPress, TerminalInput};
 use super::painter::{LiveArea, ScreenPainter};
 use super::prompt::{LinePrompt, PromptAction};
+use super::question_prompt::{KeyResult, QuestionPrompt};
 use super::terminal::TerminalCapabilities;
-use crate::sanitize::one_line;
-use crate::editor::InputHistory;
 use crate::command::{ScreenCommand, StatusLine};
+use crate::editor::InputHistory;
 use crate::row::{DIM_STYLE, PLAIN_STYLE, StyledRow, TextStyle};
-use crate::transcript::{FinishedCall, ChatTranscript};
-use crate::{QuestionAnswer, UserEvent, ScreenOptions};
+use crate::sanitize::one_line;
+use crate::transcript::{ChatTranscript, FinishedCall};
+use crate::{QuestionAnswer, ScreenOptions, UserEvent};
 
 /// So many sent lines may wait to be shown again.
 const MAX_PENDING_ECHOES: usize = 16;
@@ -117,7 +117,14 @@ impl ScreenState {
                 if let Some(call) = self.calls.end(&id) {
                     let (emoji, name, summary) = (&call.emoji, &call.name, &call.summary);
                     let note = &note;
-                    self.transcript.call(&FinishedCall { emoji, name, summary, ok, duration, note });
+                    self.transcript.call(&FinishedCall {
+                        emoji,
+                        name,
+                        summary,
+                        ok,
+                        duration,
+                        note,
+                    });
                 }
             }
             ScreenCommand::Message(weight, text) => self.transcript.message(weight, &text),
@@ -128,7 +135,9 @@ impl ScreenState {
             ScreenCommand::Ask { number, question, answer } => {
                 self.questions.push_back(QuestionPrompt::new(number, question, answer));
             }
-            ScreenCommand::WithdrawQuestion(number) => self.questions.retain(|asking| asking.number != number),
+            ScreenCommand::WithdrawQuestion(number) => {
+                self.questions.retain(|asking| asking.number != number)
+            }
             ScreenCommand::Reacquire | ScreenCommand::Close => {}
         }
     }
@@ -202,7 +211,8 @@ impl ScreenState {
 
     fn answer_question(&mut self, answer: Option<QuestionAnswer>) {
         if let Some(asking) = self.questions.pop_front() {
-            self.transcript.answered(&asking.question.title, &asking.describe_answer(answer.as_ref()));
+            self.transcript
+                .answered(&asking.question.title, &asking.describe_answer(answer.as_ref()));
             let _ = asking.answer.send(answer);
         }
     }
@@ -304,13 +314,18 @@ impl ScreenState {
             (used, 0) => parts.push(format!("{} tokens", format_thousands(used))),
             (used, total) => {
                 let percent = used.saturating_mul(100) / total;
-                parts.push(format!("{} / {} ({percent} %)", format_thousands(used), format_thousands(total)));
+                parts.push(format!(
+                    "{} / {} ({percent} %)",
+                    format_thousands(used),
+                    format_thousands(total)
+                ));
             }
         }
         parts.extend(status.cost.map(format_cost));
         parts.extend(status.extra.iter().map(|extra| one_line(extra)));
         parts.retain(|part| !part.is_empty());
-        (!parts.is_empty()).then(|| StyledRow::new("  ", PLAIN_STYLE).with(&parts.join(" · "), DIM_STYLE))
+        (!parts.is_empty())
+            .then(|| StyledRow::new("  ", PLAIN_STYLE).with(&parts.join(" · "), DIM_STYLE))
     }
 }
 

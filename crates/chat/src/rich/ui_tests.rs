@@ -93,8 +93,18 @@ fn calls_run_side_by_side_and_end_as_one_row_each() {
     assert!(rows[2].ends_with("read_file file a  3 s"), "{rows:?}");
     assert!(rows[3].contains("half") && rows[3].contains("▰▰▰▰▰▱▱▱▱▱ 50 %"), "{rows:?}");
     let duration = Duration::from_secs(3);
-    stage.order(ScreenCommand::CallEnded { id: "b".into(), ok: true, duration, note: String::new() });
-    stage.order(ScreenCommand::CallEnded { id: "a".into(), ok: false, duration, note: "gone".into() });
+    stage.order(ScreenCommand::CallEnded {
+        id: "b".into(),
+        ok: true,
+        duration,
+        note: String::new(),
+    });
+    stage.order(ScreenCommand::CallEnded {
+        id: "a".into(),
+        ok: false,
+        duration,
+        note: "gone".into(),
+    });
     let want = [
         "Looking.",
         "",
@@ -245,7 +255,11 @@ fn no_order_can_write_commands_to_the_terminal() {
     stage.order(ScreenCommand::Working(Some(evil.into())));
     stage.order(ScreenCommand::FillPrompt(evil.into()));
     let extra = vec![evil.to_owned()];
-    stage.order(ScreenCommand::Status(StatusLine { model: evil.into(), extra, ..StatusLine::default() }));
+    stage.order(ScreenCommand::Status(StatusLine {
+        model: evil.into(),
+        extra,
+        ..StatusLine::default()
+    }));
     let (answer, _answered) = oneshot::channel();
     let question = UserQuestion {
         title: evil.into(),

@@ -1,8 +1,8 @@
 //! Calls that tell themselves what they replace, while others are at the same
 //! files.
 
-use hermes_checkpoints::{SavedState, RestoreTarget, ObstacleReason};
-use hermes_core::{CheckpointHooks, ErrorKind, PendingChange, PathState, FileWritten};
+use hermes_checkpoints::{ObstacleReason, RestoreTarget, SavedState};
+use hermes_core::{CheckpointHooks, ErrorKind, FileWritten, PathState, PendingChange};
 
 use crate::bench::{Bench, Call};
 
@@ -107,7 +107,8 @@ fn a_change_of_others_between_two_calls_of_a_turn_stands_in_the_way() {
     bench.redo().unwrap();
     bench.write("n", "theirs");
     bench.call_telling(call(), |call| replace(&bench, call, "n", "3")).unwrap();
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let whys: Vec<ObstacleReason> = plan.obstacles().map(|(_, obstacle)| obstacle.reason).collect();
     assert_eq!(whys, [ObstacleReason::ChangedBetween]);
     bench.store.apply_plan(&plan, true).unwrap();
@@ -128,7 +129,10 @@ fn what_is_told_is_kept_although_git_ignores_it() {
             bench.write("sub/b.log", "made");
             bench.write("late (1).log", "made");
             let late = bench.path("late (1).log");
-            bench.keeper.after_change(call, &[FileWritten { path: &late, state: PathState::Unspecified }]).unwrap();
+            bench
+                .keeper
+                .after_change(call, &[FileWritten { path: &late, state: PathState::Unspecified }])
+                .unwrap();
         })
         .unwrap();
     bench.undo(1).unwrap();
@@ -158,7 +162,8 @@ fn a_move_and_a_removal_are_told_too() {
             bench.keeper.after_change(call, &made).unwrap();
         })
         .unwrap();
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let barred: Vec<_> = plan.obstacles().map(|(step, _)| step.path.clone()).collect();
     assert_eq!(barred, [bench.path("to")]);
     assert!(plan.steps.iter().any(|step| matches!(step.to, SavedState::File { .. })));

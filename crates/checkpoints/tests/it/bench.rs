@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use hermes_checkpoints::{FileCheckpointer, CheckpointLimits, RestoreReport, CheckpointStore, RestoreTarget};
+use hermes_checkpoints::{
+    CheckpointLimits, CheckpointStore, FileCheckpointer, RestoreReport, RestoreTarget,
+};
 use hermes_core::{CancellationToken, CheckpointHooks, PendingChange, ToolError, WorkingDir};
 use tempfile::TempDir;
 

@@ -66,7 +66,8 @@ fn a_newest_turn_that_cannot_be_read_stops_an_undo() {
 fn force_goes_past_a_turn_that_cannot_be_read_once_and_for_all() {
     let (bench, turns) = three();
     fs::write(log_of(&bench, &turns[2]), "").unwrap();
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     assert_eq!(plan.damaged.len(), 1);
     bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("1"));
@@ -102,20 +103,23 @@ fn a_later_turn_that_cannot_be_read_stops_a_restore() {
     fs::write(log_of(&bench, &turns[2]), "").unwrap();
     let paths = [bench.path("n")];
     for paths in [&[][..], &paths[..]] {
-        let plan = bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths }).unwrap();
+        let plan =
+            bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths }).unwrap();
         assert_eq!(plan.damaged.len(), 1);
         let error = bench.store.apply_plan(&plan, false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.message().starts_with("A later turn cannot be read"), "{error}");
         assert_eq!(bench.read("n").as_deref(), Some("3"), "nothing is changed");
     }
-    let plan = bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
     bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("1"));
     // One that is older than the checkpoint is no matter.
     let (bench, turns) = three();
     fs::write(log_of(&bench, &turns[0]), "").unwrap();
-    let plan = bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
     bench.store.apply_plan(&plan, false).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("1"));
 }

@@ -101,7 +101,8 @@ fn a_name_may_be_shortened_as_long_as_it_is_clear() {
 #[test]
 fn a_plan_changes_nothing() {
     let bench = counted(1);
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     assert_eq!(plan.steps.len(), 1);
     assert_eq!(bench.read("n").as_deref(), Some("1"));
     assert_eq!(bench.store.all().unwrap().len(), 1);

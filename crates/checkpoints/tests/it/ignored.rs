@@ -40,7 +40,8 @@ fn a_command_that_deletes_what_is_ignored_is_not_passed_over_by_an_undo() {
         assert!(refused.hint().contains("hermes undo 2"));
         assert_eq!(bench.read("code").as_deref(), Some("v2"));
     }
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
     assert_eq!(plan.missing, [bench.path("a.local"), bench.path("build")]);
     bench.store.apply_plan(&plan, false).unwrap();
     assert_eq!(bench.read("code").as_deref(), Some("v1"));
@@ -67,7 +68,8 @@ fn what_else_the_turn_did_is_undone_without_what_it_deleted_unkept() {
         fs::remove_file(bench.path("named.local")).unwrap();
     };
     bench.call(call, change).unwrap();
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     assert_eq!(plan.missing, [bench.path("a.local")]);
     bench.store.apply_plan(&plan, false).unwrap();
     assert_eq!(bench.read("code").as_deref(), Some("v1"));

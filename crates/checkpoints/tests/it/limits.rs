@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use hermes_checkpoints::{CheckpointLimits, SavedState, RestoreTarget, UnsavedReason, ObstacleReason};
+use hermes_checkpoints::{
+    CheckpointLimits, ObstacleReason, RestoreTarget, SavedState, UnsavedReason,
+};
 use hermes_core::ErrorKind;
 
 use crate::bench::Bench;
@@ -21,14 +23,17 @@ fn a_file_that_is_too_large_is_named_and_not_kept() {
     let manifest = bench.store.find(&id.unwrap()).unwrap();
     let unkept: Vec<_> = manifest
         .changes()
-        .filter(|(_, change)| matches!(change.before, SavedState::Unkept { why: UnsavedReason::TooLarge, .. }))
+        .filter(|(_, change)| {
+            matches!(change.before, SavedState::Unkept { why: UnsavedReason::TooLarge, .. })
+        })
         .map(|(path, _)| path.to_path_buf())
         .collect();
     assert_eq!(unkept, [bench.path("big")]);
     let error = bench.undo(1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains("max_file_size_mb"), "{error}");
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let done = bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(done.restored, [bench.path("small")]);
     assert_eq!(done.skipped.len(), 1);
@@ -46,13 +51,15 @@ fn what_cannot_be_done_even_by_force_leaves_the_turn() {
     bench.write("big", "more than ten bytes");
     bench.turn(&["big"], || bench.write("big", "other than ten bytes"));
     for _ in 0..2 {
-        let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+        let plan =
+            bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
         let error = bench.store.apply_plan(&plan, true).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.message().contains("max_file_size_mb"), "{error}");
     }
     assert_eq!(bench.store.all().unwrap().len(), 2);
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
     assert!(bench.store.apply_plan(&plan, true).unwrap().is_partial);
     assert_eq!(bench.read("n").as_deref(), Some("0"));
 }
@@ -75,7 +82,8 @@ fn a_damaged_content_is_found_before_anything_is_changed() {
         assert!(error.message().contains("/b: what was kept of it is gone or damaged"), "{error}");
         assert_eq!(bench.read("a").as_deref(), Some("new"), "nothing is changed");
     }
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let done = bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(done.restored, [bench.path("a"), bench.path("c")]);
     assert_eq!((done.skipped.len(), done.is_partial), (1, true));
@@ -96,7 +104,8 @@ fn a_large_file_that_nobody_touched_is_no_change() {
 fn a_large_file_that_was_made_is_removed_only_by_force() {
     let bench = Bench::with(CheckpointLimits { file_bytes: 10, ..CheckpointLimits::default() });
     bench.turn(&["big"], || bench.write("big", "more than ten bytes"));
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let whys: Vec<ObstacleReason> = plan.obstacles().map(|(_, obstacle)| obstacle.reason).collect();
     assert_eq!(whys, [ObstacleReason::CannotBeKept(UnsavedReason::TooLarge)]);
     assert!(bench.store.apply_plan(&plan, false).is_err());
@@ -131,7 +140,8 @@ fn what_somebody_made_too_large_since_is_named_as_lost() {
         error.message().contains("changed since, and what is there now would be lost"),
         "{error}"
     );
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let done = bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(done.restored.len(), 2);
     assert_eq!(done.lost, [(bench.path("a"), UnsavedReason::TooLarge)]);
@@ -146,7 +156,8 @@ fn what_an_undo_finds_no_room_for_is_lost_only_by_force() {
     let error = bench.undo(1).unwrap_err();
     assert!(error.message().contains("max_total_size_mb"), "{error}");
     assert_eq!(bench.read("n").as_deref(), Some("newer"));
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let done = bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(done.lost, [(bench.path("n"), UnsavedReason::NoRoom)]);
     assert_eq!(bench.read("n").as_deref(), Some("old"));
@@ -160,7 +171,8 @@ fn a_snapshot_takes_no_more_room_than_there_is() {
     }
     let id = bench.command(|| (0..10).for_each(|n| bench.write(&format!("f{n}"), "new"))).unwrap();
     let manifest = bench.store.find(&id).unwrap();
-    let kept = manifest.changes().filter(|(_, c)| matches!(c.before, SavedState::File { .. })).count();
+    let kept =
+        manifest.changes().filter(|(_, c)| matches!(c.before, SavedState::File { .. })).count();
     assert_eq!((kept, manifest.changes().count()), (3, 10));
     assert_eq!(bench.undo(1).unwrap_err().kind(), ErrorKind::Conflict);
 }
@@ -285,7 +297,11 @@ fn a_snapshot_after_clearing_away_is_whole_again() {
     std::thread::sleep(Duration::from_millis(80));
     bench.command(|| {});
     // Everything is forgotten, contents too.
-    bench.reopen(CheckpointLimits { max_age: Duration::ZERO, total_bytes: 1, ..CheckpointLimits::default() });
+    bench.reopen(CheckpointLimits {
+        max_age: Duration::ZERO,
+        total_bytes: 1,
+        ..CheckpointLimits::default()
+    });
     bench.store.prune().unwrap();
     assert_eq!(bench.store.usage().unwrap().objects, 0);
     bench.reopen(CheckpointLimits::default());
@@ -311,7 +327,10 @@ fn a_tree_that_is_too_large_is_kept_in_part_and_nothing_is_guessed() {
 
 #[test]
 fn a_tree_that_takes_too_long_is_kept_in_part_and_that_is_told() {
-    let bench = Bench::with(CheckpointLimits { walk_timeout: Duration::ZERO, ..CheckpointLimits::default() });
+    let bench = Bench::with(CheckpointLimits {
+        walk_timeout: Duration::ZERO,
+        ..CheckpointLimits::default()
+    });
     bench.write("a.txt", "old");
     bench.command(|| bench.write("a.txt", "new"));
     assert!(bench.keeper.problem().unwrap().contains("not all"), "{:?}", bench.keeper.problem());

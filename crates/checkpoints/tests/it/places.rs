@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use hermes_checkpoints::{SavedState, RestoreTarget, ObstacleReason};
-use hermes_core::{ErrorKind, CheckpointReader};
+use hermes_checkpoints::{ObstacleReason, RestoreTarget, SavedState};
+use hermes_core::{CheckpointReader, ErrorKind};
 
 use crate::bench::{Bench, Call};
 
@@ -93,7 +93,8 @@ fn what_somebody_else_has_changed_since_is_not_overwritten() {
     assert!(!error.message().contains("b.txt"), "{error}");
     assert_eq!(bench.read("b.txt").as_deref(), Some("two"), "nothing was changed");
 
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("a.txt").as_deref(), Some("one"));
     bench.undo(1).expect_err("the turn is undone");
@@ -117,7 +118,8 @@ fn a_change_between_two_turns_is_not_lost() {
     bench.turn(&["a.txt"], || bench.write("a.txt", "1"));
     bench.write("a.txt", "mine");
     bench.turn(&["a.txt"], || bench.write("a.txt", "2"));
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
     let whys: Vec<ObstacleReason> = plan.obstacles().map(|(_, obstacle)| obstacle.reason).collect();
     assert_eq!(whys, [ObstacleReason::ChangedBetween]);
     bench.undo(1).unwrap();
@@ -176,7 +178,8 @@ fn a_link_that_is_now_on_the_way_is_not_followed() {
     fs::write(bench.root().join("elsewhere/b.txt"), "new").unwrap();
     fs::remove_dir_all(bench.path("a")).unwrap();
     bench.link("a", "../elsewhere");
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let error = bench.store.apply_plan(&plan, true).unwrap_err();
     assert!(error.message().contains("a link on the way"), "{error}");
     assert_eq!(fs::read(bench.root().join("elsewhere/b.txt")).unwrap(), b"new");
@@ -241,7 +244,8 @@ fn a_turn_that_was_cut_off_is_undone_only_by_force() {
     bench.reopen(hermes_checkpoints::CheckpointLimits::default());
     let error = bench.undo(1).unwrap_err();
     assert!(error.message().contains("cut off"), "{error}");
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("a.txt").as_deref(), Some("old"));
 }
@@ -289,7 +293,8 @@ fn damage_is_found_and_said() {
     assert!(bench.undo(1).is_err());
     assert_eq!(bench.read("a.txt").as_deref(), Some("two"), "old or new, never broken");
     fs::remove_file(&object).unwrap();
-    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan =
+        bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let whys: Vec<ObstacleReason> = plan.obstacles().map(|(_, obstacle)| obstacle.reason).collect();
     assert_eq!(whys, [ObstacleReason::Lost]);
 }

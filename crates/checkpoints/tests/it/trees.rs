@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use hermes_core::{ErrorKind, CheckpointReader};
+use hermes_core::{CheckpointReader, ErrorKind};
 
 use crate::bench::{Bench, Call};
 

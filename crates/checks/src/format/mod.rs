@@ -102,7 +102,8 @@ impl ChosenFormatter {
     /// The words that tell which files are not as they should be; none if that
     /// can only be seen file by file.
     pub fn check_args(&self) -> Option<Vec<String>> {
-        let names: Vec<String> = self.files.iter().map(|file| relative_arg(file, &self.dir)).collect();
+        let names: Vec<String> =
+            self.files.iter().map(|file| relative_arg(file, &self.dir)).collect();
         self.formatter.check.map(|listing| (listing.args)(&self.style, &self.target, &names))
     }
 
@@ -135,10 +136,15 @@ type SelectionRule = (&'static str, fn(&ProjectSurvey, &CodeFormatter) -> bool);
 /// project uses, each file having one: a folder that says which it uses is
 /// formatted by itself, as if the call were about it alone. An unknown name is
 /// an error with all names.
-pub fn choose_formatters(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<ChosenFormatter>, Vec<&'static str>> {
-    let is_meant = |one: &CodeFormatter| name.is_none_or(|name| name.eq_ignore_ascii_case(one.name));
-    let is_part =
-        |folder: &&ProjectDir| FORMATTERS.iter().any(|one| is_meant(one) && (one.is_configured)(folder));
+pub fn choose_formatters(
+    survey: &ProjectSurvey,
+    name: Option<&str>,
+) -> Result<Vec<ChosenFormatter>, Vec<&'static str>> {
+    let is_meant =
+        |one: &CodeFormatter| name.is_none_or(|name| name.eq_ignore_ascii_case(one.name));
+    let is_part = |folder: &&ProjectDir| {
+        FORMATTERS.iter().any(|one| is_meant(one) && (one.is_configured)(folder))
+    };
     let parts: Vec<&ProjectDir> = survey.subdirs.iter().filter(is_part).collect();
     let mut chosen = Vec::new();
     for part in std::iter::once(None).chain(parts.iter().map(Some)) {
@@ -156,7 +162,10 @@ pub fn choose_formatters(survey: &ProjectSurvey, name: Option<&str>) -> Result<V
     Ok(chosen)
 }
 
-fn choose_for_dir(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<ChosenFormatter>, Vec<&'static str>> {
+fn choose_for_dir(
+    survey: &ProjectSurvey,
+    name: Option<&str>,
+) -> Result<Vec<ChosenFormatter>, Vec<&'static str>> {
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
         let found = FORMATTERS.iter().find(|one| one.name == wanted);
@@ -187,8 +196,8 @@ fn choose_for_dir(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<Chos
             one.default_use == FormatterDefault::Expected && survey.program(one.program).is_some()
         }),
         ("installed", |survey, one| {
-            let is_fit =
-                one.default_use == FormatterDefault::IfInstalled || (survey.is_file && one.default_use == FormatterDefault::OnRequest);
+            let is_fit = one.default_use == FormatterDefault::IfInstalled
+                || (survey.is_file && one.default_use == FormatterDefault::OnRequest);
             is_fit && survey.program(one.program).is_some()
         }),
         ("usual for these files", |_, one| one.default_use == FormatterDefault::Expected),
@@ -207,7 +216,8 @@ fn make_choice(
     why: &'static str,
     endings: &[&str],
 ) -> ChosenFormatter {
-    let folder = survey.nearest(formatter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
+    let folder =
+        survey.nearest(formatter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
     // A file that is asked for by name is meant, whatever it is called.
     let is_asked = survey.is_file && why == "asked for";
     let files = match is_asked {

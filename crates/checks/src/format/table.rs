@@ -1,6 +1,6 @@
 //! All formatters.
 
-use super::{CodeFormatter, UnformattedFiles, CheckCommand, FormatStyle, FormatterDefault};
+use super::{CheckCommand, CodeFormatter, FormatStyle, FormatterDefault, UnformattedFiles};
 use crate::CheckOutput;
 use crate::install::PackageSource;
 use crate::lines::parse_located;
@@ -77,7 +77,9 @@ pub static FORMATTERS: &[CodeFormatter] = &[
     CodeFormatter {
         name: "biome",
         program: "biome",
-        file_patterns: &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "json", "jsonc", "css"],
+        file_patterns: &[
+            "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "json", "jsonc", "css",
+        ],
         is_configured: |folder| {
             folder.names.contains("biome.json") || folder.names.contains("biome.jsonc")
         },
@@ -218,7 +220,9 @@ fn parse_black(said: &CheckOutput<'_>) -> UnformattedFiles {
             line.strip_prefix("error: cannot format ").and_then(|line| line.split_once(": "))
         {
             listed.unparsable.push((file.to_owned(), why.to_owned()));
-        } else if let Some(place) = line.strip_prefix("error: cannot parse: ").and_then(parse_located) {
+        } else if let Some(place) =
+            line.strip_prefix("error: cannot parse: ").and_then(parse_located)
+        {
             let at = place.numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(":");
             listed.unparsable.push((place.file.to_owned(), format!("cannot parse: {at}")));
         }

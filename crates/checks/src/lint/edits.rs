@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::json::{as_list, str_at, absolute_path};
+use super::json::{absolute_path, as_list, str_at};
 use crate::CheckOutput;
 
 /// A piece of a file that is to become another.

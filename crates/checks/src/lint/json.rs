@@ -86,8 +86,14 @@ pub(super) fn pyright(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     let report = find_json(said.stdout)?;
     let findings = as_list(report.get("generalDiagnostics")?).iter().map(|one| {
         LintFinding::new("pyright", str_at(one, "/file"), parse_severity(str_at(one, "/severity")))
-            .with_start(to_one_based(u64_at(one, "/range/start/line")), to_one_based(u64_at(one, "/range/start/character")))
-            .with_end(to_one_based(u64_at(one, "/range/end/line")), to_one_based(u64_at(one, "/range/end/character")))
+            .with_start(
+                to_one_based(u64_at(one, "/range/start/line")),
+                to_one_based(u64_at(one, "/range/start/character")),
+            )
+            .with_end(
+                to_one_based(u64_at(one, "/range/end/line")),
+                to_one_based(u64_at(one, "/range/end/character")),
+            )
             .with_rule(Some(str_at(one, "/rule")))
             .with_message(str_at(one, "/message"))
     });
@@ -109,12 +115,16 @@ pub(super) fn eslint(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
                 },
                 None => Some(suggestion.to_owned()),
             };
-            LintFinding::new("eslint", name, if is_error { LintSeverity::Error } else { LintSeverity::Warning })
-                .with_start(u64_at(one, "/line"), u64_at(one, "/column"))
-                .with_end(u64_at(one, "/endLine"), u64_at(one, "/endColumn"))
-                .with_rule(one.get("ruleId").and_then(Value::as_str))
-                .with_message(str_at(one, "/message"))
-                .with_fix(fix)
+            LintFinding::new(
+                "eslint",
+                name,
+                if is_error { LintSeverity::Error } else { LintSeverity::Warning },
+            )
+            .with_start(u64_at(one, "/line"), u64_at(one, "/column"))
+            .with_end(u64_at(one, "/endLine"), u64_at(one, "/endColumn"))
+            .with_rule(one.get("ruleId").and_then(Value::as_str))
+            .with_message(str_at(one, "/message"))
+            .with_fix(fix)
         }));
     }
     Some(findings)
@@ -145,7 +155,8 @@ pub(super) fn shellcheck(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     let findings = as_list(report.get("comments")?).iter().map(|one| {
         let code = u64_at(one, "/code").map(|code| format!("SC{code}"));
         let edits = one.pointer("/fix/replacements").map(as_list).unwrap_or_default();
-        let fix = edits.iter().map(|edit| format!("`{}`", shorten_code(str_at(edit, "/replacement"))));
+        let fix =
+            edits.iter().map(|edit| format!("`{}`", shorten_code(str_at(edit, "/replacement"))));
         let fix = fix.collect::<Vec<_>>();
         let fix = (!fix.is_empty()).then(|| format!("insert {}", fix.join(" and ")));
         LintFinding::new("shellcheck", str_at(one, "/file"), parse_severity(str_at(one, "/level")))
@@ -211,7 +222,11 @@ fn suggestion(note: &Value) -> Option<String> {
     let spans = note.get("spans").map(as_list).unwrap_or_default();
     let new = spans.iter().find_map(|span| span.get("suggested_replacement")?.as_str())?;
     let message = str_at(note, "/message");
-    Some(if new.is_empty() { message.to_owned() } else { format!("{message}: `{}`", shorten_code(new)) })
+    Some(if new.is_empty() {
+        message.to_owned()
+    } else {
+        format!("{message}: `{}`", shorten_code(new))
+    })
 }
 
 /// A piece of code, in brief.

@@ -66,7 +66,10 @@ fn those_that_print_lines() {
         ),
         (
             "go-vet",
-            CheckOutput { stderr: "# pkg\nvet: ./main.go:6:2: unreachable code\n", ..CheckOutput::default() },
+            CheckOutput {
+                stderr: "# pkg\nvet: ./main.go:6:2: unreachable code\n",
+                ..CheckOutput::default()
+            },
             "./main.go:6:2 Error - | unreachable code",
         ),
         (
@@ -195,7 +198,8 @@ fn a_path_is_never_taken_for_an_option() {
     assert_eq!(relative_arg(Path::new("/w/-x.py"), Path::new("/w")), "./-x.py");
     assert_eq!(relative_arg(Path::new("/w"), Path::new("/w")), ".");
     let said = out("");
-    let choice = &choose_linters(&project(&[(".flake8", "")], &["a.py"], &["flake8"]), None).unwrap()[0];
+    let choice =
+        &choose_linters(&project(&[(".flake8", "")], &["a.py"], &["flake8"]), None).unwrap()[0];
     assert_eq!(choice.parse(&said, 0), Some(vec![]));
     assert_eq!(choice.parse(&said, 2), None, "it ended badly and said nothing");
     assert_eq!(choice.parse(&out("a.py:1:1: F401 x"), 1).unwrap()[0].severity, LintSeverity::Error);
@@ -250,7 +254,10 @@ fn edits_that_the_compiler_is_sure_of() {
     assert_eq!(found[0][0].file, "/w/src/lib.rs");
     assert_eq!(edits::apply_edits(b"return 1; }", &found[0]), Some(b"1 }".to_vec()));
     assert_eq!(edits::apply_edits(b"short", &found[0]), None);
-    assert!(edits::edits_overlap(&found[0][0], &found[0][0]) && !edits::edits_overlap(&found[0][0], &found[0][1]));
+    assert!(
+        edits::edits_overlap(&found[0][0], &found[0][0])
+            && !edits::edits_overlap(&found[0][0], &found[0][1])
+    );
 }
 
 #[test]

@@ -153,7 +153,10 @@ impl ChosenLinter {
 /// The linters for what was asked: the one of this name, or those that the
 /// project uses. Where only folders below the path say that they use one, it
 /// looks at each of these by itself. An unknown name is an error with all names.
-pub fn choose_linters(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<ChosenLinter>, Vec<&'static str>> {
+pub fn choose_linters(
+    survey: &ProjectSurvey,
+    name: Option<&str>,
+) -> Result<Vec<ChosenLinter>, Vec<&'static str>> {
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
         let found = LINTERS.iter().find(|linter| linter.name == wanted || linter.program == wanted);
@@ -166,7 +169,8 @@ pub fn choose_linters(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<
             parts
         });
     }
-    let here: Vec<_> = LINTERS.iter().filter(|linter| survey.has_files(linter.file_patterns)).collect();
+    let here: Vec<_> =
+        LINTERS.iter().filter(|linter| survey.has_files(linter.file_patterns)).collect();
     let mut chosen: Vec<ChosenLinter> = Vec::new();
     for linter in &here {
         match is_configured(survey, linter) {
@@ -187,7 +191,9 @@ pub fn choose_linters(survey: &ProjectSurvey, name: Option<&str>) -> Result<Vec<
         } else if linter.default_use == LinterDefault::Expected {
             // One that is there is better than one that is not.
             let other = LINTERS.iter().find(|other| {
-                other.default_use == LinterDefault::IfInstalled && shares_files(other, linter) && is_installed(survey, other)
+                other.default_use == LinterDefault::IfInstalled
+                    && shares_files(other, linter)
+                    && is_installed(survey, other)
             });
             chosen.push(other.map_or(usual, |other| choice(other, "installed")));
         }
@@ -202,18 +208,29 @@ fn is_configured(survey: &ProjectSurvey, linter: &Linter) -> bool {
 
 /// The linter in each of the folders below that say that they use it; none if
 /// the whole says so.
-fn choose_in_subdirs(survey: &ProjectSurvey, linter: &'static Linter, why: &'static str) -> Vec<ChosenLinter> {
+fn choose_in_subdirs(
+    survey: &ProjectSurvey,
+    linter: &'static Linter,
+    why: &'static str,
+) -> Vec<ChosenLinter> {
     if is_configured(survey, linter) {
         return Vec::new();
     }
-    let parts = survey.outermost_subdirs(linter.is_configured).into_iter().map(|folder| survey.narrowed_to(folder));
+    let parts = survey
+        .outermost_subdirs(linter.is_configured)
+        .into_iter()
+        .map(|folder| survey.narrowed_to(folder));
     let parts = parts.filter(|part| part.has_files(linter.file_patterns));
     parts.map(|part| make_choice(&part, linter, why)).collect()
 }
 
 /// The files of a linter that none of those for the same files looks at; none
 /// if there are no such files.
-fn uncovered_files(survey: &ProjectSurvey, linter: &Linter, chosen: &[ChosenLinter]) -> Option<ProjectSurvey> {
+fn uncovered_files(
+    survey: &ProjectSurvey,
+    linter: &Linter,
+    chosen: &[ChosenLinter],
+) -> Option<ProjectSurvey> {
     let serving = || chosen.iter().filter(|choice| shares_files(choice.linter, linter));
     // One that looks at whole projects needs one around the files.
     let is_lost = linter.is_whole_project && survey.nearest(linter.root_markers).is_none();
@@ -246,13 +263,19 @@ fn find_program(survey: &ProjectSurvey, linter: &Linter) -> Option<PathBuf> {
 }
 
 fn make_choice(survey: &ProjectSurvey, linter: &'static Linter, why: &'static str) -> ChosenLinter {
-    let folder = survey.nearest(linter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
+    let folder =
+        survey.nearest(linter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
     let target = relative_arg(&survey.path, folder);
     // What a project says itself is lost if a path is given.
     let root = survey.dirs.iter().find(|root| root.path == folder);
-    let is_told = target == "." && root.is_some_and(|root| table::configures_files(linter.name, root));
+    let is_told =
+        target == "." && root.is_some_and(|root| table::configures_files(linter.name, root));
     let targets = if is_told { Vec::new() } else { vec![target] };
-    let files = survey.files_matching(linter.file_patterns).take(MAX_FILE_ARGS).map(|file| relative_arg(file, folder)).collect();
+    let files = survey
+        .files_matching(linter.file_patterns)
+        .take(MAX_FILE_ARGS)
+        .map(|file| relative_arg(file, folder))
+        .collect();
     ChosenLinter {
         linter,
         reason: why,

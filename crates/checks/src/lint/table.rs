@@ -1,6 +1,6 @@
 //! All linters.
 
-use super::{FixMethod, Linter, LintTask, LinterDefault, edits, json, text};
+use super::{FixMethod, LintTask, Linter, LinterDefault, edits, json, text};
 use crate::install::PackageSource;
 use crate::survey::ProjectDir;
 
@@ -19,7 +19,8 @@ const PYTHON_ROOTS: &[&str] = &[
     ".pylintrc",
     "pylintrc",
 ];
-const JS_PATTERNS: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte"];
+const JS_PATTERNS: &[&str] =
+    &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte"];
 const TS_PATTERNS: &[&str] = &["ts", "tsx", "mts", "cts"];
 
 fn with_targets(fixed: &[&str], task: &LintTask) -> Vec<String> {
@@ -52,7 +53,9 @@ pub(super) fn configures_files(linter: &str, folder: &ProjectDir) -> bool {
             names.iter().any(table)
                 || files.iter().any(|file| folder.has_setting(file, "mypy", &names))
         }
-        "pyright" => has_any(folder, &["pyrightconfig.json"]) || has_pyproject_tool(folder, "pyright"),
+        "pyright" => {
+            has_any(folder, &["pyrightconfig.json"]) || has_pyproject_tool(folder, "pyright")
+        }
         _ => false,
     }
 }
@@ -75,7 +78,9 @@ pub static LINTERS: &[Linter] = &[
                 || folder.requires("ruff")
         },
         root_markers: PYTHON_ROOTS,
-        args: |task| with_targets(&["check", "--output-format=json", "--no-cache", "--quiet"], task),
+        args: |task| {
+            with_targets(&["check", "--output-format=json", "--no-cache", "--quiet"], task)
+        },
         fix_method: Some(FixMethod::Command(|task| {
             with_targets(&["check", "--fix", "--no-cache", "--quiet", "--exit-zero"], task)
         })),
@@ -151,7 +156,9 @@ pub static LINTERS: &[Linter] = &[
         name: "pyright",
         program: "pyright",
         file_patterns: PYTHON_PATTERNS,
-        is_configured: |folder| has_any(folder, &["pyrightconfig.json"]) || has_pyproject_tool(folder, "pyright"),
+        is_configured: |folder| {
+            has_any(folder, &["pyrightconfig.json"]) || has_pyproject_tool(folder, "pyright")
+        },
         root_markers: PYTHON_ROOTS,
         args: |task| with_targets(&["--outputjson"], task),
         fix_method: None,
@@ -168,9 +175,14 @@ pub static LINTERS: &[Linter] = &[
         is_configured: |folder| has_any(folder, &["biome.json", "biome.jsonc"]),
         root_markers: &["biome.json", "biome.jsonc", "package.json"],
         args: |task| {
-            with_targets(&["lint", "--reporter=github", "--colors=off", "--max-diagnostics=1000"], task)
+            with_targets(
+                &["lint", "--reporter=github", "--colors=off", "--max-diagnostics=1000"],
+                task,
+            )
         },
-        fix_method: Some(FixMethod::Command(|task| with_targets(&["lint", "--write", "--colors=off"], task))),
+        fix_method: Some(FixMethod::Command(|task| {
+            with_targets(&["lint", "--write", "--colors=off"], task)
+        })),
         parse: text::biome,
         is_whole_project: false,
         default_use: LinterDefault::OnRequest,
@@ -222,7 +234,9 @@ pub static LINTERS: &[Linter] = &[
         },
         root_markers: &["package.json"],
         args: |task| with_files(&["--formatter=json"], task),
-        fix_method: Some(FixMethod::Command(|task| with_files(&["--fix", "--formatter=json"], task))),
+        fix_method: Some(FixMethod::Command(|task| {
+            with_files(&["--fix", "--formatter=json"], task)
+        })),
         parse: json::stylelint,
         is_whole_project: false,
         default_use: LinterDefault::OnRequest,

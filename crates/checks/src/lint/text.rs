@@ -8,7 +8,10 @@ fn nth_number(numbers: &[u64], which: usize) -> Option<u64> {
     numbers.get(which).copied()
 }
 
-fn parse_lines<'a>(text: &'a str, make: impl FnMut(LocatedLine<'a>) -> Option<LintFinding>) -> Vec<LintFinding> {
+fn parse_lines<'a>(
+    text: &'a str,
+    make: impl FnMut(LocatedLine<'a>) -> Option<LintFinding>,
+) -> Vec<LintFinding> {
     text.lines().filter_map(parse_located).filter_map(make).collect()
 }
 

@@ -86,7 +86,11 @@ fn the_nearest_folder_counts_and_others_are_named() {
     let asked = choose_runner(&survey, Some("cargo")).unwrap();
     assert_eq!((asked.dir.as_path(), asked.target.as_str()), (Path::new("/w"), "./web"));
     assert!(matches!(choose_runner(&survey, Some("x")), Err(RunnerError::Unknown(_))));
-    let empty = ProjectSurvey { dirs: vec![folder("/w", &[])], path: "/w".into(), ..ProjectSurvey::default() };
+    let empty = ProjectSurvey {
+        dirs: vec![folder("/w", &[])],
+        path: "/w".into(),
+        ..ProjectSurvey::default()
+    };
     assert!(matches!(choose_runner(&empty, None), Err(RunnerError::NotConfigured)));
 }
 
@@ -141,10 +145,7 @@ fn a_member_of_a_workspace_is_tested_as_the_workspace_is() {
         &["cargo", "cargo-nextest"],
     );
     let choice = choose_runner(&survey, None).unwrap();
-    assert_eq!(
-        (choice.runner.name, choice.dir.as_path()),
-        ("nextest", Path::new("/w/crates/a"))
-    );
+    assert_eq!((choice.runner.name, choice.dir.as_path()), ("nextest", Path::new("/w/crates/a")));
 }
 
 #[test]

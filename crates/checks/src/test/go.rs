@@ -120,7 +120,13 @@ fn project_location<'a>(lines: impl Iterator<Item = &'a str>) -> Option<(String,
     Some((found.file.to_owned(), *found.numbers.first()?))
 }
 
-fn make_case(package: &str, test: &str, outcome: TestOutcome, output: &str, event: &Value) -> TestCase {
+fn make_case(
+    package: &str,
+    test: &str,
+    outcome: TestOutcome,
+    output: &str,
+    event: &Value,
+) -> TestCase {
     let mut case = TestCase::new(format!("{package}.{test}"), outcome);
     test.clone_into(&mut case.id);
     case.seconds = event.get("Elapsed").and_then(Value::as_f64);

@@ -59,8 +59,11 @@ fn a_panic_is_placed_in_the_project() {
 
 #[test]
 fn the_only_package_does_not_build() {
-    let said =
-        CheckOutput { stdout: "FAIL\tm [build failed]\n", stderr: "# m\n./a.go:3:25: odd\n", report: "" };
+    let said = CheckOutput {
+        stdout: "FAIL\tm [build failed]\n",
+        stderr: "# m\n./a.go:3:25: odd\n",
+        report: "",
+    };
     let results = read(&said, 2).unwrap();
     assert_eq!((results.errors, results.cases[0].name.as_str()), (1, "m"));
 }

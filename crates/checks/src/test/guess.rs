@@ -2,7 +2,7 @@
 //! lines in which well-known ones sum up what they did.
 
 use super::case::{TestCase, TestOutcome, TestResults};
-use super::{libtest, console_output, trace};
+use super::{console_output, libtest, trace};
 use crate::CheckOutput;
 
 pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {

@@ -82,7 +82,8 @@ pub(super) fn pytest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
 /// `E     File "/w/test_a.py", line 3`
 fn syntax_error_location(traceback: &str) -> Option<(String, u64)> {
     let told = traceback.lines().filter_map(|line| line.strip_prefix("E ")).map(str::trim);
-    let mut places = told.filter(|line| line.starts_with("File \"")).filter_map(trace::parse_location);
+    let mut places =
+        told.filter(|line| line.starts_with("File \"")).filter_map(trace::parse_location);
     places.next_back()
 }
 
@@ -92,7 +93,10 @@ fn module_name(file: &str) -> String {
 }
 
 /// Reads a report; `name` gives a test its name and its id.
-fn parse_report(xml: &str, name: impl Fn(&OpenTestCase) -> (String, String)) -> Option<TestResults> {
+fn parse_report(
+    xml: &str,
+    name: impl Fn(&OpenTestCase) -> (String, String),
+) -> Option<TestResults> {
     let mut reader = Reader::from_str(xml);
     reader.config_mut().check_end_names = false;
     let mut cases = Vec::new();

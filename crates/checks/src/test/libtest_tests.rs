@@ -49,7 +49,8 @@ fn an_older_compiler_puts_the_message_first() {
 #[test]
 fn a_test_program_that_a_signal_ends_is_no_fault_of_the_build() {
     let stderr = "error: test failed, to rerun pass `--lib`\n\nCaused by:\n  process didn't exit successfully: `/w/t` (signal: 6, SIGABRT: process abort signal)\n";
-    let results = read(&CheckOutput { stdout: "running 1 test\n", stderr, report: "" }, 101).unwrap();
+    let results =
+        read(&CheckOutput { stdout: "running 1 test\n", stderr, report: "" }, 101).unwrap();
     assert_eq!((results.errors, results.cases[0].name.as_str()), (1, "a test program"));
     assert!(results.cases[0].message.contains("SIGABRT"), "{}", results.cases[0].message);
 }

@@ -36,7 +36,9 @@ impl ChosenRunner {
             "jest" | "vitest" if !case.has_run() => resembles_request(case, wish),
             // Before 22 it knows a test by its own name alone, and runs one
             // within another only with all that is there.
-            "node" if !wish.only.is_empty() => wish.only.iter().any(|id| self.id_matches(&case.id, id)),
+            "node" if !wish.only.is_empty() => {
+                wish.only.iter().any(|id| self.id_matches(&case.id, id))
+            }
             "node" if !wish.name.is_empty() && self.found_named(wish, &results) => {
                 matches_name(case, wish)
             }

@@ -1,4 +1,4 @@
-use super::super::{TestOutcome, RUNNERS, TestResults};
+use super::super::{RUNNERS, TestOutcome, TestResults};
 use super::*;
 
 fn choice(name: &str) -> ChosenRunner {
@@ -39,7 +39,10 @@ fn a_test_that_was_asked_for_and_did_not_run_is_named() {
     ];
     for (runner, id, asked) in cases {
         let results = TestResults::from_cases(vec![case(id, id, TestOutcome::Passed)]);
-        assert!(choice(runner).missing_tests(&list(&[asked]), &results).is_empty(), "{runner} {id}");
+        assert!(
+            choice(runner).missing_tests(&list(&[asked]), &results).is_empty(),
+            "{runner} {id}"
+        );
     }
     let other = TestResults::from_cases(vec![case("ab", "ab", TestOutcome::Passed)]);
     assert_eq!(choice("jest").missing_tests(&list(&["a"]), &other), ["a"]);
@@ -72,7 +75,8 @@ fn what_a_filter_leaves_out_is_not_skipped() {
         case("g > later", "g later", TestOutcome::Skipped),
         case("other", "other", TestOutcome::Skipped),
     ]);
-    let filter = |text: &str| TestRequest { filter: Some(text.to_owned()), ..TestRequest::default() };
+    let filter =
+        |text: &str| TestRequest { filter: Some(text.to_owned()), ..TestRequest::default() };
     assert_eq!(choice("jest").retain_requested(&filter("G > "), ran.clone()).skipped, 1);
     assert_eq!(choice("jest").retain_requested(&filter("bad"), ran.clone()).skipped, 0);
     assert_eq!(choice("jest").retain_requested(&TestRequest::default(), ran.clone()).skipped, 2);

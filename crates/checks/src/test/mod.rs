@@ -1,23 +1,23 @@
 //! Test runners: which ones a project has, how they are called, what they say.
 
-mod selection;
 mod case;
+mod command_args;
+mod console_output;
 mod go;
-mod test_root;
 mod guess;
+mod js_reports;
 mod junit;
 mod libtest;
 mod matching;
 mod nextest;
 mod node;
-mod subprojects;
 mod pytest_output;
-mod js_reports;
-mod console_output;
+mod selection;
+mod subprojects;
 mod table;
+mod test_root;
 mod trace;
 mod unittest;
-mod command_args;
 
 use std::path::PathBuf;
 
@@ -26,8 +26,8 @@ use crate::install::{PackageSource, install_command};
 use crate::lint::relative_arg;
 use crate::survey::{ProjectDir, ProjectSurvey};
 
-pub use selection::TestSelection;
 pub use case::{TestCase, TestOutcome, TestResults};
+pub use selection::TestSelection;
 pub use table::RUNNERS;
 
 /// A test runner.
@@ -170,13 +170,15 @@ pub enum RunnerError {
 
 /// The runner for what was asked: the one of this name, or the one that the
 /// project uses.
-pub fn choose_runner(survey: &ProjectSurvey, name: Option<&str>) -> Result<ChosenRunner, RunnerError> {
+pub fn choose_runner(
+    survey: &ProjectSurvey,
+    name: Option<&str>,
+) -> Result<ChosenRunner, RunnerError> {
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
-        let runner = RUNNERS
-            .iter()
-            .find(|runner| runner.name == wanted)
-            .ok_or_else(|| RunnerError::Unknown(RUNNERS.iter().map(|runner| runner.name).collect()))?;
+        let runner = RUNNERS.iter().find(|runner| runner.name == wanted).ok_or_else(|| {
+            RunnerError::Unknown(RUNNERS.iter().map(|runner| runner.name).collect())
+        })?;
         let parts = survey.outermost_subdirs(|folder| (runner.confidence)(folder) > 0);
         if let ([part], None) = (parts.as_slice(), runner_dir(survey, runner)) {
             return Ok(make_choice(&survey.narrowed_to(part), runner, None, Vec::new()));
@@ -190,9 +192,12 @@ pub fn choose_runner(survey: &ProjectSurvey, name: Option<&str>) -> Result<Chose
 
 fn detect_runner(survey: &ProjectSurvey) -> Result<ChosenRunner, RunnerError> {
     // A file says itself which language is meant.
-    let is_told = survey.is_file && RUNNERS.iter().any(|runner| survey.has_files(runner.file_patterns));
+    let is_told =
+        survey.is_file && RUNNERS.iter().any(|runner| survey.has_files(runner.file_patterns));
     for (at, folder) in survey.dirs.iter().enumerate() {
-        let weighed = |runner| adjusted_confidence(survey, test_root::runner_confidence(survey, at, runner), runner);
+        let weighed = |runner| {
+            adjusted_confidence(survey, test_root::runner_confidence(survey, at, runner), runner)
+        };
         let mut fit: Vec<(u8, bool, &'static TestRunner)> = RUNNERS
             .iter()
             .map(|runner| (weighed(runner), survey.has_files(runner.file_patterns), runner))
@@ -200,7 +205,9 @@ fn detect_runner(survey: &ProjectSurvey) -> Result<ChosenRunner, RunnerError> {
             .collect();
         if is_told {
             let is_known = fit.iter().any(|(_, is_for, _)| *is_for);
-            fit.retain(|(_, is_for, runner)| *is_for || (!is_known && runner.file_patterns.is_empty()));
+            fit.retain(|(_, is_for, runner)| {
+                *is_for || (!is_known && runner.file_patterns.is_empty())
+            });
         }
         fit.sort_by_key(|(sign, is_for, _)| std::cmp::Reverse((*is_for, *sign)));
         let mut fit = fit.into_iter().map(|(_, _, runner)| runner);
@@ -218,7 +225,9 @@ fn detect_runner(survey: &ProjectSurvey) -> Result<ChosenRunner, RunnerError> {
 
 fn runner_dir<'a>(survey: &'a ProjectSurvey, runner: &TestRunner) -> Option<&'a ProjectDir> {
     let mut folders = survey.dirs.iter().enumerate();
-    folders.find(|(at, _)| test_root::runner_confidence(survey, *at, runner) > 0).map(|(_, folder)| folder)
+    folders
+        .find(|(at, _)| test_root::runner_confidence(survey, *at, runner) > 0)
+        .map(|(_, folder)| folder)
 }
 
 fn adjusted_confidence(survey: &ProjectSurvey, sign: u8, runner: &TestRunner) -> u8 {

@@ -15,10 +15,13 @@ fn lines_and_blocks_belong_together() {
 #[test]
 fn nothing_to_run_and_nothing_built() {
     assert_eq!(
-        read(&CheckOutput { stderr: "error: no tests to run\n", ..CheckOutput::default() }, 4).unwrap().total(),
+        read(&CheckOutput { stderr: "error: no tests to run\n", ..CheckOutput::default() }, 4)
+            .unwrap()
+            .total(),
         0
     );
     let broken =
-        read(&CheckOutput { stderr: "error[E0308]: mismatched\n", ..CheckOutput::default() }, 101).unwrap();
+        read(&CheckOutput { stderr: "error[E0308]: mismatched\n", ..CheckOutput::default() }, 101)
+            .unwrap();
     assert_eq!(broken.errors, 1);
 }

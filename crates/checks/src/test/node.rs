@@ -116,7 +116,9 @@ impl ReportReader {
         case.file = Some(text(event, "file")).filter(|file| !file.is_empty()).map(str::to_owned);
         case.line = event.get("line").and_then(Value::as_u64);
         match error.filter(|_| case.has_failed()) {
-            Some(error) if names == [text(event, "file")] => self.explain_file_error(&mut case, error),
+            Some(error) if names == [text(event, "file")] => {
+                self.explain_file_error(&mut case, error)
+            }
             Some(error) => explain_failure(&mut case, error, kind),
             None => case.message = why.and_then(Value::as_str).unwrap_or_default().to_owned(),
         }

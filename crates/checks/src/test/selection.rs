@@ -20,9 +20,15 @@ pub struct TestSelection {
 
 impl ChosenRunner {
     /// Which tests are meant by a name behind the path, and by a filter.
-    pub fn select_tests(&self, survey: &ProjectSurvey, name: Option<&str>, filter: Option<&str>) -> TestSelection {
+    pub fn select_tests(
+        &self,
+        survey: &ProjectSurvey,
+        name: Option<&str>,
+        filter: Option<&str>,
+    ) -> TestSelection {
         let target = Some(self.target.clone()).filter(|target| target != ".");
-        let mut aim = TestSelection { targets: target.into_iter().collect(), ..TestSelection::default() };
+        let mut aim =
+            TestSelection { targets: target.into_iter().collect(), ..TestSelection::default() };
         aim.name = name.map(split_test_id).unwrap_or_default();
         let Some(filter) = filter else { return aim };
         let (head, rest) = filter.split_once("::").unwrap_or((filter, ""));
@@ -30,7 +36,8 @@ impl ChosenRunner {
         if !found.is_empty() {
             aim.targets = found;
             aim.name.extend(split_test_id(rest));
-        } else if aim.name.is_empty() && survey.is_file && self.has_nested_names() && head != filter {
+        } else if aim.name.is_empty() && survey.is_file && self.has_nested_names() && head != filter
+        {
             // A test in just this file.
             aim.name = split_test_id(filter);
         } else {

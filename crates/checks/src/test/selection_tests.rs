@@ -6,8 +6,13 @@ use crate::survey::ProjectDir;
 
 fn survey(path: &str, below: &[&str]) -> ProjectSurvey {
     let names = [".git", "pytest.ini"].iter().map(|name| (*name).to_owned()).collect();
-    let root = ProjectDir { path: "/w".into(), real_path: "/w".into(), names, ..ProjectDir::default() };
-    let inner = ProjectDir { path: "/w/tests".into(), real_path: "/w/tests".into(), ..ProjectDir::default() };
+    let root =
+        ProjectDir { path: "/w".into(), real_path: "/w".into(), names, ..ProjectDir::default() };
+    let inner = ProjectDir {
+        path: "/w/tests".into(),
+        real_path: "/w/tests".into(),
+        ..ProjectDir::default()
+    };
     let is_file = path.ends_with(".py");
     let folders = if path == "/w" { vec![root] } else { vec![inner, root] };
     let here = folders[0].path.clone();
@@ -20,7 +25,11 @@ fn survey(path: &str, below: &[&str]) -> ProjectSurvey {
     }
 }
 
-fn told(survey: &ProjectSurvey, name: Option<&str>, filter: Option<&str>) -> (String, String, String) {
+fn told(
+    survey: &ProjectSurvey,
+    name: Option<&str>,
+    filter: Option<&str>,
+) -> (String, String, String) {
     let choice = choose_runner(survey, Some("pytest")).unwrap();
     assert_eq!(choice.dir, Path::new("/w"));
     let aim = choice.select_tests(survey, name, filter);

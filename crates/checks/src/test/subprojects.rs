@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ChosenRunner, RUNNERS, TestRunner, table, adjusted_confidence};
+use super::{ChosenRunner, RUNNERS, TestRunner, adjusted_confidence, table};
 use crate::survey::{ProjectDir, ProjectSurvey, matches_pattern};
 
 /// The runners that look for tests in the folders below on their own.
@@ -19,7 +19,8 @@ fn best_runner(survey: &ProjectSurvey, folder: &ProjectDir) -> Option<&'static T
     let fit = RUNNERS.iter().filter(|runner| {
         let sign = adjusted_confidence(&part, (runner.confidence)(folder), runner);
         // Many folders have a list of what they need, and no tests.
-        sign > table::CONFIDENCE_LANGUAGE || (sign > 0 && part.files.iter().any(|file| is_test_file(file, runner)))
+        sign > table::CONFIDENCE_LANGUAGE
+            || (sign > 0 && part.files.iter().any(|file| is_test_file(file, runner)))
     });
     fit.max_by_key(|runner| (runner.confidence)(folder))
 }
@@ -33,7 +34,9 @@ fn is_test_file(file: &Path, runner: &TestRunner) -> bool {
 
 /// The part whose tests are all that there are of the kind that is known from
 /// the files alone, or the first one if nothing is.
-pub(super) fn sole_subproject(survey: &ProjectSurvey) -> Option<(&ProjectDir, &'static TestRunner)> {
+pub(super) fn sole_subproject(
+    survey: &ProjectSurvey,
+) -> Option<(&ProjectDir, &'static TestRunner)> {
     let parts = test_dirs(survey);
     let Some(runner) = table::runner_by_files(survey) else { return parts.into_iter().next() };
     let mut same = parts.into_iter().filter(|(_, it)| it.file_patterns == runner.file_patterns);
@@ -48,7 +51,10 @@ type RunnerDirs = Vec<(PathBuf, &'static str)>;
 
 /// The parts that a run has within it, where its runner only starts others, and
 /// those that it leaves out.
-pub(super) fn split_subprojects(survey: &ProjectSurvey, choice: &ChosenRunner) -> (RunnerDirs, RunnerDirs) {
+pub(super) fn split_subprojects(
+    survey: &ProjectSurvey,
+    choice: &ChosenRunner,
+) -> (RunnerDirs, RunnerDirs) {
     let whole = survey.dirs.iter().find(|folder| folder.path == choice.dir);
     let is_workspace = whole.is_some_and(|folder| {
         folder.has_table("Cargo.toml", &["workspace"])
@@ -63,7 +69,8 @@ pub(super) fn split_subprojects(survey: &ProjectSurvey, choice: &ChosenRunner) -
     };
     let (inner, left): (Vec<_>, Vec<_>) =
         test_dirs(survey).into_iter().partition(|(folder, runner)| has_run(folder, runner));
-    let named = |(folder, runner): (&ProjectDir, &'static TestRunner)| (folder.path.clone(), runner.name);
+    let named =
+        |(folder, runner): (&ProjectDir, &'static TestRunner)| (folder.path.clone(), runner.name);
     let is_told = |(folder, runner): &(&ProjectDir, &'static TestRunner)| {
         choice.runner.name == "npm" && runner.name != "npm" && folder.path != choice.dir
     };

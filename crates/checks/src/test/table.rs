@@ -1,6 +1,8 @@
 //! All test runners.
 
-use super::{TestRunner, go, guess, junit, libtest, nextest, node, js_reports, unittest, command_args};
+use super::{
+    TestRunner, command_args, go, guess, js_reports, junit, libtest, nextest, node, unittest,
+};
 use crate::install::PackageSource;
 use crate::survey::{ProjectDir, ProjectSurvey};
 
@@ -89,7 +91,10 @@ pub static RUNNERS: &[TestRunner] = &[
         file_patterns: &["rs"],
         // Where its settings are.
         confidence: |folder| {
-            confidence_if(folder.names.contains("Cargo.toml") && folder.names.contains(".config"), CONFIDENCE_EXPLICIT)
+            confidence_if(
+                folder.names.contains("Cargo.toml") && folder.names.contains(".config"),
+                CONFIDENCE_EXPLICIT,
+            )
         },
         args: command_args::nextest,
         report_args: unchanged_args,
@@ -224,7 +229,10 @@ fn python_confidence(folder: &ProjectDir) -> u8 {
     let has_tests = folder.names.iter().any(|name| {
         name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"))
     });
-    confidence_if(has_tests || marks.iter().any(|name| folder.names.contains(*name)), CONFIDENCE_LANGUAGE)
+    confidence_if(
+        has_tests || marks.iter().any(|name| folder.names.contains(*name)),
+        CONFIDENCE_LANGUAGE,
+    )
 }
 
 /// The script that `npm test` would run; the one that `npm init` writes is
@@ -241,7 +249,10 @@ fn js_confidence(folder: &ProjectDir, runner: &str, settings: &str) -> u8 {
         return CONFIDENCE_EXPLICIT;
     }
     let has_key = folder.package_json().is_some_and(|manifest| manifest.get(runner).is_some());
-    confidence_if(has_key || folder.has_prefix(settings) || folder.depends_on(runner), CONFIDENCE_SURE)
+    confidence_if(
+        has_key || folder.has_prefix(settings) || folder.depends_on(runner),
+        CONFIDENCE_SURE,
+    )
 }
 
 /// The target of a Makefile that runs tests.

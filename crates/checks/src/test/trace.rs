@@ -101,7 +101,10 @@ pub(super) fn parse_location(line: &str) -> Option<(String, u64)> {
 /// Where a traceback says that it went wrong, in the project itself: in the
 /// first frame, or in the last where the innermost comes last.
 pub(super) fn failure_location(text: &str, innermost_last: bool) -> Option<(String, u64)> {
-    let mut own = text.lines().filter(|line| is_frame(line) && !is_library_line(line)).filter_map(parse_location);
+    let mut own = text
+        .lines()
+        .filter(|line| is_frame(line) && !is_library_line(line))
+        .filter_map(parse_location);
     if innermost_last { own.next_back() } else { own.next() }
 }
 

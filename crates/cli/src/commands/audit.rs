@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hermes::audit::{AuditEntry, LogError, AuditQuery};
+use hermes::audit::{AuditEntry, AuditQuery, LogError};
 use hermes::core::ErrorKind;
 use hermes_config::HermesHome;
 use serde_json::{Value, json};
@@ -101,7 +101,11 @@ pub(crate) fn run(app: &AppContext, command: AuditCommand) -> CommandResult {
 }
 
 /// The newest entries that are wanted, oldest first.
-fn newest(folder: &std::path::Path, query: &AuditQuery, limit: usize) -> Result<Vec<AuditEntry>, LogError> {
+fn newest(
+    folder: &std::path::Path,
+    query: &AuditQuery,
+    limit: usize,
+) -> Result<Vec<AuditEntry>, LogError> {
     let mut entries = hermes::audit::query(folder, query, limit)?;
     entries.reverse();
     Ok(entries)
@@ -117,8 +121,16 @@ impl AuditFilter {
             })
         };
         let kinds = || ErrorKind::ALL.iter().map(|kind| kind.name());
-        check_known_word("--status", self.status.as_deref(), std::iter::once("success").chain(kinds()))?;
-        check_known_word("--verdict", self.verdict.as_deref(), ["allow", "ask", "deny"].into_iter())?;
+        check_known_word(
+            "--status",
+            self.status.as_deref(),
+            std::iter::once("success").chain(kinds()),
+        )?;
+        check_known_word(
+            "--verdict",
+            self.verdict.as_deref(),
+            ["allow", "ask", "deny"].into_iter(),
+        )?;
         let (scope, resource) = match self.effect {
             None => (None, None),
             Some(effect) => match effect.split_once('=') {
@@ -159,7 +171,11 @@ fn check_known_word(
     }
 }
 
-fn follow_log(app: &AppContext, folder: &std::path::Path, last: Option<&AuditEntry>) -> CommandResult {
+fn follow_log(
+    app: &AppContext,
+    folder: &std::path::Path,
+    last: Option<&AuditEntry>,
+) -> CommandResult {
     let after = last.map_or(0, |entry| entry.seq);
     let mut follow = hermes::audit::follow(folder, Some(after))?;
     // Until the reader goes away or the user presses Ctrl-C.

@@ -9,18 +9,18 @@ use std::time::Instant;
 use clap::{Args, Subcommand};
 use hermes::core::{BoxFuture, CancellationToken, ErrorKind};
 use hermes::engine::distributions::{self, ToolsetDistribution};
-use hermes_agent::{TurnEnd, NullObserver};
+use hermes_agent::{NullObserver, TurnEnd};
 use hermes_batch::{
-    BatchJob as Work, BatchError, RecordedConversation, WorkerError, BatchPlan, BatchProgress, BatchPrompt, PromptFile, BatchSummary,
-    ConversationWorker,
+    BatchError, BatchJob as Work, BatchPlan, BatchProgress, BatchPrompt, BatchSummary,
+    ConversationWorker, PromptFile, RecordedConversation, WorkerError,
 };
 use hermes_llm::ContentPart;
 use serde_json::json;
 
 use super::runtime;
-use crate::app::{AppContext, AppServices};
-use crate::args::{CallOptions, ToolsetFilter, ProfileOptions};
 use crate::agent_session::AgentOptions;
+use crate::app::{AppContext, AppServices};
+use crate::args::{CallOptions, ProfileOptions, ToolsetFilter};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::mcp_servers::ServerSelection;
 use crate::mode::{AgentMode, ModeFlags};
@@ -97,7 +97,8 @@ impl From<BatchError> for CommandError {
                 .hint(format!("Give the same --{what}, or name another folder.")),
             BatchError::NoToolset(_) => CommandError::usage(text)
                 .hint("`hermes toolsets list` shows the toolsets that are there."),
-            _ => CommandError::failed(ErrorKind::Internal, text).hint("Check the file and the folder."),
+            _ => CommandError::failed(ErrorKind::Internal, text)
+                .hint("Check the file and the folder."),
         }
     }
 }
@@ -114,7 +115,8 @@ pub(crate) fn run(app: &AppContext, command: BatchCommand) -> CommandResult {
         ));
     }
     if prompts.bad.len() > MAX_REPORTED_LINES {
-        app.terminal.warn(&format!("{} more lines are no prompts", prompts.bad.len() - MAX_REPORTED_LINES));
+        app.terminal
+            .warn(&format!("{} more lines are no prompts", prompts.bad.len() - MAX_REPORTED_LINES));
     }
     if prompts.prompts.is_empty() {
         return Err(CommandError::usage(format!("{} has no prompts", args.prompts.display()))
@@ -138,7 +140,12 @@ pub(crate) fn run(app: &AppContext, command: BatchCommand) -> CommandResult {
     report(app, &args, &summary)
 }
 
-fn plan(app: &AppContext, args: &BatchRunArgs, prompts: PromptFile, ready: &AppServices) -> Result<Work, CommandError> {
+fn plan(
+    app: &AppContext,
+    args: &BatchRunArgs,
+    prompts: PromptFile,
+    ready: &AppServices,
+) -> Result<Work, CommandError> {
     let distribution = match args.distribution.contains('=') {
         true => ToolsetDistribution::parse(&args.distribution)?,
         false => distributions::find(&args.distribution)?,
@@ -168,11 +175,17 @@ fn plan(app: &AppContext, args: &BatchRunArgs, prompts: PromptFile, ready: &AppS
 /// The toolsets of which a conversation would have a tool. One that has none that
 /// works here is not drawn, or what is written down would name tools that the model
 /// was never shown.
-fn drawable_toolsets(app: &AppContext, distribution: &ToolsetDistribution, ready: &AppServices) -> Result<Vec<String>, CommandError> {
+fn drawable_toolsets(
+    app: &AppContext,
+    distribution: &ToolsetDistribution,
+    ready: &AppServices,
+) -> Result<Vec<String>, CommandError> {
     let (mut drawable, mut idle) = (Vec::new(), Vec::new());
     for share in distribution.shares.iter().filter(|share| share.percent > 0) {
-        let choice = ToolsetFilter { toolsets: vec![share.toolset.clone()], without: excluded_toolsets() };
-        let (definitions, _) = runtime::block_on_current_thread(ready.tool_definitions(&choice, None))??;
+        let choice =
+            ToolsetFilter { toolsets: vec![share.toolset.clone()], without: excluded_toolsets() };
+        let (definitions, _) =
+            runtime::block_on_current_thread(ready.tool_definitions(&choice, None))??;
         let has_tools = !(definitions.visible.is_empty() && definitions.deferred.is_empty());
         if has_tools { &mut drawable } else { &mut idle }.push(share.toolset.clone());
     }
@@ -247,10 +260,18 @@ struct BatchAgentWorker {
 }
 
 impl BatchAgentWorker {
-    fn new(app: &AppContext, args: &BatchRunArgs, cancel: CancellationToken) -> Result<Self, CommandError> {
+    fn new(
+        app: &AppContext,
+        args: &BatchRunArgs,
+        cancel: CancellationToken,
+    ) -> Result<Self, CommandError> {
         let file = std::path::absolute(&args.prompts)?;
         Ok(Self {
-            app: Arc::new(AppContext { terminal: TerminalOutput::new(true), json: true, ..app.clone() }),
+            app: Arc::new(AppContext {
+                terminal: TerminalOutput::new(true),
+                json: true,
+                ..app.clone()
+            }),
             model: args.model.clone(),
             max_turns: args.max_turns,
             profile: args.profile.clone(),
@@ -272,7 +293,11 @@ impl BatchAgentWorker {
         }
     }
 
-    async fn run_conversation(&self, prompt: &BatchPrompt, toolsets: &[String]) -> Result<RecordedConversation, CommandError> {
+    async fn run_conversation(
+        &self,
+        prompt: &BatchPrompt,
+        toolsets: &[String],
+    ) -> Result<RecordedConversation, CommandError> {
         let (folder, is_made) = self.working_dir(prompt);
         if is_made {
             // What an earlier attempt has left is not part of the task.
@@ -294,7 +319,10 @@ impl BatchAgentWorker {
             Ok::<_, CommandError>((ready, caller))
         });
         let crashed = |e: tokio::task::JoinError| {
-            CommandError::failed(ErrorKind::Internal, format!("The tools cannot be made ready: {e}"))
+            CommandError::failed(
+                ErrorKind::Internal,
+                format!("The tools cannot be made ready: {e}"),
+            )
         };
         let (ready, mut caller) = made.await.map_err(crashed)??;
         caller.who = "agent".into();

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use hermes::core::{CallArguments, CallStatus, ToolCall, ToolResult};
 use hermes::engine::tool_names::{self, NameMatch};
-use hermes::engine::{ToolEntry, RegistrySnapshot};
+use hermes::engine::{RegistrySnapshot, ToolEntry};
 use serde_json::Value;
 
 use super::{result_text, runtime};
 use crate::app::AppContext;
 use crate::args::CallArgs;
+use crate::call_arguments::{self, ToolParameters, shell_quote};
 use crate::command_error::{CliExitCode, CommandResult};
 use crate::mcp_servers::ServerSelection;
-use crate::call_arguments::{self, ToolParameters, shell_quote};
 
 pub(crate) fn run(app: &AppContext, args: &CallArgs) -> CommandResult {
     let ready = app.services()?;
@@ -31,7 +31,10 @@ pub(crate) fn run(app: &AppContext, args: &CallArgs) -> CommandResult {
         ready.prompter.allow_questions();
     }
     let entry = find_tool(&ready.engine.snapshot(), &args.tool);
-    let arguments = match call_arguments::read_arguments(&args.arguments, &tool_parameters(entry.as_deref()))? {
+    let arguments = match call_arguments::read_arguments(
+        &args.arguments,
+        &tool_parameters(entry.as_deref()),
+    )? {
         Value::String(text) => CallArguments::Text(text),
         value => CallArguments::Json(value),
     };
@@ -55,7 +58,9 @@ pub(crate) fn find_tool(snapshot: &RegistrySnapshot, written: &str) -> Option<Ar
     let known = |name: &str| snapshot.find(name).is_some();
     match tool_names::match_name(written, known, snapshot.callable_names()) {
         NameMatch::Exact => snapshot.find(written).cloned(),
-        NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => snapshot.find(&name).cloned(),
+        NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => {
+            snapshot.find(&name).cloned()
+        }
         NameMatch::Unknown => None,
     }
 }

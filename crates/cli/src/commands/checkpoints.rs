@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_checkpoints::{
-    PathChange, DamagedCheckpoint, CheckpointKind, LATEST_CHECKPOINT, CheckpointLimits, CheckpointManifest, SavedState, CheckpointStore, RestoreTarget, path_from_text, workspace_for,
-    written, relative_path_text,
+    CheckpointKind, CheckpointLimits, CheckpointManifest, CheckpointStore, DamagedCheckpoint,
+    LATEST_CHECKPOINT, PathChange, RestoreTarget, SavedState, path_from_text, path_to_text,
+    relative_path_text, workspace_for,
 };
-use hermes_config::{ResolvedConfig, HermesSettings};
+use hermes_config::{HermesSettings, ResolvedConfig};
 use hermes_files::JournalDir;
 use serde_json::{Value, json};
 
@@ -71,7 +72,9 @@ pub(crate) fn run(app: &AppContext, command: CheckpointsCommand) -> CommandResul
     match command {
         CheckpointsCommand::List { all, lines } => list(app, &store, all, lines),
         CheckpointsCommand::Show { id } => show(app, &store, &resolve_id(app, &store, id)?),
-        CheckpointsCommand::Diff { id, paths } => diff(app, &store, &resolve_id(app, &store, id)?, &paths),
+        CheckpointsCommand::Diff { id, paths } => {
+            diff(app, &store, &resolve_id(app, &store, id)?, &paths)
+        }
         CheckpointsCommand::Restore { id, paths, options } => {
             let (id, paths) = (resolve_id(app, &store, id)?, absolute_paths(&paths)?);
             undo::plan_and_restore(
@@ -138,7 +141,11 @@ pub(crate) fn find_workspace(
 }
 
 /// The name of the checkpoint that is meant.
-fn resolve_id(app: &AppContext, store: &CheckpointStore, id: String) -> Result<String, CommandError> {
+fn resolve_id(
+    app: &AppContext,
+    store: &CheckpointStore,
+    id: String,
+) -> Result<String, CommandError> {
     if id != LATEST_CHECKPOINT {
         return Ok(id);
     }
@@ -194,7 +201,12 @@ fn list(app: &AppContext, store: &CheckpointStore, all: bool, lines: usize) -> C
 }
 
 /// The newest first, those that cannot be read among them.
-fn list_table(found: &[CheckpointManifest], damaged: &[DamagedCheckpoint], lines: usize, all: bool) -> TextTable {
+fn list_table(
+    found: &[CheckpointManifest],
+    damaged: &[DamagedCheckpoint],
+    lines: usize,
+    all: bool,
+) -> TextTable {
     let mut rows = Vec::new();
     for damaged in damaged {
         rows.push((
@@ -296,7 +308,11 @@ fn show(app: &AppContext, store: &CheckpointStore, id: &str) -> CommandResult {
         CheckpointKind::Turn => manifest.changed_by().join(", "),
     };
     let (id, workspace) = (manifest.id(), manifest.workspace());
-    app.terminal.print_line(&format!("{id}  {}  {by}  {}", checkpoint_age(&manifest), workspace.display()))?;
+    app.terminal.print_line(&format!(
+        "{id}  {}  {by}  {}",
+        checkpoint_age(&manifest),
+        workspace.display()
+    ))?;
     let mut table = TextTable::default();
     for (path, change) in manifest.changes() {
         let mut named = display_path(path, workspace);
@@ -330,7 +346,13 @@ fn diff(app: &AppContext, store: &CheckpointStore, id: &str, paths: &[PathBuf]) 
             }
             (Some(old), Some(new)) => {
                 let (before, after) = (format!("a/{name}"), format!("b/{name}"));
-                let changed = hermes_text::diff::unified_diff(&old, &new, &before, &after, DIFF_CONTEXT_LINES);
+                let changed = hermes_text::diff::unified_diff(
+                    &old,
+                    &new,
+                    &before,
+                    &after,
+                    DIFF_CONTEXT_LINES,
+                );
                 match changed.is_empty() {
                     true => format!("{name}: its mode, owner or attributes changed"),
                     false => changed,

@@ -1,7 +1,8 @@
 //! `hermes config`: the settings.
 
 use hermes_config::{
-    ConfigError, HermesHome, KEYS, SettingKey, KeyPath, ResolvedSetting, VARS, edit, parse_value, save,
+    ConfigError, HermesHome, KEYS, KeyPath, ResolvedSetting, SettingKey, VARS, edit, parse_value,
+    save,
 };
 use serde_json::{Value, json};
 
@@ -79,7 +80,8 @@ fn get_all(app: &AppContext, home: &HermesHome) -> CommandResult {
     if app.json {
         let settings: serde_json::Map<String, Value> =
             config.resolved.iter().map(|r| (r.key.name.to_owned(), listed_value(r))).collect();
-        app.terminal.print_line(&json!({ "schema_version": 1, "settings": settings }).to_string())?;
+        app.terminal
+            .print_line(&json!({ "schema_version": 1, "settings": settings }).to_string())?;
         return Ok(CliExitCode::Ok);
     }
     let mut table = TextTable::default();
@@ -132,7 +134,12 @@ fn edit_file(
 }
 
 /// Writes a setting for somebody who was asked about it.
-pub(crate) fn save_setting(app: &AppContext, home: &HermesHome, key: &str, value: &Value) -> Result<(), CommandError> {
+pub(crate) fn save_setting(
+    app: &AppContext,
+    home: &HermesHome,
+    key: &str,
+    value: &Value,
+) -> Result<(), CommandError> {
     let path = key_path(key)?;
     edit_file(app, home, |old| edit::set(old, &path, value)).map_err(mark_unwritten)
 }
@@ -195,9 +202,11 @@ fn explain(app: &AppContext, home: &HermesHome, key: Option<&str>) -> CommandRes
         }
         let near = hermes::core::similar::nearest(name, KEYS.iter().map(|k| k.name), 0.5)
             .map(str::to_owned);
-        return Err(CommandError::not_found(format!("'{name}' is not a setting that hermes knows"))
-            .hint("`hermes config explain` lists them.")
-            .did_you_mean(near.as_slice()));
+        return Err(CommandError::not_found(format!(
+            "'{name}' is not a setting that hermes knows"
+        ))
+        .hint("`hermes config explain` lists them.")
+        .did_you_mean(near.as_slice()));
     };
     let key = resolved.key;
     if app.json {
@@ -235,11 +244,17 @@ fn docs_page(name: &str) -> Option<&'static str> {
         let rest = name.strip_prefix(section.trim_matches('`'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let (_, link) = STRUCTURED_SECTIONS.iter().find(|(sections, _)| sections.split(", ").any(is_it))?;
+    let (_, link) =
+        STRUCTURED_SECTIONS.iter().find(|(sections, _)| sections.split(", ").any(is_it))?;
     link.split(['(', ')']).nth(1)
 }
 
-fn refer_to_page(app: &AppContext, config: &hermes_config::ResolvedConfig, name: &str, page: &str) -> CommandResult {
+fn refer_to_page(
+    app: &AppContext,
+    config: &hermes_config::ResolvedConfig,
+    name: &str,
+    page: &str,
+) -> CommandResult {
     let set = name.parse::<KeyPath>().ok().and_then(|path| config.get(&path));
     // What it holds may be meant for nobody else; whoever wants to see it says so.
     let origin = set.map(|(_, origin)| origin.to_string());
@@ -278,7 +293,10 @@ fn explain_all(app: &AppContext) -> CommandResult {
     }
     let mut table = TextTable::default();
     for key in KEYS {
-        table.push_row([(key.name.to_owned(), Some(OutputStyle::Bold)), (key.about.to_owned(), None)]);
+        table.push_row([
+            (key.name.to_owned(), Some(OutputStyle::Bold)),
+            (key.about.to_owned(), None),
+        ]);
     }
     let mut variables = TextTable::default();
     for variable in VARS {

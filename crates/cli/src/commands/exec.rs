@@ -8,14 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes::core::{ErrorKind, CallStatus, ToolError, ToolResult};
+use hermes::core::{CallStatus, ErrorKind, ToolError, ToolResult};
 use hermes::engine::{Caller, SecretSource as _};
-use hermes::protocol::{CallDialect, RequestFrame, RequestFramer, render_results, render_error};
+use hermes::protocol::{CallDialect, RequestFrame, RequestFramer, render_error, render_results};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{result_text, runtime};
-use crate::app::{AppContext, OPEN_TIMEOUT, AppServices};
+use crate::app::{AppContext, AppServices, OPEN_TIMEOUT};
 use crate::args::{CallOptions, ExecArgs};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
@@ -77,8 +77,11 @@ fn open_input(file: Option<&Path>) -> Result<Box<dyn Read + Send>, CommandError>
             let cannot = |e: &io::Error| {
                 let message = format!("{} cannot be read: {e}", path.display());
                 let missing = e.kind() == io::ErrorKind::NotFound;
-                let failure =
-                    if missing { CommandError::not_found(message) } else { CommandError::usage(message) };
+                let failure = if missing {
+                    CommandError::not_found(message)
+                } else {
+                    CommandError::usage(message)
+                };
                 failure.hint("Name a file with tool calls, or '-' for standard input.")
             };
             let file = File::open(path).map_err(|e| cannot(&e))?;
@@ -147,7 +150,10 @@ struct ExecSession {
 
 impl ExecSession {
     /// Answers until there are no more requests, or nobody who reads answers.
-    async fn serve(&mut self, mut frames: mpsc::Receiver<io::Result<RequestFrame>>) -> CommandResult {
+    async fn serve(
+        &mut self,
+        mut frames: mpsc::Receiver<io::Result<RequestFrame>>,
+    ) -> CommandResult {
         let mut exit = CliExitCode::Ok;
         let cancel = self.caller.cancel.clone();
         while let Some(Some(frame)) = cancel.run_until_cancelled(frames.recv()).await {

@@ -9,6 +9,9 @@ pub(crate) fn run() -> CommandResult {
     let served =
         hermes_reach::serve(hermes_tools_file::tools(), std::io::stdin().lock(), std::io::stdout());
     served.map(|()| CliExitCode::Ok).map_err(|error| {
-        CommandError::failed(ErrorKind::Internal, format!("The other end cannot be understood: {error}"))
+        CommandError::failed(
+            ErrorKind::Internal,
+            format!("The other end cannot be understood: {error}"),
+        )
     })
 }

@@ -6,8 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Subcommand, ValueEnum};
 use hermes::core::ErrorKind;
-use hermes_config::{ResolvedConfig, HermesHome};
-use hermes_memory::{MemoryLimits, MemoryStore as Lists, MemoryError, MemoryTarget, MemoryTier, MemoryWriteReport};
+use hermes_config::{HermesHome, ResolvedConfig};
+use hermes_memory::{
+    MemoryError, MemoryLimits, MemoryStore as Lists, MemoryTarget, MemoryTier, MemoryWriteReport,
+};
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
@@ -92,7 +94,10 @@ impl From<MemoryError> for CommandError {
 }
 
 /// The lists of a home, as the settings want them.
-pub(crate) fn open_lists(home: &HermesHome, config: &ResolvedConfig) -> Result<Lists, CommandError> {
+pub(crate) fn open_lists(
+    home: &HermesHome,
+    config: &ResolvedConfig,
+) -> Result<Lists, CommandError> {
     let said = &config.settings.memory;
     let limit =
         |is_kept: bool, limit: u64| is_kept.then(|| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -107,7 +112,9 @@ pub(crate) fn run(app: &AppContext, command: MemoryCommand) -> CommandResult {
     let home = app.home()?;
     let lists = open_lists(&home, &app.config(&home)?)?;
     match command {
-        MemoryCommand::Show { list, archive } => show(app, &lists, list.map(MemoryTarget::from), archive)?,
+        MemoryCommand::Show { list, archive } => {
+            show(app, &lists, list.map(MemoryTarget::from), archive)?
+        }
         MemoryCommand::Search { words } => search(app, &lists, &words.join(" "))?,
         MemoryCommand::Edit { list } => {
             let target = MemoryTarget::from(list);
@@ -135,7 +142,12 @@ pub(crate) fn run(app: &AppContext, command: MemoryCommand) -> CommandResult {
     Ok(CliExitCode::Ok)
 }
 
-fn show(app: &AppContext, lists: &Lists, only: Option<MemoryTarget>, archive: bool) -> Result<(), CommandError> {
+fn show(
+    app: &AppContext,
+    lists: &Lists,
+    only: Option<MemoryTarget>,
+    archive: bool,
+) -> Result<(), CommandError> {
     let mut all = serde_json::Map::new();
     for target in MemoryTarget::ALL {
         let is_meant = only.is_none_or(|only| only == target);
@@ -191,18 +203,27 @@ fn search(app: &AppContext, lists: &Lists, words: &str) -> Result<(), CommandErr
     Ok(())
 }
 
-fn history(app: &AppContext, lists: &Lists, target: MemoryTarget, number: Option<u64>) -> Result<(), CommandError> {
+fn history(
+    app: &AppContext,
+    lists: &Lists,
+    target: MemoryTarget,
+    number: Option<u64>,
+) -> Result<(), CommandError> {
     let versions = lists.history(target)?;
     if let Some(number) = number {
         let version = versions.into_iter().find(|version| version.number == number);
         let version = version.ok_or(MemoryError::NoVersion(number))?;
-        let text =
-            if app.json { json!(version).to_string() } else { show_control_chars(&version.text).into_owned() };
+        let text = if app.json {
+            json!(version).to_string()
+        } else {
+            show_control_chars(&version.text).into_owned()
+        };
         app.terminal.print_line(&text)?;
         return Ok(());
     }
     if app.json {
-        app.terminal.print_line(&json!({ "schema_version": 1, "versions": versions }).to_string())?;
+        app.terminal
+            .print_line(&json!({ "schema_version": 1, "versions": versions }).to_string())?;
         return Ok(());
     }
     if versions.is_empty() {
@@ -224,7 +245,11 @@ fn history(app: &AppContext, lists: &Lists, target: MemoryTarget, number: Option
     Ok(())
 }
 
-fn report_write(app: &AppContext, target: MemoryTarget, written: &MemoryWriteReport) -> Result<(), CommandError> {
+fn report_write(
+    app: &AppContext,
+    target: MemoryTarget,
+    written: &MemoryWriteReport,
+) -> Result<(), CommandError> {
     if app.json {
         let told = json!({
             "target": target, "version": written.version, "entry_count": written.entry_count,

@@ -10,13 +10,13 @@ use hermes::core::{CancellationToken, ErrorKind};
 use hermes::sandbox::NetworkNamespace;
 use hermes_exec::JobRegistry;
 use hermes_exec::network::{ListeningPort, PublishedPort, listening_on_host, namespaces_with_port};
-use hermes_exec::tree::ProcessTable as ProcessTable;
+use hermes_exec::tree::ProcessTable;
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::commands::runtime;
 use crate::confirmation::confirm;
-use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
 

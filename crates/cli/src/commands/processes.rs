@@ -10,8 +10,8 @@ use hermes_exec::job_records::JobRecord;
 use serde_json::{Value, json};
 
 use crate::app::{AppContext, AppServices};
-use crate::commands::runtime;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::commands::runtime;
 use crate::security::SecretsProvider;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
@@ -64,7 +64,11 @@ pub(crate) fn run(app: &AppContext, command: &ProcessesCommand) -> CommandResult
     Ok(CliExitCode::Ok)
 }
 
-fn end_process(app: &AppContext, jobs: &JobRegistry, entry: &JobRecord) -> Result<(), CommandError> {
+fn end_process(
+    app: &AppContext,
+    jobs: &JobRegistry,
+    entry: &JobRecord,
+) -> Result<(), CommandError> {
     if entry.elsewhere.is_some() {
         return end_remote(app, entry);
     }

@@ -19,7 +19,9 @@ pub(crate) fn render_result(terminal: &TerminalOutput, content: &str) -> String 
     let Ok(value) = serde_json::from_str::<Value>(content) else {
         return show_control_chars(content).into_owned();
     };
-    let Value::Object(fields) = value else { return show_control_chars(&value_text(&value, 0)).into_owned() };
+    let Value::Object(fields) = value else {
+        return show_control_chars(&value_text(&value, 0)).into_owned();
+    };
     let mut lines = Vec::new();
     let mut last = None;
     let meaning = fields.get(EXIT_MEANING_FIELD).and_then(Value::as_str);
@@ -31,12 +33,14 @@ pub(crate) fn render_result(terminal: &TerminalOutput, content: &str) -> String 
                 let label = terminal.paint(OutputStyle::Dim, "exit_code:");
                 lines.push(format!("{label} {}", exit_text(code, meaning)));
             }
-            Value::String(_) if key == EXIT_MEANING_FIELD && fields.contains_key(EXIT_CODE_FIELD) => {}
+            Value::String(_)
+                if key == EXIT_MEANING_FIELD && fields.contains_key(EXIT_CODE_FIELD) => {}
             Value::String(body) if MAIN_FIELDS.contains(&key.as_str()) && last.is_none() => {
                 last = Some(body)
             }
             other => {
-                let label = terminal.paint(OutputStyle::Dim, &format!("{}:", show_control_chars(key)));
+                let label =
+                    terminal.paint(OutputStyle::Dim, &format!("{}:", show_control_chars(key)));
                 let body = value_text(other, 1);
                 let body = show_control_chars(&body);
                 let gap = if body.starts_with('\n') { "" } else { " " };
@@ -66,12 +70,19 @@ const MAX_RESULT_LINES: usize = 4;
 
 /// The results of a batch: one heading each, what was mended, the beginning
 /// of the answer.
-pub(crate) fn render_results(terminal: &TerminalOutput, engine: &Engine, results: &[ToolResult]) -> String {
+pub(crate) fn render_results(
+    terminal: &TerminalOutput,
+    engine: &Engine,
+    results: &[ToolResult],
+) -> String {
     let snapshot = engine.snapshot();
     let mut lines = Vec::new();
     for result in results {
-        let (mark, style) =
-            if result.is_success() { ("✓", OutputStyle::Green) } else { ("✗", OutputStyle::Red) };
+        let (mark, style) = if result.is_success() {
+            ("✓", OutputStyle::Green)
+        } else {
+            ("✗", OutputStyle::Red)
+        };
         let emoji = snapshot.get(&result.name).map_or("⚡", |entry| &*entry.spec().emoji);
         lines.push(format!(
             "{} {emoji} {}  {}",
@@ -89,7 +100,8 @@ pub(crate) fn render_results(terminal: &TerminalOutput, engine: &Engine, results
             lines.push(clip(&format!("  {line}"), terminal.width()));
         }
         if body.len() > MAX_RESULT_LINES {
-            let more = format!("  … {} more lines (--json shows all)", body.len() - MAX_RESULT_LINES);
+            let more =
+                format!("  … {} more lines (--json shows all)", body.len() - MAX_RESULT_LINES);
             lines.push(terminal.paint(OutputStyle::Dim, &more));
         }
     }
@@ -99,8 +111,10 @@ pub(crate) fn render_results(terminal: &TerminalOutput, engine: &Engine, results
 /// The thing itself where a result has one, else all of it.
 fn main_text(content: &str) -> String {
     let value: Value = serde_json::from_str(content).unwrap_or_default();
-    let main =
-        MAIN_FIELDS.iter().find_map(|key| value.get(*key)?.as_str()).filter(|text| !text.is_empty());
+    let main = MAIN_FIELDS
+        .iter()
+        .find_map(|key| value.get(*key)?.as_str())
+        .filter(|text| !text.is_empty());
     match main {
         Some(text) => show_control_chars(text).into_owned(),
         None => render_result(&TerminalOutput::plain(), content),

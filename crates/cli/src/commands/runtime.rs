@@ -29,8 +29,11 @@ pub(crate) fn block_on_workers<T>(work: impl Future<Output = T>) -> Result<T, Co
 }
 
 fn start_error(error: &std::io::Error) -> CommandError {
-    CommandError::failed(ErrorKind::Internal, format!("The program cannot start its threads: {error}"))
-        .hint("Look at the limits on processes and open files (`ulimit -a`).")
+    CommandError::failed(
+        ErrorKind::Internal,
+        format!("The program cannot start its threads: {error}"),
+    )
+    .hint("Look at the limits on processes and open files (`ulimit -a`).")
 }
 
 /// Runs work that asks tools whether they are available, and no more.
@@ -122,7 +125,8 @@ where
                 cancel.cancel();
             }
         });
-        work.await
-            .map_err(|e| CommandError::failed(ErrorKind::Internal, format!("The program crashed: {e}")))
+        work.await.map_err(|e| {
+            CommandError::failed(ErrorKind::Internal, format!("The program crashed: {e}"))
+        })
     })
 }

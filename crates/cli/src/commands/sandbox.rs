@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::checkpoints::{format_age, format_size};
 use crate::app::{AppContext, working_dir};
-use crate::confirmation::confirm;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::confirmation::confirm;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, TerminalOutput, one_line};
 
@@ -82,8 +82,12 @@ pub(crate) fn run(app: &AppContext, command: SandboxCommand) -> CommandResult {
     match command {
         OverlaysCommand::List { choice } => list(app, &store, &choice),
         OverlaysCommand::Diff { choice } => diff(app, &store, &choice),
-        OverlaysCommand::Apply { choice, yes } => run_action(app, &store, &choice, OverlayAction::Apply, yes),
-        OverlaysCommand::Discard { choice, yes } => run_action(app, &store, &choice, OverlayAction::Discard, yes),
+        OverlaysCommand::Apply { choice, yes } => {
+            run_action(app, &store, &choice, OverlayAction::Apply, yes)
+        }
+        OverlaysCommand::Discard { choice, yes } => {
+            run_action(app, &store, &choice, OverlayAction::Discard, yes)
+        }
     }
 }
 
@@ -139,7 +143,9 @@ fn list(app: &AppContext, store: &OverlayStore, choice: &OverlayChoice) -> Comma
     for entry in &entries {
         let files = if entry.files == 1 { "file" } else { "files" };
         let target = match choice.all {
-            true => format!("{}  in {}", display_path(&entry.target), display_path(&entry.workspace)),
+            true => {
+                format!("{}  in {}", display_path(&entry.target), display_path(&entry.workspace))
+            }
             false => display_path(&entry.target),
         };
         table.push_row([
@@ -218,7 +224,11 @@ fn run_action(
         } else {
             store.discard(entry).map_err(|error| overlay_error(entry, &error))?;
             if !app.json {
-                app.terminal.note(&format!("{}: {} discarded.", entry.name, format_size(entry.bytes)));
+                app.terminal.note(&format!(
+                    "{}: {} discarded.",
+                    entry.name,
+                    format_size(entry.bytes)
+                ));
             }
         }
         rows.push(row);

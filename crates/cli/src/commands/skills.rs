@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use hermes::core::ErrorKind;
 use hermes::engine::SecretSource as _;
-use hermes_config::{ResolvedConfig, HermesHome};
-use hermes_skills::{SkillSettings, SkillFileContent, SkillNote, SkillLibrary, Skill, SkillError, SkillStatus, skill_roots};
+use hermes_config::{HermesHome, ResolvedConfig};
+use hermes_skills::{
+    Skill, SkillError, SkillFileContent, SkillLibrary, SkillNote, SkillSettings, SkillStatus,
+    skill_roots,
+};
 use serde_json::{Value, json};
 
 use crate::app::{AppContext, working_dir};
@@ -67,7 +70,11 @@ impl From<SkillError> for CommandError {
 }
 
 /// The skills of a home, and of the project around a folder.
-pub(crate) fn skill_library(home: &HermesHome, config: &ResolvedConfig, cwd: &Path) -> SkillLibrary {
+pub(crate) fn skill_library(
+    home: &HermesHome,
+    config: &ResolvedConfig,
+    cwd: &Path,
+) -> SkillLibrary {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let choices = SkillSettings::read(config.document.value(), home.root(), &variable);
     // The folder may be one of another machine, of which we know nothing.
@@ -81,7 +88,9 @@ pub(crate) fn run(app: &AppContext, command: SkillsCommand) -> CommandResult {
     let keeper = SecretsProvider::new(&home);
     keeper.check()?;
     match command {
-        SkillsCommand::List { cwd } => list(app, &skill_library(&home, &config, &working_dir(cwd.as_deref())?)),
+        SkillsCommand::List { cwd } => {
+            list(app, &skill_library(&home, &config, &working_dir(cwd.as_deref())?))
+        }
         SkillsCommand::Show { name, file, cwd } => {
             let shelf = skill_library(&home, &config, &working_dir(cwd.as_deref())?);
             let shown = SkillPrinter { app, secrets: &keeper };

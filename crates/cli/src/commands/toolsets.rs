@@ -120,7 +120,8 @@ fn show(app: &AppContext, ready: &AppServices, name: &str) -> CommandResult {
         app.terminal.print_line(&value.to_string())?;
         return Ok(CliExitCode::Ok);
     }
-    let title = format!("{}  {}", app.terminal.paint(OutputStyle::Bold, &info.name), info.description);
+    let title =
+        format!("{}  {}", app.terminal.paint(OutputStyle::Bold, &info.name), info.description);
     let mut lines = vec![title.trim_end().to_owned()];
     if !info.includes.is_empty() {
         lines.push(format!("includes {}", info.includes.join(", ")));
@@ -128,15 +129,21 @@ fn show(app: &AppContext, ready: &AppServices, name: &str) -> CommandResult {
     for tool in &info.tools {
         match snapshot.get(tool) {
             Some(entry) => lines.push(format!("  {} {tool}", entry.spec().emoji)),
-            None => lines
-                .push(app.terminal.paint(OutputStyle::Dim, &format!("  · {tool} (not in this build)"))),
+            None => lines.push(
+                app.terminal.paint(OutputStyle::Dim, &format!("  · {tool} (not in this build)")),
+            ),
         }
     }
     app.terminal.print_line(&lines.join("\n"))?;
     Ok(CliExitCode::Ok)
 }
 
-fn create(app: &AppContext, ready: &AppServices, toolset: CustomToolset, replace: bool) -> CommandResult {
+fn create(
+    app: &AppContext,
+    ready: &AppServices,
+    toolset: CustomToolset,
+    replace: bool,
+) -> CommandResult {
     let name = toolset.name.clone();
     if toolset.tools.is_empty() && toolset.includes.is_empty() {
         return Err(CommandError::usage("An empty toolset would be of no use")
@@ -157,7 +164,8 @@ fn create(app: &AppContext, ready: &AppServices, toolset: CustomToolset, replace
 fn delete(app: &AppContext, ready: &AppServices, name: &str) -> CommandResult {
     let deleted = ready.change_toolsets(|toolsets, snapshot| toolsets.delete(name, snapshot))?;
     if app.json {
-        app.terminal.print_line(&json!({ "schema_version": 1, "deleted": deleted.name }).to_string())?;
+        app.terminal
+            .print_line(&json!({ "schema_version": 1, "deleted": deleted.name }).to_string())?;
     } else {
         app.terminal.note(&format!("Deleted {}", deleted.name));
     }
@@ -167,24 +175,37 @@ fn delete(app: &AppContext, ready: &AppServices, name: &str) -> CommandResult {
 fn list_distributions(app: &AppContext) -> CommandResult {
     let all: Vec<ToolsetDistribution> = distributions::all().collect();
     if app.json {
-        app.terminal.print_line(&json!({ "schema_version": 1, "distributions": all }).to_string())?;
+        app.terminal
+            .print_line(&json!({ "schema_version": 1, "distributions": all }).to_string())?;
         return Ok(CliExitCode::Ok);
     }
     let mut table = TextTable::default();
     for distribution in &all {
         let shares: Vec<String> =
             distribution.shares.iter().map(|s| format!("{} {}", s.toolset, s.percent)).collect();
-        table.push_row([(distribution.name.clone(), Some(OutputStyle::Bold)), (shares.join(", "), None)]);
+        table.push_row([
+            (distribution.name.clone(), Some(OutputStyle::Bold)),
+            (shares.join(", "), None),
+        ]);
     }
     app.terminal.print_line(&table.render(&app.terminal))?;
     Ok(CliExitCode::Ok)
 }
 
-fn sample(app: &AppContext, ready: &AppServices, name: &str, seed: Option<u64>, count: u32) -> CommandResult {
+fn sample(
+    app: &AppContext,
+    ready: &AppServices,
+    name: &str,
+    seed: Option<u64>,
+    count: u32,
+) -> CommandResult {
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
-    let distribution =
-        if name.contains('=') { ToolsetDistribution::parse(name)? } else { distributions::find(name)? };
+    let distribution = if name.contains('=') {
+        ToolsetDistribution::parse(name)?
+    } else {
+        distributions::find(name)?
+    };
     distribution.check(&toolsets, &*snapshot)?;
     let seed = seed.unwrap_or_else(fresh_seed);
     for round in 0..u64::from(count) {

@@ -3,10 +3,13 @@
 
 use std::path::PathBuf;
 
-use hermes_checkpoints::{RestorePlan, RestoreReport, SavedState, RestoreStep, CheckpointStore, RestoreTarget, written};
+use hermes_checkpoints::{
+    CheckpointStore, RestorePlan, RestoreReport, RestoreStep, RestoreTarget, SavedState,
+    path_to_text,
+};
 use serde_json::{Value, json};
 
-use super::checkpoints::{damaged_json, display_path, format_age, open_store, find_workspace};
+use super::checkpoints::{damaged_json, display_path, find_workspace, format_age, open_store};
 use crate::app::AppContext;
 use crate::command_error::{CliExitCode, CommandResult};
 use crate::table::TextTable;
@@ -52,7 +55,12 @@ pub(crate) fn undo(app: &AppContext, args: &UndoArgs) -> CommandResult {
     let store = open_store(app)?;
     let workspace = find_workspace(app, &store, args.cwd.as_deref())?;
     let turns = usize::try_from(args.turns).unwrap_or(usize::MAX);
-    plan_and_restore(app, &store, RestoreTarget::Undo { workspace: &workspace, turns }, args.options)
+    plan_and_restore(
+        app,
+        &store,
+        RestoreTarget::Undo { workspace: &workspace, turns },
+        args.options,
+    )
 }
 
 /// How many turns are missing to what was asked for.
@@ -70,7 +78,12 @@ pub(crate) fn redo(app: &AppContext, args: &RedoArgs) -> CommandResult {
 }
 
 /// Plans, and does it unless it is only to be seen.
-pub(crate) fn plan_and_restore(app: &AppContext, store: &CheckpointStore, target: RestoreTarget<'_>, options: RestoreOptions) -> CommandResult {
+pub(crate) fn plan_and_restore(
+    app: &AppContext,
+    store: &CheckpointStore,
+    target: RestoreTarget<'_>,
+    options: RestoreOptions,
+) -> CommandResult {
     let plan = store.plan(target)?;
     let short = missing_turns(target, &plan);
     let had = plan.checkpoints.len();
@@ -85,7 +98,8 @@ pub(crate) fn plan_and_restore(app: &AppContext, store: &CheckpointStore, target
     let restored = store.apply_plan(&plan, options.force)?;
     warn_result(app, &plan, &restored);
     if app.json {
-        app.terminal.print_line(&restore_json(target, &plan, asked, Some(&restored)).to_string())?;
+        app.terminal
+            .print_line(&restore_json(target, &plan, asked, Some(&restored)).to_string())?;
     } else {
         report(app, target, &plan, &restored)?;
     }
@@ -108,7 +122,9 @@ fn preview(
     }
     warn_missing(app, plan);
     if app.json {
-        return Ok(app.terminal.print_line(&restore_json(target, plan, asked, None).to_string())?);
+        return Ok(app
+            .terminal
+            .print_line(&restore_json(target, plan, asked, None).to_string())?);
     }
     if plan.steps.is_empty() {
         app.terminal.note("Nothing would be changed: all files are as wanted already.");
@@ -143,14 +159,18 @@ fn report(
             "remove" => "removed",
             _ => "restored",
         };
-        table.push_row([(done.into(), None), (display_path(&step.path, &plan.workspace), Some(OutputStyle::Bold))]);
+        table.push_row([
+            (done.into(), None),
+            (display_path(&step.path, &plan.workspace), Some(OutputStyle::Bold)),
+        ]);
     }
     let text = table.render(&app.terminal);
     if !text.is_empty() {
         app.terminal.print_line(&text)?;
     }
     for (path, why) in &restored.skipped {
-        app.terminal.warn(&format!("{} was left as it is: {why}", display_path(path, &plan.workspace)));
+        app.terminal
+            .warn(&format!("{} was left as it is: {why}", display_path(path, &plan.workspace)));
     }
     let is_undo = matches!(target, RestoreTarget::Undo { .. });
     let back = if is_undo { "hermes redo" } else { "hermes undo" };
@@ -171,7 +191,8 @@ fn report(
 /// another.
 fn undone_turns(plan: &RestorePlan) -> String {
     let newest = plan.turns.iter().rev().take(MAX_NAMED_TURNS);
-    let told = newest.map(|turn| format!("{} ({})", turn.changed_by.join(", "), format_age(turn.created_at)));
+    let told = newest
+        .map(|turn| format!("{} ({})", turn.changed_by.join(", "), format_age(turn.created_at)));
     let mut turns: Vec<String> = told.collect();
     if plan.turns.len() > MAX_NAMED_TURNS {
         turns.push(format!("and {} more", plan.turns.len() - MAX_NAMED_TURNS));
@@ -205,7 +226,12 @@ fn warn_result(app: &AppContext, plan: &RestorePlan, restored: &RestoreReport) {
     }
 }
 
-fn restore_json(target: RestoreTarget<'_>, plan: &RestorePlan, asked: usize, restored: Option<&RestoreReport>) -> Value {
+fn restore_json(
+    target: RestoreTarget<'_>,
+    plan: &RestorePlan,
+    asked: usize,
+    restored: Option<&RestoreReport>,
+) -> Value {
     let steps: Vec<Value> = plan
         .steps
         .iter()

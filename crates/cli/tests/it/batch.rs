@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -37,8 +37,11 @@ const RUN: [&str; 8] = [
 fn each_prompt_is_a_conversation_of_its_own() {
     let write = |name: &str| format!(r#"{{"path":"{name}","content":"x"}}"#);
     let server = ModelServer::start(vec![
-        ScriptedReply::from_steps([ReplyStep::Thought("A file.".into()), ReplyStep::call("write_file", &write("a.txt"))])
-            .when("Write a file."),
+        ScriptedReply::from_steps([
+            ReplyStep::Thought("A file.".into()),
+            ReplyStep::call("write_file", &write("a.txt")),
+        ])
+        .when("Write a file."),
         ScriptedReply::says("Hello.").when("Say hello."),
         ScriptedReply::says("It is written."),
     ]);
@@ -100,8 +103,9 @@ fn toolsets_without_a_tool_that_works_are_not_drawn() {
 
 #[test]
 fn a_batch_that_is_killed_goes_on() {
-    let server =
-        ModelServer::start(vec![ScriptedReply::from_steps([ReplyStep::Wait(15), ReplyStep::Text("Done.".into())]).again()]);
+    let server = ModelServer::start(vec![
+        ScriptedReply::from_steps([ReplyStep::Wait(15), ReplyStep::Text("Done.".into())]).again(),
+    ]);
     let context = with_model(&server);
     let count = 12;
     let lines: String = (0..count).map(|n| format!("{{\"prompt\":\"Task {n}.\"}}\n")).collect();

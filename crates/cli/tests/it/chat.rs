@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::json;
 
 use crate::context::TestContext;
@@ -103,7 +103,10 @@ fn a_conversation_in_a_terminal() {
         ),
         last("publish it", ScriptedReply::calls("terminal", r#"{"command":"git push --force"}"#)),
         last("refused", ScriptedReply::says("Then I leave it alone.")),
-        last("take your time", ScriptedReply::calls("terminal", r#"{"command":"sleep 30; echo over"}"#)),
+        last(
+            "take your time",
+            ScriptedReply::calls("terminal", r#"{"command":"sleep 30; echo over"}"#),
+        ),
         last("quicker", ScriptedReply::says("I have heard you and stopped.")),
     ]);
     let context = with_model(&server);
@@ -191,7 +194,10 @@ fn what_was_stopped_does_not_begin_again_by_itself() {
 #[test]
 fn a_turn_is_taken_back_with_what_it_wrote() {
     let server = ModelServer::start(vec![
-        last("write", ScriptedReply::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
+        last(
+            "write",
+            ScriptedReply::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#),
+        ),
         last("note.txt", ScriptedReply::says("It is written.")),
         last("what now", ScriptedReply::says("Nothing.")),
     ]);
@@ -242,7 +248,8 @@ fn in_a_pipe_earlier_answers_are_not_printed_again() {
 #[test]
 fn in_a_pipe_the_exit_code_says_how_it_went() {
     let wrong = json!({"error": {"message": "Incorrect API key"}});
-    let server = ModelServer::start(vec![ScriptedReply::says("One."), ScriptedReply::fails(401, wrong)]);
+    let server =
+        ModelServer::start(vec![ScriptedReply::says("One."), ScriptedReply::fails(401, wrong)]);
     let context = with_model(&server);
     let run = context.feed::<&str>([], "first\nsecond\n").exits(4);
     assert!(run.stdout.contains("One.") && run.stderr.contains("key"), "{}", run.stderr);
@@ -369,7 +376,10 @@ fn an_order_given_during_a_turn_is_not_told_to_the_model() {
 #[test]
 fn several_turns_are_taken_back_at_once() {
     let server = ModelServer::start(vec![
-        last("write", ScriptedReply::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
+        last(
+            "write",
+            ScriptedReply::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#),
+        ),
         last("note.txt", ScriptedReply::says("It is written.")),
         last("second", ScriptedReply::says("Two.")),
         last("what now", ScriptedReply::says("Nothing.")),

@@ -273,7 +273,8 @@ fn a_wrong_value_stops_every_command_at_its_line() {
 #[test]
 fn sub_agents_and_the_table_of_settings_agree_on_what_is_usual() {
     let usual = |section: &str| {
-        let inside = |key: &&hermes_config::SettingKey| key.name.starts_with(&format!("{section}."));
+        let inside =
+            |key: &&hermes_config::SettingKey| key.name.starts_with(&format!("{section}."));
         let keys = hermes_config::KEYS.iter().filter(inside);
         let pairs = keys.map(|key| (key.names().pop().expect("a name"), key.default.to_value()));
         pairs.filter(|(_, value)| !value.is_null()).collect::<serde_json::Map<_, _>>().into()

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -165,8 +165,11 @@ fn two_daemons_make_every_run_once() {
 
 #[test]
 fn a_daemon_that_is_killed_leaves_a_run_that_is_not_made_again() {
-    let scene =
-        ScriptedReply::from_steps([ReplyStep::Text("I ".into()), ReplyStep::Wait(700), ReplyStep::Text("am slow.".into())]);
+    let scene = ScriptedReply::from_steps([
+        ReplyStep::Text("I ".into()),
+        ReplyStep::Wait(700),
+        ReplyStep::Text("am slow.".into()),
+    ]);
     let server = ModelServer::start(vec![scene.again()]);
     let context = with_model(&server);
     let job = add(&context, "Take your time.", &[]);
@@ -190,8 +193,10 @@ fn a_daemon_that_is_killed_leaves_a_run_that_is_not_made_again() {
 
 #[test]
 fn told_to_stop_a_daemon_stops_what_runs() {
-    let server =
-        ModelServer::start(vec![ScriptedReply::from_steps([ReplyStep::Wait(60_000), ReplyStep::Text("Late.".into())])]);
+    let server = ModelServer::start(vec![ScriptedReply::from_steps([
+        ReplyStep::Wait(60_000),
+        ReplyStep::Text("Late.".into()),
+    ])]);
     let context = with_model(&server);
     let job = add(&context, "Wait.", &[]);
     let mut daemon = Daemon::start(&context, &[]);

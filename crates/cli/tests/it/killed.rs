@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use hermes_history::{SessionFilter, HistoryReader, MessageRange};
+use hermes_history::{HistoryReader, MessageRange, SessionFilter};
 use hermes_llm::ChatMessage;
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 
 use crate::context::TestContext;
 
@@ -23,7 +23,13 @@ fn script() -> Vec<ScriptedReply> {
     };
     vec![
         ScriptedReply::says("All is well.").when("go on after that"),
-        ScriptedReply::from_steps([ReplyStep::Text("I write. ".into()), write(1), write(2), write(3)]).again(),
+        ScriptedReply::from_steps([
+            ReplyStep::Text("I write. ".into()),
+            write(1),
+            write(2),
+            write(3),
+        ])
+        .again(),
     ]
 }
 
@@ -51,11 +57,13 @@ fn a_session_survives_a_kill_at_any_moment() {
             continue;
         };
         for session in reader.sessions(&SessionFilter::default()).expect("a list") {
-            let kept = reader.messages(&session, MessageRange::All).expect("the messages can be read");
+            let kept =
+                reader.messages(&session, MessageRange::All).expect("the messages can be read");
             check(kept.iter().map(|kept| &kept.message));
         }
     }
-    let reader = HistoryReader::open(&database).expect("it can be read").expect("there are sessions");
+    let reader =
+        HistoryReader::open(&database).expect("it can be read").expect("there are sessions");
     let sessions = reader.sessions(&SessionFilter::default()).expect("a list");
     let id = sessions.iter().max_by_key(|session| session.calls).expect("a session").id.clone();
     drop(reader);

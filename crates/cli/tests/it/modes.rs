@@ -159,8 +159,11 @@ fn the_model_is_told_of_plan_mode() {
     // The next sitting may be in another mode.
     context.run(["run", "--resume", "last", "--plan", "hello"]).succeeds();
     context.run(["run", "--resume", "last", "hello"]).succeeds();
-    let told: Vec<bool> =
-        server.model_requests().iter().map(|it| instructions(it).contains("Plan mode is on")).collect();
+    let told: Vec<bool> = server
+        .model_requests()
+        .iter()
+        .map(|it| instructions(it).contains("Plan mode is on"))
+        .collect();
     assert_eq!(told, [true, false, true, false]);
 }
 

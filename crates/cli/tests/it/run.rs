@@ -1,6 +1,6 @@
 //! `hermes run` against a model server that plays a script.
 
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::context::{Run, TestContext};
@@ -89,7 +89,10 @@ fn programs_get_an_event_a_line_and_the_result_last() {
 
 #[test]
 fn a_session_is_kept_and_can_be_gone_on_with() {
-    let server = ModelServer::start(vec![ScriptedReply::says("Blue."), ScriptedReply::says("As I said: blue.")]);
+    let server = ModelServer::start(vec![
+        ScriptedReply::says("Blue."),
+        ScriptedReply::says("As I said: blue."),
+    ]);
     let context = with_model(&server);
     let first = events(&context.run(["--json", "run", "Which colour?"]).succeeds());
     let id = first[0]["session"].as_str().expect("an id").to_owned();
@@ -113,7 +116,8 @@ fn a_session_is_kept_and_can_be_gone_on_with() {
 
 #[test]
 fn the_last_session_goes_on_in_another_folder() {
-    let server = ModelServer::start(vec![ScriptedReply::says("Blue."), ScriptedReply::says("Here.")]);
+    let server =
+        ModelServer::start(vec![ScriptedReply::says("Blue."), ScriptedReply::says("Here.")]);
     let context = with_model(&server);
     context.run(["run", "Which colour?"]).succeeds();
     let other = context.work().join("other");
@@ -134,7 +138,10 @@ fn what_sub_agents_do_in_the_background_is_waited_for() {
         last("Meanwhile", ScriptedReply::says("It says 42.")),
         last("dispatched", ScriptedReply::says("I tell you later.")),
         last("Hand it on", ScriptedReply::calls("delegate_task", goal)),
-        last("Think for long", ScriptedReply::from_steps([ReplyStep::Wait(300), ReplyStep::Text("It is 42.".into())])),
+        last(
+            "Think for long",
+            ScriptedReply::from_steps([ReplyStep::Wait(300), ReplyStep::Text("It is 42.".into())]),
+        ),
     ]);
     let context = with_model(&server);
     let run = context.run(["run", "Hand it on"]).succeeds();
@@ -171,7 +178,10 @@ fn sub_agents_in_the_background_end_with_the_task() {
     let server = ModelServer::start(vec![
         last("is used up", ScriptedReply::says("It is handed on.")),
         last("Hand it on", ScriptedReply::calls("delegate_task", goal)),
-        last("Think for long", ScriptedReply::from_steps([ReplyStep::Wait(60_000), ReplyStep::Text("Late.".into())])),
+        last(
+            "Think for long",
+            ScriptedReply::from_steps([ReplyStep::Wait(60_000), ReplyStep::Text("Late.".into())]),
+        ),
     ]);
     let context = with_model(&server);
     let run = context.run(["--json", "run", "--max-turns", "1", "Hand it on"]).exits(1);
@@ -309,7 +319,8 @@ fn whoever_names_a_model_means_that_one() {
 #[test]
 fn troubles_of_the_server_are_told_with_what_to_do() {
     let server = ModelServer::start(vec![
-        ScriptedReply::fails(401, json!({"error": {"message": "Incorrect API key provided"}})).again(),
+        ScriptedReply::fails(401, json!({"error": {"message": "Incorrect API key provided"}}))
+            .again(),
     ]);
     let context = with_model(&server);
     let run = context.run(["run", "Hello"]);
@@ -319,7 +330,8 @@ fn troubles_of_the_server_are_told_with_what_to_do() {
 
 #[test]
 fn a_busy_server_is_asked_again() {
-    let server = ModelServer::start(vec![ScriptedReply::busy(429, "0"), ScriptedReply::says("At last.")]);
+    let server =
+        ModelServer::start(vec![ScriptedReply::busy(429, "0"), ScriptedReply::says("At last.")]);
     let context = with_model(&server);
     let run = context.run(["run", "Hello"]).succeeds();
     assert_eq!(run.stdout, "At last.\n");
@@ -539,7 +551,8 @@ fn a_command_that_fails_is_seen_to() {
 
 #[test]
 fn nobody_who_reads_on_is_no_success() {
-    let server = ModelServer::start(vec![ScriptedReply::calls("read_file", r#"{"path":"a.txt"}"#).again()]);
+    let server =
+        ModelServer::start(vec![ScriptedReply::calls("read_file", r#"{"path":"a.txt"}"#).again()]);
     let context = with_model(&server);
     context.file("a.txt", "a\n");
     let mut command = context.command(["run", "--json", "Read it."]);

@@ -1,7 +1,7 @@
 //! Conversations that were kept, through the command.
 
-use hermes_history::{NewSession, HistoryStore};
-use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
+use hermes_history::{HistoryStore, NewSession};
+use hermes_llm::{ChatMessage, ModelReply, RequestedCall, TokenUsage, ToolCallAnswer};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -13,10 +13,14 @@ fn store(context: &TestContext) -> HistoryStore {
 /// A session of one turn with a call.
 fn talk(context: &TestContext, id: &str, said: &str) {
     let store = store(context);
-    let beginning = NewSession { id: Some(id.into()), source: "cli".into(), ..NewSession::default() };
+    let beginning =
+        NewSession { id: Some(id.into()), source: "cli".into(), ..NewSession::default() };
     store.begin(&beginning).expect("a session");
-    let call =
-        RequestedCall { id: "c1".into(), name: "terminal".into(), arguments: r#"{"command":"ls"}"#.into() };
+    let call = RequestedCall {
+        id: "c1".into(),
+        name: "terminal".into(),
+        arguments: r#"{"command":"ls"}"#.into(),
+    };
     let answer = ToolCallAnswer {
         call_id: "c1".into(),
         name: "terminal".into(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hermes_testkit::models::{ModelServer, ScriptedReply, ServerScript, ReplyStep};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply, ServerScript};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -51,7 +51,8 @@ fn a_small_window_that_the_server_tells_gets_fewer_tools() {
 
 #[test]
 fn an_answer_that_nobody_has_seen_is_asked_for_again() {
-    let half = || ScriptedReply::from_steps([ReplyStep::Text("Let me look at ".into()), ReplyStep::Cut]);
+    let half =
+        || ScriptedReply::from_steps([ReplyStep::Text("Let me look at ".into()), ReplyStep::Cut]);
     let server = ModelServer::start(vec![half(), ScriptedReply::says("Done.")]);
     let run = with_model(&server).run(["run", "hello"]).succeeds();
     assert_eq!(run.stdout, "Done.\n");

@@ -256,7 +256,11 @@ fn odd_names_are_quoted() {
         let at = KeyPath::from_names(["s", name]).unwrap();
         for text in ["s:\n  k: 1\n", "s: {k: 1}\n"] {
             let edited = set(text, &at, &json!("v")).unwrap();
-            assert_eq!(parse_document(&edited).unwrap().1, json!({"s": {"k": 1, name: "v"}}), "{edited}");
+            assert_eq!(
+                parse_document(&edited).unwrap().1,
+                json!({"s": {"k": 1, name: "v"}}),
+                "{edited}"
+            );
             let back = unset(&edited, &at).unwrap();
             assert_eq!(back, text);
         }

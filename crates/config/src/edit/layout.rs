@@ -5,9 +5,9 @@ use std::ops::Range;
 use granit_parser::ScalarStyle;
 use serde_json::Value;
 
-use super::render::YamlStyle;
 use super::position::{ValueMarker, ValuePosition};
-use crate::tree::{YamlNodeKind, YamlNode, NodeId, YamlTree};
+use super::render::YamlStyle;
+use crate::tree::{NodeId, YamlNode, YamlNodeKind, YamlTree};
 
 pub(super) struct TextLayout<'t> {
     pub(super) text: &'t str,
@@ -128,7 +128,11 @@ impl<'t> TextLayout<'t> {
     }
 
     /// Where the value of a mapping's entry stands or would stand.
-    pub(super) fn entry_position(&self, map: NodeId, index: usize) -> Result<ValuePosition, String> {
+    pub(super) fn entry_position(
+        &self,
+        map: NodeId,
+        index: usize,
+    ) -> Result<ValuePosition, String> {
         let YamlNodeKind::Map { flow, entries } = &self.tree.node(map).kind else {
             return Err("it is not a mapping".to_owned());
         };
@@ -154,7 +158,11 @@ impl<'t> TextLayout<'t> {
     }
 
     /// Where an item of a list stands.
-    pub(super) fn item_position(&self, list: NodeId, index: usize) -> Result<ValuePosition, String> {
+    pub(super) fn item_position(
+        &self,
+        list: NodeId,
+        index: usize,
+    ) -> Result<ValuePosition, String> {
         let YamlNodeKind::List { flow, items } = &self.tree.node(list).kind else {
             return Err("it is not a list".to_owned());
         };
@@ -169,7 +177,12 @@ impl<'t> TextLayout<'t> {
             });
         }
         let dash = self.dash_before(start).ok_or("its dash was not found")?;
-        Ok(ValuePosition { marker: ValueMarker::Dash, column: self.column(dash), start: dash, end: dash + 1 })
+        Ok(ValuePosition {
+            marker: ValueMarker::Dash,
+            column: self.column(dash),
+            start: dash,
+            end: dash + 1,
+        })
     }
 
     /// Between a dash and its item there are only blanks, line breaks, comments and the mark of a block text.
@@ -200,7 +213,9 @@ impl<'t> TextLayout<'t> {
         let node = self.tree.node(id);
         let end = match &node.kind {
             YamlNodeKind::Alias(_) => node.end,
-            YamlNodeKind::Map { flow: true, .. } | YamlNodeKind::List { flow: true, .. } => node.end,
+            YamlNodeKind::Map { flow: true, .. } | YamlNodeKind::List { flow: true, .. } => {
+                node.end
+            }
             YamlNodeKind::Map { entries, .. } => match entries.len().checked_sub(1) {
                 Some(last) => {
                     let spot = self.entry_position(id, last)?;

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 use crate::document::{describe, get, parse_document, parse_document_with};
 use crate::error::ConfigDiagnostic;
 use crate::path::KeyPath;
-use crate::source::{SpannedProblem, SourceText};
-use crate::tree::{CommentMode, YamlNodeKind, MAX_DEPTH, NodeId};
+use crate::source::{SourceText, SpannedProblem};
+use crate::tree::{CommentMode, MAX_DEPTH, NodeId, YamlNodeKind};
 
 mod layout;
 mod plan;
-mod render;
 mod position;
+mod render;
 
 use layout::TextLayout;
 use plan::SplicePlanner;
@@ -280,7 +280,9 @@ impl<'a> ValueEdit<'a> {
                     spot = Some(self.layout.item_position(node, index)?);
                     node = *items.get(index).ok_or("the list has no such item")?;
                 }
-                YamlNodeKind::Alias(_) => return Err("it is part of an alias of another value".to_owned()),
+                YamlNodeKind::Alias(_) => {
+                    return Err("it is part of an alias of another value".to_owned());
+                }
                 YamlNodeKind::Scalar { .. } => break,
             }
         }

@@ -5,12 +5,12 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::layout::TextLayout;
+use super::position::{ExistingValue, ValueMarker, ValuePosition};
 use super::render::{
     YamlStyle, block_lines, entry_lines, indent, inline, inline_in_flow, is_block, item_lines,
     key_in_flow,
 };
-use super::position::{ValueMarker, ValuePosition, ExistingValue};
-use crate::tree::{MapEntry, YamlNodeKind, YamlNode, NodeId};
+use crate::tree::{MapEntry, NodeId, YamlNode, YamlNodeKind};
 
 /// A bracketed value longer than this is written below its key instead.
 const MAX_INLINE_CHARS: usize = 100;
@@ -55,15 +55,20 @@ impl<'l, 't> SplicePlanner<'l, 't> {
             return Ok(Vec::new());
         }
         match (&self.layout.tree.node(id).kind, old, new) {
-            (YamlNodeKind::Map { flow: false, entries }, Value::Object(before), Value::Object(after))
-                if before.keys().any(|name| after.contains_key(name))
-                    && !entries.iter().any(|entry| entry.merge) =>
+            (
+                YamlNodeKind::Map { flow: false, entries },
+                Value::Object(before),
+                Value::Object(after),
+            ) if before.keys().any(|name| after.contains_key(name))
+                && !entries.iter().any(|entry| entry.merge) =>
             {
                 self.diff_map(id, entries, old, new)
             }
-            (YamlNodeKind::List { flow: false, items }, Value::Array(before), Value::Array(after))
-                if !before.is_empty() && !after.is_empty() =>
-            {
+            (
+                YamlNodeKind::List { flow: false, items },
+                Value::Array(before),
+                Value::Array(after),
+            ) if !before.is_empty() && !after.is_empty() => {
                 self.diff_list(id, items, before, after)
             }
             _ => self.replace(spot, id, new).map(|splice| vec![splice]),
@@ -132,7 +137,12 @@ impl<'l, 't> SplicePlanner<'l, 't> {
     }
 
     /// Replaces a value as a whole. Its anchor stays, its tag goes, comments on their own lines stay.
-    pub(super) fn replace(&self, spot: &ValuePosition, id: NodeId, new: &Value) -> Result<TextSplice, String> {
+    pub(super) fn replace(
+        &self,
+        spot: &ValuePosition,
+        id: NodeId,
+        new: &Value,
+    ) -> Result<TextSplice, String> {
         let node = self.layout.tree.node(id);
         let anchor = node.anchor.clone().and_then(|range| self.layout.text.get(range));
         if spot.in_flow() {
@@ -181,7 +191,9 @@ impl<'l, 't> SplicePlanner<'l, 't> {
             text.push_str(anchor);
         }
         text.push_str(&old.trailing_comment);
-        let compact = spot.marker == ValueMarker::Dash && text.trim().is_empty() && old.comments_before.is_empty();
+        let compact = spot.marker == ValueMarker::Dash
+            && text.trim().is_empty()
+            && old.comments_before.is_empty();
         let column = if compact { spot.column + 2 } else { column };
         if compact && let Some(first) = lines.next() {
             text = format!(" {first}");

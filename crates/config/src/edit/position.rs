@@ -5,7 +5,7 @@ use std::ops::Range;
 use granit_parser::ScalarStyle;
 
 use super::layout::TextLayout;
-use crate::tree::{YamlNodeKind, NodeId};
+use crate::tree::{NodeId, YamlNodeKind};
 
 /// Where a value stands: behind what.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,11 @@ pub(super) struct ExistingValue<'t> {
 }
 
 impl<'t> ExistingValue<'t> {
-    pub(super) fn read(layout: &TextLayout<'t>, spot: &ValuePosition, id: NodeId) -> Result<Self, String> {
+    pub(super) fn read(
+        layout: &TextLayout<'t>,
+        spot: &ValuePosition,
+        id: NodeId,
+    ) -> Result<Self, String> {
         let node = layout.tree.node(id);
         let end = layout.end_of(spot, id)?;
         let stop = layout.line_end(end);
@@ -67,7 +71,9 @@ impl<'t> ExistingValue<'t> {
                 let column = first.map(|key| (layout.column(key.full_start()), false));
                 (true, column)
             }
-            YamlNodeKind::List { flow: false, .. } => (true, Some((layout.item_position(id, 0)?.column, true))),
+            YamlNodeKind::List { flow: false, .. } => {
+                (true, Some((layout.item_position(id, 0)?.column, true)))
+            }
             YamlNodeKind::Scalar { style, .. } => {
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 (block, None)

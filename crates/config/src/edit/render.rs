@@ -65,7 +65,11 @@ pub(super) fn key_in_flow(name: &str) -> Result<String, String> {
 }
 
 /// The lines of an entry, not indented.
-pub(super) fn entry_lines(name: &str, value: &Value, style: YamlStyle) -> Result<Vec<String>, String> {
+pub(super) fn entry_lines(
+    name: &str,
+    value: &Value,
+    style: YamlStyle,
+) -> Result<Vec<String>, String> {
     let name = key(name)?;
     if !is_block(value) {
         return Ok(vec![format!("{name}: {}", inline(value)?)]);

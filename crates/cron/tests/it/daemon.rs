@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hermes_cron::{
-    WakeSignal, JobChange, WallClock, CronDaemon, JobDraft, CronEvent, CronJob, JobStore, RunCommands, JobRun, DaemonSettings, RunStatus, StopCondition,
+    CronDaemon, CronEvent, CronJob, DaemonSettings, JobChange, JobDraft, JobRun, JobStore,
+    RunCommands, RunStatus, StopCondition, WakeSignal, WallClock,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -83,14 +84,25 @@ impl Place {
     }
 
     /// Runs everything that is due; the runs that are over.
-    fn serve(&self, orders: &Scripts, settings: DaemonSettings, clock: &dyn WallClock) -> Vec<JobRun> {
+    fn serve(
+        &self,
+        orders: &Scripts,
+        settings: DaemonSettings,
+        clock: &dyn WallClock,
+    ) -> Vec<JobRun> {
         let ended = Mutex::new(Vec::new());
         let tell = |event: &CronEvent<'_>| match event {
             CronEvent::Ended(run) => ended.lock().unwrap().push((*run).clone()),
             CronEvent::Warning(text) => panic!("{text}"),
             CronEvent::Started { .. } => {}
         };
-        let daemon = CronDaemon { jobs: self.jobs.clone(), commands: orders, settings, clock, on_event: &tell };
+        let daemon = CronDaemon {
+            jobs: self.jobs.clone(),
+            commands: orders,
+            settings,
+            clock,
+            on_event: &tell,
+        };
         daemon.serve(&WakeSignal::default(), StopCondition::Idle).unwrap();
         ended.into_inner().unwrap()
     }
@@ -129,7 +141,11 @@ fn a_failure_is_told() {
             RunStatus::Failed,
             "'budget'",
         ),
-        (r#"echo '{"type":"result","status":"success","text":" "}'"#, RunStatus::Failed, "no answer"),
+        (
+            r#"echo '{"type":"result","status":"success","text":" "}'"#,
+            RunStatus::Failed,
+            "no answer",
+        ),
         ("echo done", RunStatus::Failed, "no answer"),
         ("kill -9 $$", RunStatus::Failed, "signal: 9"),
     ] {
@@ -189,7 +205,8 @@ fn answers_are_sent_unless_they_are_silent() {
 #[test]
 fn what_cannot_be_sent_is_told_and_a_failure_is_sent_in_a_line() {
     let place = Place::new();
-    let job = place.add("Tell.", JobChange { deliver: Some("phone".into()), ..JobChange::default() });
+    let job =
+        place.add("Tell.", JobChange { deliver: Some("phone".into()), ..JobChange::default() });
     let deliver =
         r#"cat > letter; echo '{"error":"No approval","kind":"approval_required"}'; exit 4"#;
     let runs =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hermes_core::ToolError;
 use serde_json::json;
 
-use super::{REQUEST_TIMEOUT, DebugSession};
+use super::{DebugSession, REQUEST_TIMEOUT};
 use crate::breakpoints::{Breakpoint, BreakpointRequest};
 use crate::client::DapError;
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use hermes_core::ToolError;
 use serde_json::{Value, json};
 
-use super::{REQUEST_TIMEOUT, DebuggeeStatus, DebugSession};
+use super::{DebugSession, DebuggeeStatus, REQUEST_TIMEOUT};
 use crate::client::DapError;
 use crate::stack::{self, ExceptionDetails, StackFrame};
-use crate::values::{ValueLimits, VariableReader, DebugVariable};
+use crate::values::{DebugVariable, ValueLimits, VariableReader};
 
 /// How long an expression may take.
 const EVALUATE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -37,7 +37,8 @@ impl DebugSession {
             None => self.first_thread().await.map_err(failed)?,
         };
         let asked = json!({ "threadId": thread, "startFrame": 0, "levels": MAX_FRAMES });
-        let answer = self.client.request("stackTrace", asked, REQUEST_TIMEOUT).await.map_err(failed)?;
+        let answer =
+            self.client.request("stackTrace", asked, REQUEST_TIMEOUT).await.map_err(failed)?;
         let frames = stack::parse_stack_trace(&answer, &self.project_roots());
         if stop.is_some() {
             self.frames().clone_from(&frames);
@@ -77,8 +78,13 @@ impl DebugSession {
             .map_err(|fault| fault.into_tool_error("The variables cannot be read"))
     }
 
-    async fn scopes(&self, frame: &StackFrame, bounds: ValueLimits) -> Result<(Vec<DebugVariable>, u64), DapError> {
-        let answer = self.client.request("scopes", json!({ "frameId": frame.id }), REQUEST_TIMEOUT).await?;
+    async fn scopes(
+        &self,
+        frame: &StackFrame,
+        bounds: ValueLimits,
+    ) -> Result<(Vec<DebugVariable>, u64), DapError> {
+        let answer =
+            self.client.request("scopes", json!({ "frameId": frame.id }), REQUEST_TIMEOUT).await?;
         let mut reader = VariableReader::new(&self.client, bounds);
         let (mut all, mut more): (Vec<DebugVariable>, u64) = (Vec::new(), 0);
         let scopes = answer.get("scopes").and_then(Value::as_array);
@@ -126,8 +132,12 @@ impl DebugSession {
                 .with_hint("It is evaluated in the language of the program, in that frame."),
             fault => DapError::into_tool_error(fault, expression),
         };
-        let answer = self.client.request("evaluate", asked, EVALUATE_TIMEOUT).await.map_err(failed)?;
-        VariableReader::new(&self.client, bounds).evaluation_result(expression, &answer).await.map_err(failed)
+        let answer =
+            self.client.request("evaluate", asked, EVALUATE_TIMEOUT).await.map_err(failed)?;
+        VariableReader::new(&self.client, bounds)
+            .evaluation_result(expression, &answer)
+            .await
+            .map_err(failed)
     }
 
     /// The exception that it has stopped at, if it is one.
@@ -139,7 +149,9 @@ impl DebugSession {
         let asked = json!({ "threadId": stop.thread });
         match self.client.request("exceptionInfo", asked, REQUEST_TIMEOUT).await {
             Ok(answer) => Some(stack::parse_exception_info(&answer)),
-            Err(_) => Some(ExceptionDetails { kind: stop.reason, message: stop.text.unwrap_or_default() }),
+            Err(_) => {
+                Some(ExceptionDetails { kind: stop.reason, message: stop.text.unwrap_or_default() })
+            }
         }
     }
 }

@@ -1,14 +1,14 @@
 //! One program under a debugger, from its start to its end.
 
-mod start;
-mod inspect;
 mod breakpoints;
+mod inspect;
+mod start;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, Confinement, ToolError};
-use hermes_exec::{ProcessControl, JobRegistry};
+use hermes_exec::{JobRegistry, ProcessControl};
 use serde_json::{Value, json};
 
 use crate::adapter::{DebugAdapter, LaunchConfig};
@@ -83,7 +83,11 @@ impl DebugSession {
     ///
     /// # Errors
     /// If whoever waits is called away.
-    pub async fn wait(&self, until: Instant, cancel: &CancellationToken) -> Result<DebuggeeStatus, ToolError> {
+    pub async fn wait(
+        &self,
+        until: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<DebuggeeStatus, ToolError> {
         loop {
             let met = self.state.wait_until(|state| match &state.phase {
                 DebuggeePhase::Stopped(stop) => Some(DebuggeeStatus::Stopped(stop.clone())),
@@ -139,7 +143,8 @@ impl DebugSession {
         // The next stop may be told before the answer.
         self.state.update(|state| state.phase = DebuggeePhase::Running);
         self.frames().clear();
-        let asked = self.client.request(command, json!({ "threadId": stop.thread }), REQUEST_TIMEOUT).await;
+        let asked =
+            self.client.request(command, json!({ "threadId": stop.thread }), REQUEST_TIMEOUT).await;
         match asked {
             Ok(_) | Err(DapError::Disconnected) => Ok(()),
             Err(fault) => {
@@ -160,7 +165,8 @@ impl DebugSession {
     pub async fn pause(&self) -> Result<(), ToolError> {
         let failed = |fault: DapError| fault.into_tool_error("It cannot be paused");
         let thread = self.first_thread().await.map_err(failed)?;
-        let asked = self.client.request("pause", json!({ "threadId": thread }), REQUEST_TIMEOUT).await;
+        let asked =
+            self.client.request("pause", json!({ "threadId": thread }), REQUEST_TIMEOUT).await;
         asked.map(|_| ()).map_err(failed)
     }
 

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::ToolError;
 use hermes_exec::job_records::{self, JobRecord, JobRecords};
-use hermes_exec::{ProcessControl, StdinSource, CommandSpec, StdioMode, SpawnedProcess, tree};
+use hermes_exec::{CommandSpec, ProcessControl, SpawnedProcess, StdinSource, StdioMode, tree};
 use serde_json::{Value, json};
 
-use super::{REQUEST_TIMEOUT, LaunchContext, DebugSession};
+use super::{DebugSession, LaunchContext, REQUEST_TIMEOUT};
 use crate::adapter::{DebugAdapter, LaunchConfig};
-use crate::breakpoints::{BreakpointTable, BreakpointRequest};
+use crate::breakpoints::{BreakpointRequest, BreakpointTable};
 use crate::client::{DapClient, DapError};
 use crate::detect::DetectedDebugger;
 use crate::state::{DebuggeePhase, SharedDebugState};
@@ -52,7 +52,8 @@ impl DebugSession {
             table.add(wanted);
         });
         let shared = Arc::new(SharedDebugState::new(table));
-        let client = DapClient::new(AdapterPipe::new(input).map_err(failed)?, output, Arc::clone(&shared));
+        let client =
+            DapClient::new(AdapterPipe::new(input).map_err(failed)?, output, Arc::clone(&shared));
         let control: Arc<dyn ProcessControl> = Arc::from(control);
         let written = persist(&job, pid, &launch, &cx);
         tokio::spawn(watch_exit(Arc::clone(&control), Arc::clone(&shared), written));
@@ -89,7 +90,8 @@ impl DebugSession {
         });
         let asked = self.client.request("initialize", hello, START_TIMEOUT).await;
         asked.map_err(|fault| self.start_error(fault))?;
-        let launched = self.client.send_request("launch", adapter.launch_arguments(&self.launch)).await;
+        let launched =
+            self.client.send_request("launch", adapter.launch_arguments(&self.launch)).await;
         let mut launched = launched.map_err(|fault| self.start_error(fault))?;
         let ready = self.state.wait_until(|state| {
             (state.is_initialized || state.is_disconnected || state.refusal.is_some()).then_some(())
@@ -112,7 +114,10 @@ impl DebugSession {
             }
         }
         let is_lost = |answer: &Option<_>| !matches!(answer, None | Some(Ok(Ok(_))));
-        if is_lost(&answer) || self.state.lock().is_disconnected || self.state.lock().refusal.is_some() {
+        if is_lost(&answer)
+            || self.state.lock().is_disconnected
+            || self.state.lock().refusal.is_some()
+        {
             let fault = match answer {
                 Some(Ok(Err(reason))) => DapError::Refused(reason),
                 _ => DapError::Disconnected,
@@ -190,7 +195,11 @@ impl DebugSession {
         match text("missing") {
             "" => ToolError::unavailable(format!("The debugger cannot begin: {}", text("text"))),
             package => {
-                let install = DebugAdapter::install_command(package, python, self.debugger.package_manager.as_deref());
+                let install = DebugAdapter::install_command(
+                    package,
+                    python,
+                    self.debugger.package_manager.as_deref(),
+                );
                 ToolError::unavailable(format!("{package} is not installed for {python}"))
                     .with_hint(format!("Install it with: {install}"))
                     .with("tool", package)

@@ -7,12 +7,15 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use hermes_agent::{ModelParams, ParentAgent};
 use hermes_core::{BoxFuture, ToolContext, ToolError};
-use hermes_llm::{ModelError, ModelErrorKind, FinishReason, ChatMessage, LanguageModel, ModelReply, ModelRequest, TokenUsage};
+use hermes_llm::{
+    ChatMessage, FinishReason, LanguageModel, ModelError, ModelErrorKind, ModelReply, ModelRequest,
+    TokenUsage,
+};
 use serde::Serialize;
 
-use crate::task::exhausted_resource;
 use crate::report::TokenCounts;
 use crate::settings::MixtureSettings;
+use crate::task::exhausted_resource;
 use crate::text::rounded_seconds;
 
 /// A model that is asked.
@@ -195,10 +198,15 @@ async fn ask_model(
     ModelAnswer { answer, usage, opinion }
 }
 
-async fn request_reply(mixture: &MixtureSettings, voice: &MixtureModel, request: &ModelRequest) -> Result<ModelReply, ModelError> {
+async fn request_reply(
+    mixture: &MixtureSettings,
+    voice: &MixtureModel,
+    request: &ModelRequest,
+) -> Result<ModelReply, ModelError> {
     let began = Instant::now();
     let late = || {
-        let mut message = format!("It did not answer within {} s", rounded_seconds(mixture.reply_timeout));
+        let mut message =
+            format!("It did not answer within {} s", rounded_seconds(mixture.reply_timeout));
         let trouble = voice.model.last_failure().filter(|(at, _)| *at >= began);
         if let Some((_, why)) = trouble {
             message.push_str(&format!("; the last attempt failed: {why}"));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hermes_agent::ParentAgent;
 use hermes_core::{
-    Availability, Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Availability, Effect, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
     WorkingDir,
 };
 use hermes_llm::ModelErrorKind;
@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::pool::SubagentPool;
 use crate::report::TokenCounts;
 use crate::text::rounded_seconds;
-use ask::{MixtureSession, ModelOpinion, MixtureModel};
+use ask::{MixtureModel, MixtureSession, ModelOpinion};
 
 /// The name of the tool.
 const TOOL_NAME: &str = "mixture_of_agents";
@@ -107,7 +107,9 @@ impl Tool for MixtureOfAgents {
             return Err(ToolError::invalid("The question is empty"));
         }
         if question.len() > MAX_QUESTION_BYTES {
-            return Err(ToolError::limit(format!("The question is longer than {MAX_QUESTION_BYTES} bytes")));
+            return Err(ToolError::limit(format!(
+                "The question is longer than {MAX_QUESTION_BYTES} bytes"
+            )));
         }
         let standing = cx.ports.get::<ParentAgent>();
         let mut asking = MixtureSession::new(&self.pool.mixture, standing, cx);
@@ -137,7 +139,10 @@ impl Tool for MixtureOfAgents {
 impl MixtureOfAgents {
     /// The models that are asked. One that cannot be had counts as one that
     /// does not answer.
-    async fn resolve_references(&self, asking: &mut MixtureSession<'_>) -> Result<Vec<MixtureModel>, ToolError> {
+    async fn resolve_references(
+        &self,
+        asking: &mut MixtureSession<'_>,
+    ) -> Result<Vec<MixtureModel>, ToolError> {
         let mixture = &self.pool.mixture;
         if mixture.references.is_empty() {
             let (model, manner) = self.session_model(asking).await?;
@@ -207,7 +212,11 @@ impl MixtureOfAgents {
                     asking.notes.push(format!("Too few answered in layer {layer}"));
                     break;
                 }
-                return Err(too_few_answers(heard.len(), mixture.min_answers.max(1), &asking.opinions));
+                return Err(too_few_answers(
+                    heard.len(),
+                    mixture.min_answers.max(1),
+                    &asking.opinions,
+                ));
             }
             voices = heard.iter().map(|(voice, _)| voice.clone()).collect();
             answers = heard;
@@ -280,7 +289,10 @@ impl MixtureOfAgents {
 fn too_few_answers(heard: usize, least: usize, opinions: &[ModelOpinion]) -> ToolError {
     let why = opinions.iter().find_map(|opinion| opinion.error.as_deref()).unwrap_or("no models");
     let message = format!("{heard} models have answered, {least} must: {why}");
-    let kind = opinions.iter().find_map(|opinion| opinion.kind).unwrap_or(ModelErrorKind::ModelUnavailable);
+    let kind = opinions
+        .iter()
+        .find_map(|opinion| opinion.kind)
+        .unwrap_or(ModelErrorKind::ModelUnavailable);
     let fault = hermes_llm::ModelError::new(kind, message);
     ToolError::from(fault)
         .with_hint("Check the models under `moa` in config.yaml, or answer yourself.")

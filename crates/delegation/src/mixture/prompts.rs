@@ -23,7 +23,10 @@ pub(super) fn reference_messages(question: &str, answers: &[&str]) -> Vec<ChatMe
 
 /// What the aggregator is asked.
 pub(super) fn aggregator_messages(question: &str, answers: &[&str]) -> Vec<ChatMessage> {
-    vec![ChatMessage::system(AGGREGATOR_PROMPT), ChatMessage::user(format_question(question, answers))]
+    vec![
+        ChatMessage::system(AGGREGATOR_PROMPT),
+        ChatMessage::user(format_question(question, answers)),
+    ]
 }
 
 fn format_question(question: &str, answers: &[&str]) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{MixtureSettings, DelegationSettings};
+use super::{DelegationSettings, MixtureSettings};
 
 /// A section of a configuration, and where it is.
 #[derive(Clone, Copy)]
@@ -23,13 +23,21 @@ impl DelegationSettings {
         let time = section.number("child_timeout_seconds")?.filter(|seconds| *seconds > 0.0);
         Ok(Self {
             model: section.subagent_model()?,
-            max_parallel: section.count("max_concurrent_children", 1)?.unwrap_or(usual.max_parallel),
+            max_parallel: section
+                .count("max_concurrent_children", 1)?
+                .unwrap_or(usual.max_parallel),
             max_depth: section.count("max_spawn_depth", 0)?.unwrap_or(usual.max_depth),
             max_rounds: section.count("max_iterations", 1)?.unwrap_or(usual.max_rounds),
-            time_limit: time.map(|seconds| section.duration("child_timeout_seconds", seconds)).transpose()?,
-            max_summary_chars: section.count("max_summary_chars", 1)?.unwrap_or(usual.max_summary_chars),
+            time_limit: time
+                .map(|seconds| section.duration("child_timeout_seconds", seconds))
+                .transpose()?,
+            max_summary_chars: section
+                .count("max_summary_chars", 1)?
+                .unwrap_or(usual.max_summary_chars),
             blocked: section.string_list("blocked_tools")?.unwrap_or(usual.blocked),
-            allow_orchestrators: section.boolean("orchestrator_enabled")?.unwrap_or(usual.allow_orchestrators),
+            allow_orchestrators: section
+                .boolean("orchestrator_enabled")?
+                .unwrap_or(usual.allow_orchestrators),
             max_background: section.count("max_background", 0)?.unwrap_or(usual.max_background),
         })
     }
@@ -63,7 +71,8 @@ impl<'a> SettingsSection<'a> {
     fn mixture(self) -> Result<MixtureSettings, String> {
         let usual = MixtureSettings::default();
         let patience = self.number("timeout_seconds")?.filter(|seconds| *seconds > 0.0);
-        let patience = patience.map(|seconds| self.duration("timeout_seconds", seconds)).transpose()?;
+        let patience =
+            patience.map(|seconds| self.duration("timeout_seconds", seconds)).transpose()?;
         let aggregator = self.value.get("aggregator").filter(|value| !value.is_null());
         Ok(MixtureSettings {
             references: self.models("reference_models")?,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use hermes_core::{BoxFuture, ProcessEvent};
 use hermes_delegation::DelegationSettings;
 use hermes_engine::Caller;
-use hermes_llm::{ModelError, LanguageModel, ModelRequest, ReplyStream};
+use hermes_llm::{LanguageModel, ModelError, ModelRequest, ReplyStream};
 use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -26,7 +26,10 @@ impl LanguageModel for Gated {
         None
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         Box::pin(async move {
             let _open = self.gate.acquire().await.unwrap();
             self.inner.ask(request).await
@@ -84,7 +87,9 @@ async fn who_does_not_wait_is_told() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     };
     assert_eq!(told[0].session_id, "deleg_1");
-    let ProcessEvent::Completed { reason, exit_code, output } = &told[0].event else { panic!("{told:?}") };
+    let ProcessEvent::Completed { reason, exit_code, output } = &told[0].event else {
+        panic!("{told:?}")
+    };
     assert_eq!((*reason, *exit_code), ("completed", 0));
     assert!(output.contains("Read."), "{output}");
 }
@@ -92,8 +97,10 @@ async fn who_does_not_wait_is_told() {
 #[tokio::test]
 async fn it_can_be_cancelled_and_ends_with_the_crew() {
     let (url, mut told) = endless().await;
-    let plan =
-        Plan { settings: DelegationSettings { max_background: 2, ..DelegationSettings::default() }, ..Plan::default() };
+    let plan = Plan {
+        settings: DelegationSettings { max_background: 2, ..DelegationSettings::default() },
+        ..Plan::default()
+    };
     let mut stage = Stage::at(ModelServer::start(Vec::new()), &url, plan);
     let begin = json!({"goal": "wait", "background": true});
     let first = stage.delegate(begin.clone()).await;

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use hermes_agent::BudgetLimits;
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, Policy, CallProposal, Ruling, Scope,
-    Verdict,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, CallProposal, Policy,
+    Ruling, Scope, Verdict,
 };
 use hermes_delegation::{DEFAULT_BLOCKED_TOOLS, DelegationSettings};
 use hermes_engine::Engine;
@@ -41,7 +41,10 @@ async fn a_sub_agent_never_has_what_is_blocked() {
     let answer = stage.delegate(json!({"goal": "try it"})).await;
     let offered = stage.offered("Your task: try it");
     assert!(offered.contains(&"write_file".to_owned()), "{offered:?}");
-    assert!(!offered.iter().any(|name| DEFAULT_BLOCKED_TOOLS.contains(&name.as_str())), "{offered:?}");
+    assert!(
+        !offered.iter().any(|name| DEFAULT_BLOCKED_TOOLS.contains(&name.as_str())),
+        "{offered:?}"
+    );
     let trace = answer["results"][0]["tool_trace"].as_array().unwrap();
     assert!(trace.iter().all(|step| step["status"] == "error"), "{trace:?}");
     assert_eq!(stage.server.model_requests().len(), 3, "nobody else was asked");
@@ -86,7 +89,8 @@ async fn what_is_left_of_the_budget_is_all_there_is() {
     let list = |goal: &str| calls(goal, "directory_list", &json!({"path": "."}));
     let heavy = |input: u64| {
         let mut scene = list("look");
-        let usage = hermes_testkit::models::ReplyStep::Usage { input, output: 0, cached: 0, cost: None };
+        let usage =
+            hermes_testkit::models::ReplyStep::Usage { input, output: 0, cached: 0, cost: None };
         scene.steps.push(usage);
         scene
     };
@@ -130,7 +134,10 @@ async fn rounds_are_counted_and_no_more_than_is_set() {
 #[tokio::test]
 async fn a_model_that_says_nothing_is_not_waited_for_beyond_the_time() {
     let (url, _told) = endless().await;
-    let settings = DelegationSettings { time_limit: Some(Duration::from_millis(60)), ..DelegationSettings::default() };
+    let settings = DelegationSettings {
+        time_limit: Some(Duration::from_millis(60)),
+        ..DelegationSettings::default()
+    };
     let plan = Plan { settings, ..Plan::default() };
     let stage = Stage::at(ModelServer::start(Vec::new()), &url, plan);
     let answer = stage.delegate(json!({"goal": "wait"})).await;

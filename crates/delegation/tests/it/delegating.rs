@@ -5,7 +5,7 @@ use hermes_agent::{Agent, AgentBudget, AgentParts, ModelParams, NullJournal, Nul
 use hermes_delegation::DelegationSettings;
 use hermes_engine::{DeferralSettings, toolsets::ToolSelection};
 use hermes_llm::{ChatMessage, ContentPart};
-use hermes_testkit::models::{ScriptedReply, ReplyStep};
+use hermes_testkit::models::{ReplyStep, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::stage::{Plan, Stage, calls, model_at, says};
@@ -57,8 +57,11 @@ async fn a_task_is_done_and_told() {
 #[tokio::test]
 async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
     let slow = |goal: &str, wait: u64| {
-        ScriptedReply::from_steps([ReplyStep::Wait(wait), ReplyStep::Text(format!("{goal} is done"))])
-            .when(format!("Your task: {goal}"))
+        ScriptedReply::from_steps([
+            ReplyStep::Wait(wait),
+            ReplyStep::Text(format!("{goal} is done")),
+        ])
+        .when(format!("Your task: {goal}"))
     };
     // Nothing is said to "dud".
     let stage = Stage::new([slow("one", 90), slow("two", 30), slow("four", 30), slow("six", 1)]);
@@ -86,7 +89,13 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
     assert_eq!(answer["results"][4]["error"], "The sub-agent crashed");
     // The one that crashed never said farewell.
     assert!(stage.stock.peak.load(Ordering::SeqCst) <= 3 + 1);
-    assert!(stage.server.model_requests().iter().all(|body| body.to_string().contains("All know this.")));
+    assert!(
+        stage
+            .server
+            .model_requests()
+            .iter()
+            .all(|body| body.to_string().contains("All know this."))
+    );
 }
 
 /// Remembers what progress was shown.
@@ -117,13 +126,17 @@ async fn what_they_do_is_shown_while_they_do_it() {
     assert!(has("delegate_task 0 0 of 2 done"), "{shown:?}");
     assert!(has("1: directory_list ."), "{shown:?}");
     assert_eq!(shown.last().unwrap(), "delegate_task 1 2 of 2 done");
-    assert!(stage.server.model_requests().iter().all(|body| body.to_string().contains("Know it all")));
+    assert!(
+        stage.server.model_requests().iter().all(|body| body.to_string().contains("Know it all"))
+    );
 }
 
 #[tokio::test]
 async fn no_more_work_at_a_time_than_may() {
-    let scenes: Vec<ScriptedReply> =
-        vec![ScriptedReply::from_steps([ReplyStep::Wait(20), ReplyStep::Text("Done.".to_owned())]).again()];
+    let scenes: Vec<ScriptedReply> = vec![
+        ScriptedReply::from_steps([ReplyStep::Wait(20), ReplyStep::Text("Done.".to_owned())])
+            .again(),
+    ];
     let settings = DelegationSettings { max_parallel: 2, ..DelegationSettings::default() };
     let stage = Stage::with(scenes, Plan { settings, ..Plan::default() });
     // Two calls of one agent share the line.
@@ -188,10 +201,15 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
         says("dig", "Dug.", 100),
         calls("lead", "delegate_task", &delegate("dig")),
         says("lead", "They have dug.", 100),
-        ScriptedReply::calls("delegate_task", &delegate("lead").to_string()).when("You are the first."),
+        ScriptedReply::calls("delegate_task", &delegate("lead").to_string())
+            .when("You are the first."),
         ScriptedReply::says("All is done.").when("You are the first."),
     ]);
-    let all = stage.engine.definitions(&ToolSelection::default(), DeferralSettings::default()).await.unwrap();
+    let all = stage
+        .engine
+        .definitions(&ToolSelection::default(), DeferralSettings::default())
+        .await
+        .unwrap();
     let mut caller = stage.caller.clone();
     caller.ports = None;
     let makeup = AgentParts {

@@ -4,8 +4,8 @@ use std::time::Duration;
 use hermes_agent::BudgetLimits;
 use hermes_core::ToolCall;
 use hermes_delegation::MixtureSettings;
-use hermes_llm::{RetrySettings, FallbackModel};
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_llm::{FallbackModel, RetrySettings};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::stage::{Plan, Stage, endless, json, model_at};

@@ -6,16 +6,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hermes_agent::{
-    BudgetLimits, AgentBudget, JournalEntry, ConversationJournal, JournalError, ModelParams, NullJournal, NullObserver, ParentAgent,
+    AgentBudget, BudgetLimits, ConversationJournal, JournalEntry, JournalError, ModelParams,
+    NullJournal, NullObserver, ParentAgent,
 };
 use hermes_core::{
-    Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, ErrorKind, NoticeQueue, NoticeSink,
-    Ports, CallStatus, ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, WorkingDir,
+    Approver, Availability, BoundCall, BoxFuture, CallStatus, DynTool, Effect, ErrorKind,
+    NoticeQueue, NoticeSink, Ports, ToolCall, ToolContext, ToolError, ToolOutput, ToolResult,
+    ToolSpec, WorkingDir,
 };
-use hermes_delegation::{SubagentSpec, SubagentPool, ModelLookup, MixtureSettings, PoolGuard, DelegationSettings, SubagentHost, tools};
+use hermes_delegation::{
+    DelegationSettings, MixtureSettings, ModelLookup, PoolGuard, SubagentHost, SubagentPool,
+    SubagentSpec, tools,
+};
 use hermes_engine::{Caller, Engine, EngineBuilder};
-use hermes_llm::{ApiDialect, ModelEndpoint, HttpClients, ChatMessage, LanguageModel, HttpModel};
-use hermes_testkit::models::{ModelServer, ScriptedReply, ServerScript, ReplyStep};
+use hermes_llm::{ApiDialect, ChatMessage, HttpClients, HttpModel, LanguageModel, ModelEndpoint};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply, ServerScript};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -43,8 +48,7 @@ impl ConversationJournal for Page {
         match entry {
             JournalEntry::Message(message) => messages.push(message.clone()),
             JournalEntry::Revised(ChatMessage::Tool(new)) => {
-                let is_old =
-                    |m: &ChatMessage| matches!(m, ChatMessage::Tool(old) if old.call_id == new.call_id);
+                let is_old = |m: &ChatMessage| matches!(m, ChatMessage::Tool(old) if old.call_id == new.call_id);
                 messages.retain(|message| !is_old(message));
                 messages.push(ChatMessage::Tool(new.clone()));
             }
@@ -74,7 +78,10 @@ impl SubagentHost for Stock {
             let name = name.unwrap_or("first");
             let model =
                 self.models.get(name).ok_or_else(|| format!("no model is called {name}"))?;
-            Ok((Arc::clone(model), ModelParams { model: name.to_owned(), ..ModelParams::default() }))
+            Ok((
+                Arc::clone(model),
+                ModelParams { model: name.to_owned(), ..ModelParams::default() },
+            ))
         })
     }
 
@@ -287,7 +294,8 @@ pub(crate) fn json(result: &ToolResult) -> Value {
 /// What the sub-agent with this goal says, after so many tokens.
 pub(crate) fn says(goal: &str, text: &str, tokens: u64) -> ScriptedReply {
     let usage = ReplyStep::Usage { input: tokens, output: 10, cached: 0, cost: None };
-    ScriptedReply::from_steps([ReplyStep::Text(text.to_owned()), usage]).when(format!("Your task: {goal}"))
+    ScriptedReply::from_steps([ReplyStep::Text(text.to_owned()), usage])
+        .when(format!("Your task: {goal}"))
 }
 
 /// What the sub-agent with this goal calls.

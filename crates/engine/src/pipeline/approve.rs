@@ -1,11 +1,11 @@
 //! Stage 7: what must be asked is asked; with nobody to ask it is not done.
 
 use hermes_core::{
-    ToolAnnotations, ApprovalRequest, ApprovalDecision, Effect, ErrorKind, ApprovalScope, CallProposal, Ruling,
-    ToolError, UNRESOLVABLE_PATH_RULE, Verdict,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, CallProposal, Effect, ErrorKind, Ruling,
+    ToolAnnotations, ToolError, UNRESOLVABLE_PATH_RULE, Verdict,
 };
 
-use super::{BatchContext, Authorization, ResolvedCall};
+use super::{Authorization, BatchContext, ResolvedCall};
 
 /// The name under which a running call asks for more.
 const REQUEST_TOOL_NAME: &str = "sandbox";
@@ -75,7 +75,8 @@ impl BatchContext {
             offered_rules: ruling.offered_rules.clone(),
         };
         let patience = self.engine.approval_timeout();
-        let answer = tokio::time::timeout(patience, self.within_deadline(approver.ask(request))).await;
+        let answer =
+            tokio::time::timeout(patience, self.within_deadline(approver.ask(request))).await;
         let decision = answer.unwrap_or_else(|_| {
             Ok(ApprovalDecision::Refused(Some(format!(
                 "Nobody answered within {} s, and silence is not consent",
@@ -139,7 +140,12 @@ impl BatchContext {
     }
 
     /// Notes the answer, and keeps it if it was meant to last.
-    fn record_approval(&self, lasting: ApprovalScope, call: &ResolvedCall, judged: &mut Authorization) -> Result<(), ToolError> {
+    fn record_approval(
+        &self,
+        lasting: ApprovalScope,
+        call: &ResolvedCall,
+        judged: &mut Authorization,
+    ) -> Result<(), ToolError> {
         let name = match lasting {
             ApprovalScope::Once => "once",
             ApprovalScope::Session => "session",
@@ -161,7 +167,13 @@ impl BatchContext {
     }
 
     /// The error for a question that nobody was there to answer.
-    fn approval_required_error(&self, reason: &str, rule: &str, call: &ResolvedCall, judged: &Authorization) -> ToolError {
+    fn approval_required_error(
+        &self,
+        reason: &str,
+        rule: &str,
+        call: &ResolvedCall,
+        judged: &Authorization,
+    ) -> ToolError {
         let error = ToolError::new(ErrorKind::ApprovalRequired, reason);
         let error = self.with_rule_and_effects(error, rule, call, judged);
         let ticket = {
@@ -180,7 +192,13 @@ impl BatchContext {
         }
     }
 
-    fn with_rule_and_effects(&self, error: ToolError, rule: &str, call: &ResolvedCall, judged: &Authorization) -> ToolError {
+    fn with_rule_and_effects(
+        &self,
+        error: ToolError,
+        rule: &str,
+        call: &ResolvedCall,
+        judged: &Authorization,
+    ) -> ToolError {
         let declared = call.effects.iter().take(20);
         let implied = judged.implied.iter().filter(|effect| !call.effects.contains(effect));
         let shown = declared.chain(implied).map(|effect| self.redacted_effect(effect));

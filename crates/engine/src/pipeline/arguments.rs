@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use hermes_core::ToolError;
-use hermes_schema::{SchemaViolation, coerce};
+use hermes_schema::{SchemaViolation, coerce_arguments};
 use serde_json::{Value, json};
 
 use crate::entry::ToolEntry;
@@ -33,7 +33,11 @@ pub(crate) fn coerce_and_validate(
     }
 }
 
-fn invalid_arguments_error(entry: &ToolEntry, arguments: &Value, violations: &[SchemaViolation]) -> ToolError {
+fn invalid_arguments_error(
+    entry: &ToolEntry,
+    arguments: &Value,
+    violations: &[SchemaViolation],
+) -> ToolError {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let errors: Vec<Value> = violations
         .iter()

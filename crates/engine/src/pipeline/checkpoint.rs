@@ -7,13 +7,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{
-    CancellationToken, CheckpointHooks, Confinement, Effect, ErrorKind, PendingChange, FileWritten, Ports,
-    ProgressUpdate, ChangeReporter, Resource, Scope, ToolError, WorkingDir,
+    CancellationToken, ChangeReporter, CheckpointHooks, Confinement, Effect, ErrorKind,
+    FileWritten, PendingChange, Ports, ProgressUpdate, Resource, Scope, ToolError, WorkingDir,
 };
 
 use hermes_shell::SideEffects;
 
-use super::{BatchContext, Authorization, ResolvedCall};
+use super::{Authorization, BatchContext, ResolvedCall};
 use crate::{command_writes, side_effects};
 
 /// After this long, whoever watches is told what is being waited for.
@@ -104,7 +104,8 @@ impl BatchContext {
         judged: &Authorization,
     ) -> Result<Option<Arc<CallCheckpoint>>, ToolError> {
         let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
-        let (mut places, mut open_ended) = possible_changes(call, judged, self.workplace.load().cwd());
+        let (mut places, mut open_ended) =
+            possible_changes(call, judged, self.workplace.load().cwd());
         let named = command_writes::collect_writes(self, call);
         places.extend(named.paths);
         if open_ended && side_effects::command_side_effects(self, call) != SideEffects::Unknown {
@@ -131,7 +132,12 @@ impl BatchContext {
         let announces = call.entry.spec().reports_changes && !open_ended;
         let kept = |change| {
             let (keeper, is_open) = (Arc::clone(keeper), AtomicBool::new(!announces));
-            Some(Arc::new(CallCheckpoint { checkpoints: keeper, change, announces, is_unsettled: is_open }))
+            Some(Arc::new(CallCheckpoint {
+                checkpoints: keeper,
+                change,
+                announces,
+                is_unsettled: is_open,
+            }))
         };
         if announces {
             return Ok(kept(change));
@@ -141,7 +147,10 @@ impl BatchContext {
         let done = match tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
             Ok(done) => done,
             Err(_) => {
-                self.report_progress(call, "keeping the files of the workspace, so that this can be undone");
+                self.report_progress(
+                    call,
+                    "keeping the files of the workspace, so that this can be undone",
+                );
                 work.await
             }
         };
@@ -164,7 +173,9 @@ impl BatchContext {
 
     /// Has it looked up what the call made of the files.
     pub(super) async fn finish_checkpoint(&self, kept: Option<Arc<CallCheckpoint>>) {
-        let Some(kept) = kept.filter(|kept| kept.is_unsettled.load(Ordering::Acquire)) else { return };
+        let Some(kept) = kept.filter(|kept| kept.is_unsettled.load(Ordering::Acquire)) else {
+            return;
+        };
         let settle = move || kept.checkpoints.after_call(&kept.change.as_pending());
         let settled = tokio::task::spawn_blocking(settle);
         // The keeper tells the user itself; the call is through either way.
@@ -179,7 +190,11 @@ impl BatchContext {
 }
 
 /// The places that the call may change, and whether it may change any.
-fn possible_changes(call: &ResolvedCall, judged: &Authorization, cwd: &Path) -> (Vec<PathBuf>, bool) {
+fn possible_changes(
+    call: &ResolvedCall,
+    judged: &Authorization,
+    cwd: &Path,
+) -> (Vec<PathBuf>, bool) {
     let mut open_ended = call.effects.iter().any(is_open_ended);
     // A command that may not write where it is changes nothing there.
     let may_write = |held: &Confinement| {
@@ -216,7 +231,8 @@ fn is_file_change(scope: &Scope) -> bool {
 /// Whether an effect can be on any file below the working folder.
 fn is_open_ended(effect: &Effect) -> bool {
     let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE, Scope::GIT_WRITE];
-    runs.contains(&effect.scope) || (is_file_change(&effect.scope) && effect.resource == Resource::Any)
+    runs.contains(&effect.scope)
+        || (is_file_change(&effect.scope) && effect.resource == Resource::Any)
 }
 
 /// What child processes cannot write.

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{BatchContext, ResolvedCall};
 use crate::entry::ToolEntry;
-use crate::loop_guard::CallFingerprint;
 use crate::hooks::{CallView, HookDecision};
+use crate::loop_guard::CallFingerprint;
 
 impl BatchContext {
     /// Asks the hooks. They come before the policy, because a rewritten call
@@ -49,7 +49,11 @@ impl BatchContext {
     }
 
     /// What the policy is asked about.
-    pub(super) fn proposal<'a>(&'a self, call: &'a ResolvedCall, at: &'a WorkingDir) -> CallProposal<'a> {
+    pub(super) fn proposal<'a>(
+        &'a self,
+        call: &'a ResolvedCall,
+        at: &'a WorkingDir,
+    ) -> CallProposal<'a> {
         CallProposal {
             tool: call.entry.name(),
             toolset: call.entry.toolset(),
@@ -64,9 +68,16 @@ impl BatchContext {
         }
     }
 
-    pub(super) fn call_fingerprint(&self, entry: &ToolEntry, arguments: &Value) -> Option<CallFingerprint> {
+    pub(super) fn call_fingerprint(
+        &self,
+        entry: &ToolEntry,
+        arguments: &Value,
+    ) -> Option<CallFingerprint> {
         let looks_only = entry.spec().annotations.read_only;
-        self.engine.guard().is_enabled().then(|| CallFingerprint::new(entry.name(), arguments, looks_only))
+        self.engine
+            .guard()
+            .is_enabled()
+            .then(|| CallFingerprint::new(entry.name(), arguments, looks_only))
     }
 
     /// Whose steps the loop guard watches.

@@ -22,13 +22,13 @@
 
 mod approve;
 mod arguments;
-mod result_limits;
+mod checkpoint;
 mod effects;
 mod inspect;
-mod checkpoint;
 mod network;
 mod record;
 mod resolve;
+mod result_limits;
 mod run;
 mod screen;
 
@@ -39,8 +39,8 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
 use hermes_core::{
-    CallArguments, Availability, BoundCall, Confinement, EffectDisposition, Effect, ErrorKind, Grants,
-    ToolCall, ToolError, ToolResult, Verdict, WorkingDir,
+    Availability, BoundCall, CallArguments, Confinement, Effect, EffectDisposition, ErrorKind,
+    Grants, ToolCall, ToolError, ToolResult, Verdict, WorkingDir,
 };
 use serde_json::Value;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -240,7 +240,10 @@ impl BatchContext {
 
     /// Declares a call's effects anew, because the working folder has changed
     /// since they were declared.
-    pub(crate) async fn redeclare(&self, prepared: PreparedCall) -> Result<PreparedCall, ToolResult> {
+    pub(crate) async fn redeclare(
+        &self,
+        prepared: PreparedCall,
+    ) -> Result<PreparedCall, ToolResult> {
         let PreparedCall { mut call, hook_verdict, .. } = prepared;
         match effects::declare(&call.entry, &call.arguments, &self.workplace.load()) {
             Ok(effects::DeclaredCall { bound, effects, bulk_omitted: is_thin }) => {
@@ -296,7 +299,10 @@ impl BatchContext {
         if ran {
             self.mark_untrusted(&call, is_answer, &mut result);
         }
-        let warning = call.fingerprint.as_ref().and_then(|print| self.record_in_guard(print, is_well, &result));
+        let warning = call
+            .fingerprint
+            .as_ref()
+            .and_then(|print| self.record_in_guard(print, is_well, &result));
         self.limit_result(call.entry.spec().result_limit, warning.as_deref(), &mut result);
         result.coercions = call.coerced;
         self.record(&result, &call.effects, &judged);
@@ -395,12 +401,18 @@ impl BatchContext {
     ) -> ToolResult {
         // The same wrong call gives the same error, so that tells a loop too.
         let message = Value::from(error.message());
-        let footprint = self.engine.guard().is_enabled().then(|| CallFingerprint::new(name, &message, false));
-        let mut result =
-            ToolResult::error(call_id, name, &result_limits::sanitize_tool_error(error), EffectDisposition::NotRun);
+        let footprint =
+            self.engine.guard().is_enabled().then(|| CallFingerprint::new(name, &message, false));
+        let mut result = ToolResult::error(
+            call_id,
+            name,
+            &result_limits::sanitize_tool_error(error),
+            EffectDisposition::NotRun,
+        );
         result.duration = started.elapsed();
         self.redact(&mut result);
-        let shown = AssertUnwindSafe(self.run_result_hooks(&Value::Null, &mut result)).catch_unwind();
+        let shown =
+            AssertUnwindSafe(self.run_result_hooks(&Value::Null, &mut result)).catch_unwind();
         // A hook that panics over a refusal changes nothing about it.
         let _ = shown.await;
         let warning = footprint.and_then(|print| self.record_in_guard(&print, false, &result));

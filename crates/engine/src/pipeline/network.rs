@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    ToolAnnotations, ApprovalRequest, Approver, BoxFuture, ConnectionJudge, ConnectionRecord,
-    ConnectionRefusal, ConnectionRequest, ConnectionVerdict, ApprovalDecision, Effect, ApprovalScope,
-    NetworkMode, Policy, CallProposal, Resource, Ruling, Scope, Session, SessionNetworks, Verdict,
-    WorkingDir,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, CallProposal,
+    ConnectionJudge, ConnectionRecord, ConnectionRefusal, ConnectionRequest, ConnectionVerdict,
+    Effect, NetworkMode, Policy, Resource, Ruling, Scope, Session, SessionNetworks,
+    ToolAnnotations, Verdict, WorkingDir,
 };
 use hermes_net::{AddressReach, host_reach};
 use serde_json::{Value, json};
 
-use super::{BatchContext, Authorization, ResolvedCall};
-use crate::record::{ConnectionDetails, CallRecord, CallRecorder, now_ms};
+use super::{Authorization, BatchContext, ResolvedCall};
+use crate::record::{CallRecord, CallRecorder, ConnectionDetails, now_ms};
 
 /// The name under which connections are recorded.
 const RECORD_TOOL_NAME: &str = "network";
@@ -203,7 +203,8 @@ impl CallConnectionJudge {
             ApprovalDecision::Approved(lasting) => {
                 if lasting != ApprovalScope::Once {
                     // An answer that cannot be kept holds for this call.
-                    let _ = self.with_proposal(request, effect, |it| policy.remember_approval(it, lasting));
+                    let _ = self
+                        .with_proposal(request, effect, |it| policy.remember_approval(it, lasting));
                 }
                 ConnectionVerdict::Allow
             }
@@ -213,7 +214,8 @@ impl CallConnectionJudge {
             }
             ApprovalDecision::NoApprover => {
                 let reason = format!("{wish}: {reason}");
-                let token = self.with_proposal(request, effect, |it| policy.issue_ticket(it, &reason));
+                let token =
+                    self.with_proposal(request, effect, |it| policy.issue_ticket(it, &reason));
                 ConnectionVerdict::Refuse(refusal(&reason, rule, effect, token.as_deref(), true))
             }
         };

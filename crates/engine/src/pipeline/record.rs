@@ -3,7 +3,7 @@
 use hermes_core::{Effect, ToolResult, Verdict};
 use serde_json::Value;
 
-use super::{BatchContext, Authorization};
+use super::{Authorization, BatchContext};
 use crate::hooks::ResultView;
 use crate::record::{CallRecord, now_ms, status_name};
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::BatchContext;
 use crate::definitions::ToolScope;
 use crate::entry::ToolEntry;
-use crate::tool_names::{self, NameMatch};
 use crate::registry::{RESERVED_TOOL_NAMES, RegistrySnapshot};
+use crate::tool_names::{self, NameMatch};
 use crate::toolsets::BUILTIN_TOOLSETS;
 
 /// A call whose tool is known.
@@ -24,12 +24,20 @@ pub(crate) struct ParsedCall {
 }
 
 /// Finds the tool and reads the argument text.
-pub(crate) async fn resolve(flight: &BatchContext, call: ToolCall) -> Result<ParsedCall, ToolError> {
+pub(crate) async fn resolve(
+    flight: &BatchContext,
+    call: ToolCall,
+) -> Result<ParsedCall, ToolError> {
     let mut notes = Vec::new();
     let (entry, preset) = find_tool(flight, &call.name, &mut notes).await?;
     let (arguments, mut guessed) = read_arguments(&entry, call.arguments, &mut notes)?;
     if entry.name() != "tool_call" {
-        return Ok(ParsedCall { entry, arguments: apply_preset(arguments, preset), notes, guessed });
+        return Ok(ParsedCall {
+            entry,
+            arguments: apply_preset(arguments, preset),
+            notes,
+            guessed,
+        });
     }
     // The call that it carries takes its place.
     let (name, inner) = unwrap_tool_call(arguments)?;
@@ -145,7 +153,9 @@ fn match_tool_name<'a, N: Iterator<Item = &'a str>>(
     match tool_names::match_name(written, known, all()) {
         NameMatch::Exact => Ok(written.to_owned()),
         // What changes things is not run on a mere likeness.
-        NameMatch::Similar { name, is_confident: sure } if !sure && !is_read_only(snapshot, &name) => {
+        NameMatch::Similar { name, is_confident: sure }
+            if !sure && !is_read_only(snapshot, &name) =>
+        {
             Err(unknown_tool_error(snapshot, scope, written))
         }
         NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => {
@@ -167,7 +177,11 @@ fn is_read_only(snapshot: &RegistrySnapshot, name: &str) -> bool {
     snapshot.find(name).is_some_and(|entry| entry.spec().annotations.read_only)
 }
 
-fn unknown_tool_error(snapshot: &RegistrySnapshot, scope: Option<&ToolScope>, written: &str) -> ToolError {
+fn unknown_tool_error(
+    snapshot: &RegistrySnapshot,
+    scope: Option<&ToolScope>,
+    written: &str,
+) -> ToolError {
     let shown = hermes_schema::excerpt::excerpt(written, 64);
     if snapshot.find(written).is_some() {
         return ToolError::not_found(format!("'{shown}' is not among the tools of this session"))

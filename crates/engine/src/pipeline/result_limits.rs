@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use hermes_core::{ErrorKind, ResultLimit, CallStatus, ToolError, ToolResult};
+use hermes_core::{CallStatus, ErrorKind, ResultLimit, ToolError, ToolResult};
 use serde_json::Value;
 
-use super::{BatchContext, ResolvedCall, CallOutcome};
-use crate::loop_guard::{GuardedOutcome, CallFingerprint};
-use crate::sanitize::{sanitize_error, truncate_error, strip_framing};
+use super::{BatchContext, CallOutcome, ResolvedCall};
+use crate::loop_guard::{CallFingerprint, GuardedOutcome};
+use crate::sanitize::{sanitize_error, strip_framing, truncate_error};
 use crate::spill::{ResultSizeLimits, exceeds};
 
 impl BatchContext {
@@ -36,7 +36,12 @@ impl BatchContext {
         }
     }
 
-    pub(super) fn limit_result(&self, limit: ResultLimit, warning: Option<&str>, result: &mut ToolResult) {
+    pub(super) fn limit_result(
+        &self,
+        limit: ResultLimit,
+        warning: Option<&str>,
+        result: &mut ToolResult,
+    ) {
         // An error has no business being large, whoever raised it.
         let limit = if result.is_success() { limit } else { ResultLimit::Default };
         if let Some(limit) = self.limits().for_tool(limit)

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoundCall, CancellationToken, Confinement, EffectDisposition, Effect, CallEnding, ErrorKind, Grants,
-    ProgressSink, Resource, Scope, ToolContext, ToolError, ToolOutput,
+    BoundCall, CallEnding, CancellationToken, Confinement, Effect, EffectDisposition, ErrorKind,
+    Grants, ProgressSink, Resource, Scope, ToolContext, ToolError, ToolOutput,
 };
 use hermes_secrets::reference;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::checkpoint::CallCheckpoint;
-use super::{BatchContext, Authorization, ResolvedCall, CallOutcome, effects};
+use super::{Authorization, BatchContext, CallOutcome, ResolvedCall, effects};
 use crate::host::SessionHost;
 use crate::observer::ProgressForwarder;
 
@@ -169,7 +169,11 @@ impl BatchContext {
     }
 
     /// The call with its secrets in place: not before somebody has allowed it.
-    fn bind_with_secrets(&self, call: &ResolvedCall, judged: &Authorization) -> Result<CompleteCall, ToolError> {
+    fn bind_with_secrets(
+        &self,
+        call: &ResolvedCall,
+        judged: &Authorization,
+    ) -> Result<CompleteCall, ToolError> {
         let arguments = self.arguments_with_secrets(call)?;
         let revealed = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
         let workplace = self.workplace.load();
@@ -185,7 +189,11 @@ impl BatchContext {
     }
 
     /// What would happen, for a call that is only rehearsed.
-    pub(super) fn dry_run_outcome(&self, call: &ResolvedCall, judged: &Authorization) -> CallOutcome {
+    pub(super) fn dry_run_outcome(
+        &self,
+        call: &ResolvedCall,
+        judged: &Authorization,
+    ) -> CallOutcome {
         let effects = self.shown_effects(&call.effects, &judged.grants, &judged.implied);
         let told = json!({
             "dry_run": true,
@@ -197,7 +205,12 @@ impl BatchContext {
             "verdict": judged.verdict,
         });
         let outcome = Ok((told.to_string(), Vec::new()));
-        CallOutcome { outcome, disposition: EffectDisposition::NotRun, stopped: None, succeeded: false }
+        CallOutcome {
+            outcome,
+            disposition: EffectDisposition::NotRun,
+            stopped: None,
+            succeeded: false,
+        }
     }
 
     /// What the tool is handed. Calls that it makes in turn stop when it must
@@ -211,8 +224,12 @@ impl BatchContext {
     ) -> ToolContext {
         let flight = Arc::clone(self);
         let call_id: Arc<str> = call.id.as_str().into();
-        let host =
-            SessionHost { batch: flight, call_id: Arc::clone(&call_id), cancel: cancel.clone(), deadline };
+        let host = SessionHost {
+            batch: flight,
+            call_id: Arc::clone(&call_id),
+            cancel: cancel.clone(),
+            deadline,
+        };
         ToolContext {
             tool: call.entry.name().into(),
             task_id: Arc::clone(&self.caller.task_id),
@@ -224,7 +241,8 @@ impl BatchContext {
             confinement: allowed.confinement.clone(),
             ports: self.caller.ports.clone().unwrap_or_else(|| Arc::clone(self.engine.ports())),
             progress: self.caller.observer.clone().map(|onlooker| {
-                Arc::new(ProgressForwarder { observer: onlooker, call: Arc::clone(&call_id) }) as Arc<dyn ProgressSink>
+                Arc::new(ProgressForwarder { observer: onlooker, call: Arc::clone(&call_id) })
+                    as Arc<dyn ProgressSink>
             }),
             call_id,
             engine: Some(Arc::new(host)),
@@ -244,7 +262,12 @@ fn uses_secrets(call: &ResolvedCall) -> bool {
 }
 
 fn interrupted(error: ToolError) -> CallOutcome {
-    CallOutcome { outcome: Err(error), disposition: EffectDisposition::Unknown, stopped: None, succeeded: false }
+    CallOutcome {
+        outcome: Err(error),
+        disposition: EffectDisposition::Unknown,
+        stopped: None,
+        succeeded: false,
+    }
 }
 
 /// What came of a call. If it was stopped, then for this reason.

@@ -94,7 +94,12 @@ impl BatchContext {
 
     /// Labels what a tool brought in from outside, and remembers that it did. It
     /// may be its answer or tell of an error.
-    pub(super) fn mark_untrusted(&self, call: &ResolvedCall, is_answer: bool, result: &mut ToolResult) {
+    pub(super) fn mark_untrusted(
+        &self,
+        call: &ResolvedCall,
+        is_answer: bool,
+        result: &mut ToolResult,
+    ) {
         self.record_hosts(call);
         let spec = call.entry.spec();
         let stays = spec.open_world_by_effects && call.effects.is_empty();

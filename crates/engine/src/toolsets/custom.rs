@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::resolve::{ALL_TOOLSETS, SERVER_PREFIX, is_registered};
-use super::{CustomToolsets, ToolIndex, ToolsetError, ToolsetCatalog, nearest, table};
+use super::{CustomToolsets, ToolIndex, ToolsetCatalog, ToolsetError, nearest, table};
 
 /// Gives the canonical name of a tool that exists, by any of its names.
 pub type ToolLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -61,7 +61,9 @@ impl ToolsetCatalog {
         let settled = loaded
             .custom
             .iter()
-            .map(|toolset| loaded.validate_members(toolset.clone(), index, tools, ValidationMode::Load))
+            .map(|toolset| {
+                loaded.validate_members(toolset.clone(), index, tools, ValidationMode::Load)
+            })
             .collect::<Result<Vec<_>, _>>()?;
         for toolset in settled {
             loaded.custom.insert(toolset);
@@ -201,7 +203,9 @@ impl ToolsetCatalog {
         for include in std::mem::take(&mut toolset.includes) {
             let canonical = match self.locate(&include, index) {
                 Some(found) => found.name,
-                None if moment == ValidationMode::Load && include.starts_with(SERVER_PREFIX) => include,
+                None if moment == ValidationMode::Load && include.starts_with(SERVER_PREFIX) => {
+                    include
+                }
                 None => return Err(self.unknown_include_error(&toolset.name, &include, index)),
             };
             if seen.insert(canonical.clone()) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::toolsets::fake_index::FakeIndex;
-use crate::toolsets::{CustomToolset, CustomToolsets, ToolsetError, ToolsetCatalog};
+use crate::toolsets::{CustomToolset, CustomToolsets, ToolsetCatalog, ToolsetError};
 
 fn toolset(name: &str, tools: &[&str], includes: &[&str]) -> CustomToolset {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -118,7 +118,8 @@ fn an_include_that_vanished_is_an_error_but_not_for_all() {
 
 #[test]
 fn the_toolset_of_a_server_may_be_away_at_load_but_not_at_creation() {
-    let error = create(&mut ToolsetCatalog::default(), toolset("mine", &[], &["mcp-gh"])).unwrap_err();
+    let error =
+        create(&mut ToolsetCatalog::default(), toolset("mine", &[], &["mcp-gh"])).unwrap_err();
     assert!(matches!(error, ToolsetError::UnknownInclude { .. }), "{error}");
     let document = json!({"toolsets": {"mine": {"tools": ["todo"], "includes": ["mcp-gh"]}}});
     let toolsets = load(&document).unwrap();

@@ -122,7 +122,9 @@ fn check_version(value: &Value) -> Result<(), ToolsetError> {
 fn read_object(value: Value, place: &str) -> Result<Map<String, Value>, ToolsetError> {
     match value {
         Value::Object(fields) => Ok(fields),
-        other => Err(document_error(place, format!("expected an object, found {}", value_kind(&other)))),
+        other => {
+            Err(document_error(place, format!("expected an object, found {}", value_kind(&other))))
+        }
     }
 }
 
@@ -133,14 +135,19 @@ fn read_strings(value: Value, place: &str) -> Result<Vec<String>, ToolsetError> 
             .enumerate()
             .map(|(position, item)| read_string(item, || format!("{place}[{position}]")))
             .collect(),
-        other => Err(document_error(place, format!("expected a list of names, found {}", value_kind(&other)))),
+        other => Err(document_error(
+            place,
+            format!("expected a list of names, found {}", value_kind(&other)),
+        )),
     }
 }
 
 fn read_string(value: Value, place: impl FnOnce() -> String) -> Result<String, ToolsetError> {
     match value {
         Value::String(text) => Ok(text),
-        other => Err(document_error(place(), format!("expected a string, found {}", value_kind(&other)))),
+        other => {
+            Err(document_error(place(), format!("expected a string, found {}", value_kind(&other))))
+        }
     }
 }
 

@@ -16,7 +16,9 @@ pub use error::ToolsetError;
 pub(crate) use error::{did_you_mean, quote};
 pub use resolve::{ToolSelection, ToolsetSummary};
 pub(crate) use suggest::nearest;
-pub use table::{CORE_TOOLS, ToolsetKind, LEGACY_TOOLSETS, LegacyToolset, BUILTIN_TOOLSETS, ToolsetDefinition};
+pub use table::{
+    BUILTIN_TOOLSETS, CORE_TOOLS, LEGACY_TOOLSETS, LegacyToolset, ToolsetDefinition, ToolsetKind,
+};
 
 /// What resolution needs to know of the registry: tools registered into a
 /// toolset extend it, and a toolset may exist by registration alone.

@@ -4,8 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use super::table::{self, CORE_TOOLS, ToolsetKind, LegacyToolset, BUILTIN_TOOLSETS, ToolsetDefinition};
-use super::{CustomToolset, ToolIndex, ToolsetError, ToolsetCatalog, nearest};
+use super::table::{
+    self, BUILTIN_TOOLSETS, CORE_TOOLS, LegacyToolset, ToolsetDefinition, ToolsetKind,
+};
+use super::{CustomToolset, ToolIndex, ToolsetCatalog, ToolsetError, nearest};
 
 pub(super) const ALL_TOOLSETS: &str = "all";
 pub(super) const SERVER_PREFIX: &str = "mcp-";
@@ -54,13 +56,17 @@ impl LocatedToolset<'_> {
         match self.source {
             ToolsetSource::Builtin(def) => def.includes.to_vec(),
             ToolsetSource::Custom(def) => def.includes.iter().map(String::as_str).collect(),
-            ToolsetSource::Everything | ToolsetSource::Registered | ToolsetSource::Legacy(_) => Vec::new(),
+            ToolsetSource::Everything | ToolsetSource::Registered | ToolsetSource::Legacy(_) => {
+                Vec::new()
+            }
         }
     }
 
     fn add_direct(&self, index: &dyn ToolIndex, tools: &mut BTreeSet<String>) {
         match self.source {
-            ToolsetSource::Builtin(def) => tools.extend(def.tools.iter().copied().map(String::from)),
+            ToolsetSource::Builtin(def) => {
+                tools.extend(def.tools.iter().copied().map(String::from))
+            }
             ToolsetSource::Custom(def) => tools.extend(def.tools.iter().cloned()),
             ToolsetSource::Legacy(def) => {
                 tools.extend(def.tools.iter().copied().map(String::from));
@@ -77,7 +83,9 @@ impl LocatedToolset<'_> {
             ToolsetSource::Builtin(def) => def.kind,
             ToolsetSource::Everything => ToolsetKind::Composite,
             ToolsetSource::Custom(def) if !def.includes.is_empty() => ToolsetKind::Composite,
-            ToolsetSource::Custom(_) | ToolsetSource::Registered | ToolsetSource::Legacy(_) => ToolsetKind::Leaf,
+            ToolsetSource::Custom(_) | ToolsetSource::Registered | ToolsetSource::Legacy(_) => {
+                ToolsetKind::Leaf
+            }
         }
     }
 
@@ -149,12 +157,17 @@ impl ToolsetCatalog {
 
     /// # Errors
     /// As [`ToolsetCatalog::resolve`].
-    pub fn summary(&self, name: &str, index: &dyn ToolIndex) -> Result<ToolsetSummary, ToolsetError> {
+    pub fn summary(
+        &self,
+        name: &str,
+        index: &dyn ToolIndex,
+    ) -> Result<ToolsetSummary, ToolsetError> {
         let toolset = self.require(name, index)?;
         let mut direct = BTreeSet::new();
         toolset.add_direct(index, &mut direct);
         let includes: Vec<String> = toolset.includes().into_iter().map(String::from).collect();
-        let is_composite = !includes.is_empty() || matches!(toolset.source, ToolsetSource::Everything);
+        let is_composite =
+            !includes.is_empty() || matches!(toolset.source, ToolsetSource::Everything);
         let (kind, description) = (toolset.kind(), toolset.description());
         let custom = matches!(toolset.source, ToolsetSource::Custom(_));
         let name = toolset.name.clone();
@@ -195,7 +208,11 @@ impl ToolsetCatalog {
         self.require(name, index).map(drop)
     }
 
-    fn require(&self, name: &str, index: &dyn ToolIndex) -> Result<LocatedToolset<'_>, ToolsetError> {
+    fn require(
+        &self,
+        name: &str,
+        index: &dyn ToolIndex,
+    ) -> Result<LocatedToolset<'_>, ToolsetError> {
         if let Some(toolset) = self.locate(name, index) {
             return Ok(toolset);
         }
@@ -212,7 +229,10 @@ impl ToolsetCatalog {
             .or_else(|| self.locate_canonical(&index.alias(name)?, index))
             .or_else(|| {
                 let legacy = table::find_legacy(name)?;
-                Some(LocatedToolset { name: name.to_owned(), source: ToolsetSource::Legacy(legacy) })
+                Some(LocatedToolset {
+                    name: name.to_owned(),
+                    source: ToolsetSource::Legacy(legacy),
+                })
             })
     }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::toolsets::fake_index::FakeIndex;
-use crate::toolsets::table::{CORE_TOOLS, ToolsetKind, BUILTIN_TOOLSETS};
-use crate::toolsets::{CustomToolsets, ToolSelection, ToolsetError, ToolsetCatalog};
+use crate::toolsets::table::{BUILTIN_TOOLSETS, CORE_TOOLS, ToolsetKind};
+use crate::toolsets::{CustomToolsets, ToolSelection, ToolsetCatalog, ToolsetError};
 
 fn resolve(name: &str) -> Vec<String> {
     ToolsetCatalog::default().resolve(name, &()).unwrap()
@@ -184,7 +184,8 @@ fn a_chain_of_ten_thousand_includes_resolves() {
         toolsets.insert(format!("c{link}"), json!({"tools": ["memory"], "includes": includes}));
     }
     let text = json!({"toolsets": toolsets}).to_string();
-    let toolsets = ToolsetCatalog::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap();
+    let toolsets =
+        ToolsetCatalog::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap();
     assert_eq!(toolsets.resolve("c0", &()).unwrap(), ["memory", "todo"]);
 }
 
@@ -269,7 +270,8 @@ fn info_has_the_published_fields() {
     assert_eq!(info.includes, ["web", "file", "code"]);
     assert_eq!(info.tool_count, info.tools.len());
     assert!(info.is_composite && !info.custom);
-    let shown = serde_json::to_value(ToolsetCatalog::default().summary("search", &()).unwrap()).unwrap();
+    let shown =
+        serde_json::to_value(ToolsetCatalog::default().summary("search", &()).unwrap()).unwrap();
     assert_eq!(
         shown,
         json!({

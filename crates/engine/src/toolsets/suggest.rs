@@ -50,7 +50,11 @@ fn normalize_name(name: &str) -> String {
 fn similarity(wanted: &str, candidate: &str) -> f64 {
     let part = |whole: &str, part: &str| part.len() >= MIN_SUBSTRING_BYTES && whole.contains(part);
     let score = similar::ratio(wanted, candidate);
-    if part(candidate, wanted) || part(wanted, candidate) { score.max(MIN_SIMILARITY) } else { score }
+    if part(candidate, wanted) || part(wanted, candidate) {
+        score.max(MIN_SIMILARITY)
+    } else {
+        score
+    }
 }
 
 #[cfg(test)]

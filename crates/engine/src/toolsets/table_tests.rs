@@ -1,6 +1,9 @@
 use std::collections::{HashMap, HashSet};
 
-use super::{ABSENT_TOOLSETS, CORE_TOOLS, ToolsetKind, LEGACY_TOOLSETS, BUILTIN_TOOLSETS, find, find_legacy, has_tool};
+use super::{
+    ABSENT_TOOLSETS, BUILTIN_TOOLSETS, CORE_TOOLS, LEGACY_TOOLSETS, ToolsetKind, find, find_legacy,
+    has_tool,
+};
 
 /// Every built-in tool with the toolset that it belongs to, in catalogue order.
 #[rustfmt::skip]
@@ -113,7 +116,12 @@ fn includes_exist_and_are_not_repeated() {
 fn kinds_follow_one_another_and_fit_their_toolsets() {
     assert!(BUILTIN_TOOLSETS.is_sorted_by_key(|def| def.kind));
     for def in BUILTIN_TOOLSETS {
-        assert_eq!(def.kind == ToolsetKind::Platform, def.name.starts_with("hermes-"), "{}", def.name);
+        assert_eq!(
+            def.kind == ToolsetKind::Platform,
+            def.name.starts_with("hermes-"),
+            "{}",
+            def.name
+        );
         assert_eq!(def.kind == ToolsetKind::Posture, def.name == "coding");
         if def.kind == ToolsetKind::Leaf {
             assert!(def.includes.is_empty() && !def.tools.is_empty(), "{}", def.name);

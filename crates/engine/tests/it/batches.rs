@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalRequest, Approver, CallArguments, BoxFuture, ApprovalDecision, ErrorKind, ApprovalScope, Policy,
-    CallProposal, Ruling, CallStatus, ToolCall, ToolSpec, Verdict,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, CallArguments,
+    CallProposal, CallStatus, ErrorKind, Policy, Ruling, ToolCall, ToolSpec, Verdict,
 };
 use hermes_engine::{Engine, ResultSizeLimits};
 use hermes_testkit::probe::{self, CallDiary, ProbeTool};
@@ -144,7 +144,8 @@ async fn calls_that_run_side_by_side_ask_once_where_one_answer_is_for_all() {
 #[tokio::test]
 async fn calls_that_touch_the_same_thing_keep_their_order() {
     let diary = CallDiary::default();
-    let (engine, caller, _dir) = engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
+    let (engine, caller, _dir) =
+        engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
     let calls = [("change", "a"), ("look", "a"), ("change", "./x/../a"), ("look", "a")];
     let calls = calls
         .iter()
@@ -169,7 +170,8 @@ async fn calls_that_touch_the_same_thing_keep_their_order() {
 #[tokio::test]
 async fn calls_that_cannot_meet_run_side_by_side() {
     let diary = CallDiary::default();
-    let (engine, caller, _dir) = engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
+    let (engine, caller, _dir) =
+        engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
     let calls = ["a", "b", "c"].map(|path| ToolCall::new(path, "change", json!({ "path": path })));
     engine.dispatch(calls.to_vec(), &caller).await;
     let lines = diary.lines();
@@ -179,7 +181,8 @@ async fn calls_that_cannot_meet_run_side_by_side() {
 #[tokio::test]
 async fn one_file_by_two_names_is_one_file() {
     let diary = CallDiary::default();
-    let (engine, caller, dir) = engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
+    let (engine, caller, dir) =
+        engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
     std::fs::create_dir(dir.path().join("real")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("real"), dir.path().join("link")).unwrap();
     let calls =
@@ -209,7 +212,9 @@ async fn ten_thousand_calls_are_ten_thousand_answers() {
 #[tokio::test]
 async fn an_argument_of_megabytes_comes_through() {
     let (engine, caller, _dir) = engine(vec![
-        probe::echo().with_spec(|s| s.result_limit(hermes_core::ResultLimit::Unbounded)).into_tool(),
+        probe::echo()
+            .with_spec(|s| s.result_limit(hermes_core::ResultLimit::Unbounded))
+            .into_tool(),
     ]);
     let text = "x".repeat(8 << 20);
     let arguments = format!("{{\"text\":\"{text}\"}}");

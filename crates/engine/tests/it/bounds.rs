@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Effect, ErrorKind, ApprovalScope, Policy, CallProposal,
-    Resource, Ruling, Scope, CallStatus, ToolCall, ToolOutput, Verdict,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, CallProposal,
+    CallStatus, Effect, ErrorKind, Policy, Resource, Ruling, Scope, ToolCall, ToolOutput, Verdict,
 };
-use hermes_engine::{Engine, CallRecord, CallRecorder};
+use hermes_engine::{CallRecord, CallRecorder, Engine};
 use hermes_testkit::probe::{self, CallDiary, ProbeTool};
 use serde_json::{Value, json};
 
@@ -39,7 +39,11 @@ impl Policy for Asks {
         self.tickets.fetch_add(1, Ordering::SeqCst);
         Some("0123456789abcdef".into())
     }
-    fn remember_approval(&self, _: &CallProposal<'_>, lasting: ApprovalScope) -> Result<(), String> {
+    fn remember_approval(
+        &self,
+        _: &CallProposal<'_>,
+        lasting: ApprovalScope,
+    ) -> Result<(), String> {
         self.kept.lock().unwrap().push(lasting);
         Ok(())
     }
@@ -88,7 +92,8 @@ async fn a_ticket_lets_exactly_one_call_through() {
 #[tokio::test]
 async fn answers_last_as_long_as_they_were_meant_to() {
     let policy = Arc::new(Asks::default());
-    let tools = probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
+    let tools =
+        probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
     let builder = Engine::builder().tools(tools).policy(Arc::clone(&policy) as Arc<dyn Policy>);
     let (engine, mut caller, _dir) = built(builder);
     for lasting in [ApprovalScope::Once, ApprovalScope::Session, ApprovalScope::Always] {
@@ -103,7 +108,8 @@ async fn answers_last_as_long_as_they_were_meant_to() {
 
 #[tokio::test]
 async fn silence_is_no() {
-    let tools = probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
+    let tools =
+        probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
     let builder = Engine::builder()
         .tools(tools)
         .policy(Arc::new(Asks::default()))
@@ -139,8 +145,8 @@ async fn a_rehearsal_does_nothing_and_tells_everything() {
 #[tokio::test]
 async fn a_call_is_handed_what_it_declared_and_no_more() {
     let honest = Effect::path(Scope::FILE_READ, "/srv/data");
-    let tool =
-        ProbeTool::new("reaches").declare_effects(move |_, _| vec![honest.clone()]).on_run(|_, cx| async move {
+    let tool = ProbeTool::new("reaches").declare_effects(move |_, _| vec![honest.clone()]).on_run(
+        |_, cx| async move {
             let data = Resource::Path("/srv/data/x".into());
             cx.check_grant(&Scope::FILE_READ, &data)?;
             let variables = cx.session.env_overrides();
@@ -150,7 +156,8 @@ async fn a_call_is_handed_what_it_declared_and_no_more() {
             assert!(cx.session.update("own", |n: &mut u32| *n += 1).is_ok());
             cx.check_grant(&Scope::FILE_WRITE, &data)?;
             ToolOutput::json(&json!({}))
-        });
+        },
+    );
     let (engine, caller, _dir) = engine(vec![tool.into_tool()]);
     let result = engine.call(ToolCall::new("1", "reaches", json!({})), &caller).await;
     assert_eq!(result.status, CallStatus::Error(ErrorKind::Denied), "{}", result.content);
@@ -173,9 +180,11 @@ async fn records_say_who_what_why_and_inside_which_call() {
         ToolOutput::json(&json!({ "inner": inner.is_success() }))
     });
     let keeps = Arc::new(Keeps::default());
-    let mut tools = probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
+    let mut tools =
+        probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
     tools.push(outer.into_tool());
-    let builder = Engine::builder().tools(tools).recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
+    let builder =
+        Engine::builder().tools(tools).recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
     let (engine, mut caller, _dir) = built(builder);
     caller.who = "test".into();
     engine.call(ToolCall::new("out", "outer", json!({})), &caller).await;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{
-    BoxFuture, Effect, ErrorKind, JsonSchema, Policy, CallProposal, Ruling, Scope, CallStatus, Tool,
-    ToolCall, ToolContext, ToolError, ToolSpec, Verdict, WorkingDir, erase,
+    BoxFuture, CallProposal, CallStatus, Effect, ErrorKind, JsonSchema, Policy, Ruling, Scope,
+    Tool, ToolCall, ToolContext, ToolError, ToolSpec, Verdict, WorkingDir, erase,
 };
 use hermes_engine::{CallView, Engine, Hook, HookDecision, ResultView};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{
-    CheckpointId, CheckpointHooks, Effect, PendingChange, Resource, Scope, ToolCall, ToolError, ToolOutput,
+    CheckpointHooks, CheckpointId, Effect, PendingChange, Resource, Scope, ToolCall, ToolError,
+    ToolOutput,
 };
 use hermes_engine::{Caller, Engine};
 use hermes_testkit::probe::{self, ProbeTool};
@@ -73,7 +74,8 @@ async fn files_are_kept_before_the_call_runs_and_looked_at_after() {
 #[tokio::test]
 async fn a_command_may_change_anything() {
     let notes = Arc::new(Notes::default());
-    let command = ProbeTool::new("command").declare_effects(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]);
+    let command = ProbeTool::new("command")
+        .declare_effects(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]);
     let fails = ProbeTool::new("fails_late")
         .declare_effects(|_, _| vec![Effect::any(Scope::CODE_EXECUTE)])
         .on_run(|_, _| async { Err(ToolError::internal("half done")) });

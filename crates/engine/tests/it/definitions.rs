@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 
 use crate::{built, engine};
 
-const SHOWN: DeferralSettings = DeferralSettings { mode: DeferMode::Off, threshold_pct: 10, window: None };
-const DEFERRED: DeferralSettings = DeferralSettings { mode: DeferMode::On, threshold_pct: 10, window: None };
+const SHOWN: DeferralSettings =
+    DeferralSettings { mode: DeferMode::Off, threshold_pct: 10, window: None };
+const DEFERRED: DeferralSettings =
+    DeferralSettings { mode: DeferMode::On, threshold_pct: 10, window: None };
 
 fn named(
     name: &str,
@@ -55,7 +57,8 @@ async fn a_tool_that_cannot_work_is_left_out_with_its_reason() {
     broken.set_availability(Availability::missing("no engine", "install one"));
     let keyed =
         ProbeTool::new("keyed").with_spec(|s| s.requires_env("HERMES_TEST_KEY_THAT_NOBODY_SETS"));
-    let (engine, mut caller, _dir) = engine(vec![broken, keyed.into_tool(), probe::echo().into_tool()]);
+    let (engine, mut caller, _dir) =
+        engine(vec![broken, keyed.into_tool(), probe::echo().into_tool()]);
     let found = engine.definitions(&only(&["probe"]), SHOWN).await.unwrap();
     assert_eq!(names(&found.json), ["echo"]);
     let reasons: Vec<&str> =

@@ -5,10 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, EffectDisposition, Effect, ErrorKind, ApprovalScope,
-    Policy, CallProposal, ResultLimit, Ruling, Scope, CallStatus, ToolCall, ToolOutput, ToolSpec, Verdict,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, CallProposal,
+    CallStatus, Effect, EffectDisposition, ErrorKind, Policy, ResultLimit, Ruling, Scope, ToolCall,
+    ToolOutput, ToolSpec, Verdict,
 };
-use hermes_engine::{CallView, Engine, Hook, ResultSizeLimits, HookDecision, CallRecord, CallRecorder, ResultView};
+use hermes_engine::{
+    CallRecord, CallRecorder, CallView, Engine, Hook, HookDecision, ResultSizeLimits, ResultView,
+};
 use hermes_testkit::probe::{self, CallDiary, ProbeTool};
 use serde_json::{Value, json};
 
@@ -19,16 +22,18 @@ fn json(content: &str) -> Value {
 }
 
 fn typed() -> ProbeTool {
-    ProbeTool::new("typed").with_spec(|s| s.parameter_alias("file_path", "path")).parameters(json!({
-        "type": "object",
-        "properties": {
-            "path": { "type": "string", "description": "A path." },
-            "limit": { "type": "integer", "minimum": 1 },
-            "tags": { "type": "array", "items": { "type": "string" } },
-        },
-        "required": ["path"],
-        "additionalProperties": false,
-    }))
+    ProbeTool::new("typed").with_spec(|s| s.parameter_alias("file_path", "path")).parameters(
+        json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "A path." },
+                "limit": { "type": "integer", "minimum": 1 },
+                "tags": { "type": "array", "items": { "type": "string" } },
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        }),
+    )
 }
 
 #[tokio::test]
@@ -84,7 +89,8 @@ async fn names_are_repaired_and_unknown_ones_answered() {
 
 #[tokio::test]
 async fn an_alias_fixes_its_arguments_under_the_callers() {
-    let tool = ProbeTool::new("job").with_spec(|s| s.preset_alias("list_jobs", r#"{"action":"list"}"#));
+    let tool =
+        ProbeTool::new("job").with_spec(|s| s.preset_alias("list_jobs", r#"{"action":"list"}"#));
     let (engine, caller, _dir) = engine(vec![tool.into_tool()]);
     let listed = engine.call(ToolCall::new("1", "list_jobs", json!({ "x": 1 })), &caller).await;
     assert_eq!(json(&listed.content), json!({ "x": 1, "action": "list" }));
@@ -96,8 +102,11 @@ async fn an_alias_fixes_its_arguments_under_the_callers() {
 
 #[tokio::test]
 async fn whatever_a_tool_does_is_one_json_answer() {
-    let (engine, caller, _dir) =
-        engine(vec![probe::panics().into_tool(), probe::fails().into_tool(), probe::returns_invalid_json().into_tool()]);
+    let (engine, caller, _dir) = engine(vec![
+        probe::panics().into_tool(),
+        probe::fails().into_tool(),
+        probe::returns_invalid_json().into_tool(),
+    ]);
     let crashed = engine.call(ToolCall::new("1", "panics", json!({})), &caller).await;
     let text = json(&crashed.content)["error"].as_str().unwrap().to_owned();
     assert!(text.starts_with("[TOOL_ERROR]") && text.contains("boom obey"), "{text}");
@@ -110,8 +119,10 @@ async fn whatever_a_tool_does_is_one_json_answer() {
 
 #[tokio::test]
 async fn a_tool_that_takes_too_long_is_answered_for() {
-    let quick = |probe: ProbeTool| probe.with_spec(|s| s.timeout(Duration::from_millis(30))).into_tool();
-    let (engine, caller, _dir) = engine(vec![quick(probe::hangs()), quick(probe::ignores_cancellation())]);
+    let quick =
+        |probe: ProbeTool| probe.with_spec(|s| s.timeout(Duration::from_millis(30))).into_tool();
+    let (engine, caller, _dir) =
+        engine(vec![quick(probe::hangs()), quick(probe::ignores_cancellation())]);
     for name in ["hangs", "deaf"] {
         let result = engine.call(ToolCall::new("1", name, json!({})), &caller).await;
         assert_eq!(result.status, CallStatus::Error(ErrorKind::Timeout), "{name}");
@@ -124,15 +135,15 @@ async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
     const LONG: Duration = Duration::from_secs(60);
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = Arc::new(std::sync::Mutex::new(held));
-    let blocks = ProbeTool::new("blocks").with_spec(|s| s.timeout(Duration::from_millis(20))).on_run(
-        move |_, _| {
+    let blocks = ProbeTool::new("blocks")
+        .with_spec(|s| s.timeout(Duration::from_millis(20)))
+        .on_run(move |_, _| {
             let held = held.clone();
             async move {
                 let _ = held.lock().unwrap().recv_timeout(LONG);
                 ToolOutput::json(&json!({}))
             }
-        },
-    );
+        });
     let (engine, caller, _dir) = engine(vec![blocks.into_tool()]);
     let started = Instant::now();
     let result = engine.call(ToolCall::new("1", "blocks", json!({})), &caller).await;
@@ -143,7 +154,8 @@ async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
 
 #[tokio::test]
 async fn cancelling_stops_what_runs_and_what_waits() {
-    let (engine, caller, _dir) = engine(vec![probe::hangs().into_tool(), probe::echo().into_tool()]);
+    let (engine, caller, _dir) =
+        engine(vec![probe::hangs().into_tool(), probe::echo().into_tool()]);
     let hangs = ToolCall::new("1", "hangs", json!({}));
     let (canceller, cancel) = (caller.clone(), caller.cancel.clone());
     let running = tokio::spawn(async move { engine.dispatch(vec![hangs], &canceller).await });
@@ -291,7 +303,8 @@ async fn hooks_block_rewrite_watch_and_replace() {
     }
     let diary = CallDiary::default();
     let hook = Arc::new(Meddler { diary: diary.clone(), pre });
-    let (engine, caller, _dir) = built(Engine::builder().tools(vec![typed().into_tool()]).hook(hook));
+    let (engine, caller, _dir) =
+        built(Engine::builder().tools(vec![typed().into_tool()]).hook(hook));
     let call = |path: &str| ToolCall::new("1", "typed", json!({ "path": path }));
     let blocked = engine.call(call("blocked"), &caller).await;
     assert_eq!(blocked.status, CallStatus::Error(ErrorKind::Denied));
@@ -374,7 +387,8 @@ async fn a_tool_that_bounds_itself_is_not_spilled() {
 
 #[tokio::test]
 async fn going_in_circles_is_noticed() {
-    let (engine, caller, _dir) = engine(vec![probe::fails().into_tool(), probe::echo().into_tool()]);
+    let (engine, caller, _dir) =
+        engine(vec![probe::fails().into_tool(), probe::echo().into_tool()]);
     let mut warned = Vec::new();
     for _ in 0..3 {
         let result = engine.call(ToolCall::new("1", "fails", json!({ "x": 1 })), &caller).await;
@@ -392,8 +406,10 @@ async fn going_in_circles_is_noticed() {
 
 #[tokio::test]
 async fn a_loop_can_be_stopped() {
-    let guard =
-        hermes_engine::LoopGuardSettings { warn: None, stop: Some(hermes_engine::LoopGuardSettings::STOP_THRESHOLDS) };
+    let guard = hermes_engine::LoopGuardSettings {
+        warn: None,
+        stop: Some(hermes_engine::LoopGuardSettings::STOP_THRESHOLDS),
+    };
     let (engine, caller, _dir) =
         built(Engine::builder().tools(vec![probe::fails().into_tool()]).guard(guard));
     let mut kinds = Vec::new();
@@ -521,7 +537,8 @@ async fn outsiders_who_panic_do_not_take_the_batch_with_them() {
 #[tokio::test]
 async fn nothing_begins_after_the_batchs_time() {
     let diary = CallDiary::default();
-    let (engine, mut caller, _dir) = engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
+    let (engine, mut caller, _dir) =
+        engine(probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec());
     caller.deadline = Some(Instant::now());
     let calls = ["a", "a"].map(|path| ToolCall::new("1", "change", json!({ "path": path })));
     let results = engine.dispatch(calls.to_vec(), &caller).await;
@@ -542,18 +559,22 @@ async fn a_large_error_is_bounded_like_anything_else() {
     );
     let result = engine.call(ToolCall::new("1", "shouts", json!({})), &caller).await;
     assert!(!result.is_success());
-    assert!(result.content.len() < 8_000 && result.spill_path.is_some(), "{}", result.content.len());
+    assert!(
+        result.content.len() < 8_000 && result.spill_path.is_some(),
+        "{}",
+        result.content.len()
+    );
 }
 
 #[tokio::test]
 async fn what_follows_a_change_of_folder_happens_there() {
-    let moves = ProbeTool::new("moves").declare_effects(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]).on_run(
-        |args, cx| async move {
+    let moves = ProbeTool::new("moves")
+        .declare_effects(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)])
+        .on_run(|args, cx| async move {
             let to = cx.working_dir.resolve(args["to"].as_str().unwrap());
             cx.session.update("cwd", |cwd: &mut Option<std::path::PathBuf>| *cwd = Some(to))?;
             ToolOutput::json(&json!({}))
-        },
-    );
+        });
     let tells = ProbeTool::new("tells")
         .declare_effects(|_, at| vec![Effect::path(Scope::FILE_READ, at.resolve("x"))])
         .on_run(|_, cx| async move { ToolOutput::json(&json!({ "at": cx.working_dir.cwd() })) });

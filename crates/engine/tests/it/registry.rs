@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hermes_core::{
-    Availability, BoundCall, BoxFuture, DynTool, ErrorKind, CallStatus, ToolCall, ToolError,
+    Availability, BoundCall, BoxFuture, CallStatus, DynTool, ErrorKind, ToolCall, ToolError,
     ToolOutput, ToolSpec,
 };
 use hermes_engine::toolsets::ToolIndex as _;
-use hermes_engine::{BRIDGE_TOOLSET, Engine, ToolOwner, RESERVED_TOOL_NAMES, ToolRegistry, RegistryError};
+use hermes_engine::{
+    BRIDGE_TOOLSET, Engine, RESERVED_TOOL_NAMES, RegistryError, ToolOwner, ToolRegistry,
+};
 use hermes_testkit::probe::{CallDiary, ProbeTool};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -79,7 +81,9 @@ fn two_tools_of_one_name_in_one_change_are_a_clash() {
 fn the_bridge_is_the_engines_alone() {
     let (engine, ..) = engine(Vec::new());
     let registry = engine.registry();
-    for owner in [ToolOwner::builtin(), ToolOwner::named("p"), ToolOwner::named("p").allowed_to_override()] {
+    for owner in
+        [ToolOwner::builtin(), ToolOwner::named("p"), ToolOwner::named("p").allowed_to_override()]
+    {
         let refused = registry.register(tool("harmless", BRIDGE_TOOLSET), &owner);
         assert!(matches!(refused, Err(RegistryError::Reserved(_))), "{owner:?}");
         for (alias, toolset) in [("b", BRIDGE_TOOLSET), (BRIDGE_TOOLSET, "x")] {
@@ -230,7 +234,8 @@ fn what_was_replaced_or_removed_is_handed_over_once() {
 fn reserved_and_impossible_names_are_refused() {
     let registry = ToolRegistry::new();
     for name in ["tool_search", "tool_describe", "tool_call"] {
-        let refused = registry.register(tool(name, "x"), &ToolOwner::named("p").allowed_to_override());
+        let refused =
+            registry.register(tool(name, "x"), &ToolOwner::named("p").allowed_to_override());
         assert!(matches!(refused, Err(RegistryError::Reserved(_))), "{name}");
     }
     let long = "x".repeat(65);

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{
-    ToolAnnotations, Effect, ErrorKind, Resource, Scope, CallStatus, Taint, ToolCall, ToolError, ToolOutput,
+    CallStatus, Effect, ErrorKind, Resource, Scope, Taint, ToolAnnotations, ToolCall, ToolError,
+    ToolOutput,
 };
-use hermes_engine::{Engine, CallRecord, CallRecorder, SecretSource};
+use hermes_engine::{CallRecord, CallRecorder, Engine, SecretSource};
 use hermes_secrets::{Redactor, Secret};
 use hermes_testkit::probe::ProbeTool;
 use serde_json::{Value, json};
@@ -135,11 +136,17 @@ async fn a_secret_does_not_make_another_command_of_it() {
         ("--output=x9Kq2Lm7", "sort secret://DEPLOY_KEY"),
         ("evil.example.com", "curl https://secret://{DEPLOY_KEY}/"),
     ] {
-        let builder = Engine::builder().tools(vec![shell().into_tool()]).secrets(Arc::new(Vault(value)));
+        let builder =
+            Engine::builder().tools(vec![shell().into_tool()]).secrets(Arc::new(Vault(value)));
         let (engine, caller, _dir) = built(builder);
         let call = ToolCall::new("1", "shell", json!({ "command": command }));
         let result = engine.call(call, &caller).await;
-        assert_eq!(result.status, CallStatus::Error(ErrorKind::InvalidArguments), "{}", result.content);
+        assert_eq!(
+            result.status,
+            CallStatus::Error(ErrorKind::InvalidArguments),
+            "{}",
+            result.content
+        );
         assert!(result.content.contains("env_manager"), "{}", result.content);
     }
 }
@@ -164,7 +171,9 @@ async fn a_value_that_a_command_assigns_is_not_kept() {
 #[tokio::test]
 async fn secrets_leave_in_no_result_error_spill_or_record() {
     let leaks = ProbeTool::new("leaks")
-        .declare_effects(|_, _| vec![Effect::name(Scope::named("probe:use"), format!("key={CANARY}"))])
+        .declare_effects(|_, _| {
+            vec![Effect::name(Scope::named("probe:use"), format!("key={CANARY}"))]
+        })
         .on_run(|_, _| async {
             let hex: String = CANARY.bytes().map(|b| format!("{b:02x}")).collect();
             let text = format!("{CANARY} Y2FuYXJ5LTdmM2E5YzUxZTBiMg== {hex} ");

@@ -72,7 +72,8 @@ pub(super) fn run_arguments(settings: &DockerSettings, left_out: &[ResourceLimit
         add(&["--cap-add", &capability]);
     }
     add(&["--security-opt", "no-new-privileges"]);
-    for (folder, how) in TMPFS_MOUNTS.into_iter().filter(|(folder, _)| !is_user_mount(settings, folder))
+    for (folder, how) in
+        TMPFS_MOUNTS.into_iter().filter(|(folder, _)| !is_user_mount(settings, folder))
     {
         add(&["--tmpfs", &format!("{folder}:rw,{how}")]);
     }
@@ -92,12 +93,16 @@ pub(super) fn run_arguments(settings: &DockerSettings, left_out: &[ResourceLimit
     }
     match &settings.storage {
         _ if !settings.persistent => {
-            for (folder, how) in EPHEMERAL_TMPFS_MOUNTS.into_iter().filter(|(it, _)| !is_user_mount(settings, it)) {
+            for (folder, how) in
+                EPHEMERAL_TMPFS_MOUNTS.into_iter().filter(|(it, _)| !is_user_mount(settings, it))
+            {
                 add(&["--tmpfs", &format!("{folder}:rw,{how}")]);
             }
         }
         Some(storage) => {
-            for (name, folder) in PERSISTENT_DIRS.into_iter().filter(|(_, it)| !is_user_mount(settings, it)) {
+            for (name, folder) in
+                PERSISTENT_DIRS.into_iter().filter(|(_, it)| !is_user_mount(settings, it))
+            {
                 add(&["--volume", &format!("{}:{folder}", storage.join(name).display())]);
             }
         }

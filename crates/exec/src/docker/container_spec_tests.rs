@@ -52,7 +52,8 @@ fn every_setting_makes_another_container() {
 
 #[test]
 fn a_volume_must_be_here() {
-    let with = |volume: &str| DockerSettings { volumes: vec![volume.into()], ..DockerSettings::default() };
+    let with =
+        |volume: &str| DockerSettings { volumes: vec![volume.into()], ..DockerSettings::default() };
     assert!(check_volumes(&with("/:/host:ro")).is_ok());
     assert!(check_volumes(&with("kept:/data")).is_ok());
     assert!(check_volumes(&with("/no/such/folder:/data")).is_err());
@@ -61,7 +62,9 @@ fn a_volume_must_be_here() {
 
 #[test]
 fn names_differ_where_their_letters_do_not() {
-    let named = |task: &str| container_name(&DockerSettings { task: task.into(), ..DockerSettings::default() }, "");
+    let named = |task: &str| {
+        container_name(&DockerSettings { task: task.into(), ..DockerSettings::default() }, "")
+    };
     assert_ne!(named("a b"), named("a.b"));
     assert!(named("ä/ß\n").bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'));
 }

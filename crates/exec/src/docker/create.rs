@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 
-use super::engine::{self, ContainerEngine};
-use super::lifeline::{LifelineError, ContainerLifeline};
-use super::settings::DockerSettings;
 use super::container_spec::{self, ResourceLimit};
-use super::{unix_seconds, owner};
+use super::engine::{self, ContainerEngine};
+use super::lifeline::{ContainerLifeline, LifelineError};
+use super::settings::DockerSettings;
+use super::{owner, unix_seconds};
 use crate::remote::fresh_marker;
 
 /// How long an image may take to come.
@@ -98,7 +98,11 @@ impl ContainerFactory<'_> {
     }
 
     /// Holds on to a container that stays.
-    pub(super) async fn attach(&self, id: String, holds_disk: bool) -> Result<ConnectedContainer, LifelineError> {
+    pub(super) async fn attach(
+        &self,
+        id: String,
+        holds_disk: bool,
+    ) -> Result<ConnectedContainer, LifelineError> {
         let script = ContainerLifeline::script(self.settings);
         let words = ["exec", "--interactive", &id, "sh", "-c", &script];
         let lifeline = ContainerLifeline::attach(self.engine, &words).await?;
@@ -130,9 +134,14 @@ impl ContainerFactory<'_> {
         }
     }
 
-    async fn try_create(&self, fingerprint: &str, left_out: &[ResourceLimit]) -> Result<ConnectedContainer, LifelineError> {
+    async fn try_create(
+        &self,
+        fingerprint: &str,
+        left_out: &[ResourceLimit],
+    ) -> Result<ConnectedContainer, LifelineError> {
         let name = container_spec::container_name(self.settings, &fresh_marker());
-        let holds_disk = self.settings.disk_mb.is_some() && !left_out.contains(&ResourceLimit::Disk);
+        let holds_disk =
+            self.settings.disk_mb.is_some() && !left_out.contains(&ResourceLimit::Disk);
         let mut words = vec!["--name".to_owned(), name.clone()];
         words.extend(self.labels(fingerprint, holds_disk));
         words.extend(container_spec::run_arguments(self.settings, left_out));
@@ -141,7 +150,8 @@ impl ContainerFactory<'_> {
         if self.settings.persistent {
             let words: Vec<&str> =
                 ["run", "--detach"].into_iter().chain(words).chain([KEEPALIVE_SCRIPT]).collect();
-            let done = self.engine.run(&words, CREATE_TIMEOUT).await.map_err(LifelineError::Client)?;
+            let done =
+                self.engine.run(&words, CREATE_TIMEOUT).await.map_err(LifelineError::Client)?;
             if !done.succeeded() {
                 // It may have been made and not started.
                 if !engine::is_name_taken(&done.errors) {
@@ -181,7 +191,8 @@ impl ContainerFactory<'_> {
     /// What a container that has ended at once said itself, which is more than
     /// that it does not run.
     async fn startup_error(&self, cut: LifelineError, name: &str) -> LifelineError {
-        let is_away = matches!(&cut, LifelineError::Engine(errors) if engine::is_container_gone(errors));
+        let is_away =
+            matches!(&cut, LifelineError::Engine(errors) if engine::is_container_gone(errors));
         if !is_away {
             return cut;
         }

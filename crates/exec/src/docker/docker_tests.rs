@@ -8,8 +8,8 @@ use hermes_core::{CancellationToken, ErrorKind};
 
 use super::*;
 use crate::backend::ExecBackend;
-use crate::job::{Job, WaitLimits, WaitOutcome, JobOutputOptions};
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
+use crate::job::{Job, JobOutputOptions, WaitLimits, WaitOutcome};
 
 fn settings(task: &str) -> Option<DockerSettings> {
     let host = std::env::var("HERMES_TEST_DOCKER_HOST").ok();
@@ -49,7 +49,8 @@ fn order(script: &str) -> CommandSpec {
 }
 
 async fn run(backend: &dyn ExecBackend, id: &str, script: &str) -> (Arc<Job>, WaitOutcome) {
-    let started = Job::start(backend, id.into(), script.into(), order(script), JobOutputOptions::default());
+    let started =
+        Job::start(backend, id.into(), script.into(), order(script), JobOutputOptions::default());
     let job = started.await.unwrap();
     let cancel = CancellationToken::new();
     let pause = job.wait(&WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel }).await;
@@ -88,7 +89,14 @@ async fn two_homes_leave_each_other_alone() {
     say(&base, &["exec", "--detach", &shared, "sh", "-c", &hold]);
     let changed = of(&one, 92);
     let held = async {
-        while !changed.transport().engine.holders(&shared).await.iter().any(|it| it == "x-1.999999.7") {
+        while !changed
+            .transport()
+            .engine
+            .holders(&shared)
+            .await
+            .iter()
+            .any(|it| it == "x-1.999999.7")
+        {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -120,7 +128,8 @@ async fn a_process_that_is_left_behind_holds_up_nobody() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_crash_left_there_is_ended_and_told_apart() {
     let Some(base) = settings("crash") else { return };
-    let place: Arc<dyn ExecBackend> = Arc::new(DockerTransport::backend(DockerSettings { persistent: false, ..base }));
+    let place: Arc<dyn ExecBackend> =
+        Arc::new(DockerTransport::backend(DockerSettings { persistent: false, ..base }));
     let folder = tempfile::tempdir().unwrap();
     let jobs = crate::JobRegistry::new(Arc::clone(&place), folder.path().to_owned());
     let job = jobs.start("it".into(), order("echo up; exec sleep 338")).await.unwrap();
@@ -158,7 +167,11 @@ async fn what_a_crash_left_there_is_ended_and_told_apart() {
 async fn a_folder_that_is_not_there_is_not_made() {
     let Some(base) = settings("folder") else { return };
     let with = |cwd: &str| {
-        DockerTransport::backend(DockerSettings { cwd: Some(cwd.into()), persistent: false, ..base.clone() })
+        DockerTransport::backend(DockerSettings {
+            cwd: Some(cwd.into()),
+            persistent: false,
+            ..base.clone()
+        })
     };
     let error = with("/no/such").open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);

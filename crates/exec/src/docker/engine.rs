@@ -9,10 +9,10 @@ use hermes_core::{ErrorKind, ToolError};
 
 use super::lifeline::HOLDER_VARIABLE;
 use super::settings::DockerSettings;
-use crate::remote::{TransportProcess, fresh_marker};
 use crate::captured_command::{CaptureResult, CapturedCommand};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 use crate::local::LocalBackend;
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::remote::{TransportProcess, fresh_marker};
 
 /// How long a small question may take.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -70,7 +70,8 @@ impl ContainerEngine {
         let environment: BTreeMap<OsString, OsString> = std::env::vars_os()
             .filter(|(name, _)| {
                 name.to_str().is_some_and(|name| {
-                    FORWARDED_VARIABLES.contains(&name) || FORWARDED_PREFIXES.iter().any(|it| name.starts_with(it))
+                    FORWARDED_VARIABLES.contains(&name)
+                        || FORWARDED_PREFIXES.iter().any(|it| name.starts_with(it))
                 })
             })
             .collect();
@@ -91,7 +92,10 @@ impl ContainerEngine {
     }
 
     /// The words that make it do something.
-    pub(super) fn engine_process<S: Into<OsString>>(&self, words: impl IntoIterator<Item = S>) -> TransportProcess {
+    pub(super) fn engine_process<S: Into<OsString>>(
+        &self,
+        words: impl IntoIterator<Item = S>,
+    ) -> TransportProcess {
         let words = words.into_iter().map(Into::into);
         TransportProcess {
             program: self.program.clone(),
@@ -111,9 +115,16 @@ impl ContainerEngine {
     }
 
     /// Makes it do something, to the end.
-    pub(super) async fn run(&self, words: &[&str], limit: Duration) -> Result<CaptureResult, ToolError> {
+    pub(super) async fn run(
+        &self,
+        words: &[&str],
+        limit: Duration,
+    ) -> Result<CaptureResult, ToolError> {
         let order = self.command_spec(words);
-        let done = CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }.run(&self.local, &fresh_marker()).await;
+        let done =
+            CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }
+                .run(&self.local, &fresh_marker())
+                .await;
         done.map_err(|error| self.explain_start(error))
     }
 

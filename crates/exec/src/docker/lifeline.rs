@@ -7,16 +7,16 @@ use std::time::Duration;
 use hermes_core::ToolError;
 use tokio::sync::watch;
 
+use super::container_spec::ResourceLimit;
 use super::engine::ContainerEngine;
 use super::owner;
 use super::settings::DockerSettings;
-use super::container_spec::ResourceLimit;
+use crate::async_streams;
 use crate::backend::{ProcessControl, ProcessExit, SpawnedProcess};
-use crate::remote::{fresh_marker, quote};
 use crate::captured_command::AbandonOnDrop;
 use crate::command_spec::StdinSource;
 use crate::output::OutputStream;
-use crate::async_streams;
+use crate::remote::{fresh_marker, quote};
 
 /// How long a container may take to come up.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
@@ -72,11 +72,16 @@ impl ContainerLifeline {
     }
 
     /// Starts the client with these words, and waits for the other end.
-    pub(super) async fn attach(engine: &ContainerEngine, words: &[&str]) -> Result<Self, LifelineError> {
+    pub(super) async fn attach(
+        engine: &ContainerEngine,
+        words: &[&str],
+    ) -> Result<Self, LifelineError> {
         let mut order = engine.command_spec(words);
         order.input = StdinSource::Pipe;
-        let started = crate::backend::ExecBackend::start(engine.local(), &fresh_marker(), order).await;
-        let started = started.map_err(|error| LifelineError::Client(engine.explain_start(error)))?;
+        let started =
+            crate::backend::ExecBackend::start(engine.local(), &fresh_marker(), order).await;
+        let started =
+            started.map_err(|error| LifelineError::Client(engine.explain_start(error)))?;
         let SpawnedProcess { output, input, control, .. } = started;
         let control: Arc<dyn ProcessControl> = control.into();
         let leash = AbandonOnDrop::new(&*control);
@@ -121,25 +126,34 @@ impl ContainerLifeline {
 
     /// The bounds that are wanted and do not hold there. That of the disk is
     /// not seen there; whoever made the container knows whether it has one.
-    pub(super) fn unenforced_limits(&self, settings: &DockerSettings, holds_disk: bool) -> Vec<ResourceLimit> {
+    pub(super) fn unenforced_limits(
+        &self,
+        settings: &DockerSettings,
+        holds_disk: bool,
+    ) -> Vec<ResourceLimit> {
         let value = |name: &str| {
             let line = self.first_output.lines().find_map(|line| line.strip_prefix(name));
             line.map(str::trim).and_then(|line| line.split(' ').next()).unwrap_or_default()
         };
         let is_held = |limit: &ResourceLimit| match limit {
             // Without a bound, old systems tell a number beyond all memory.
-            ResourceLimit::Memory => value("memory").parse::<u64>().is_ok_and(|bytes| bytes < 1 << 60),
+            ResourceLimit::Memory => {
+                value("memory").parse::<u64>().is_ok_and(|bytes| bytes < 1 << 60)
+            }
             ResourceLimit::Processors => value("processors").parse::<u64>().is_ok(),
             ResourceLimit::Processes => value("processes").parse::<u64>().is_ok(),
             ResourceLimit::Disk => holds_disk,
         };
-        let wanted = ResourceLimit::ALL.into_iter().filter(|limit| limit.arguments(settings).is_some());
+        let wanted =
+            ResourceLimit::ALL.into_iter().filter(|limit| limit.arguments(settings).is_some());
         wanted.filter(|limit| !is_held(limit)).collect()
     }
 }
 
 /// Listens until the other end is ready, or there is no more to hear.
-async fn read_until_ready(output: Vec<(OutputStream, OwnedFd)>) -> std::io::Result<(String, String)> {
+async fn read_until_ready(
+    output: Vec<(OutputStream, OwnedFd)>,
+) -> std::io::Result<(String, String)> {
     let mut streams = Vec::new();
     for (source, fd) in output {
         streams.push((source, async_streams::register_nonblocking(fd)?));

@@ -4,12 +4,12 @@
 //! one task. It ends with this program, also when that is killed, unless it is
 //! persistent; then the next program with the very same settings finds it.
 
+mod container_spec;
+mod create;
 mod engine;
 mod lifeline;
-mod create;
 mod owner;
 mod settings;
-mod container_spec;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,12 +19,12 @@ use std::time::{Duration, SystemTime};
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 
 use crate::backend::ProcessExit;
-use crate::remote::{TransportIo, TransportProcess, RemoteBackend, Transport};
+use crate::remote::{RemoteBackend, Transport, TransportIo, TransportProcess};
+use container_spec::ResourceLimit;
+use create::{CREATE_TIMEOUT, ConnectedContainer, ContainerFactory};
 use engine::{ContainerEngine, FoundContainer};
 use lifeline::ContainerLifeline;
-use create::{CREATE_TIMEOUT, ConnectedContainer, ContainerFactory};
 pub use settings::DockerSettings;
-use container_spec::ResourceLimit;
 
 /// Processes that are let in beyond the bound, to end others.
 const EXTRA_PIDS: u64 = 64;
@@ -115,8 +115,9 @@ impl DockerTransport {
             self.factory().create(&fingerprint).await?
         };
         match opening.last_container.replace(made.id.clone()) {
-            Some(last) if last == made.id => self
-                .set_notice("the container had stopped and was started again: what ran in it has ended"),
+            Some(last) if last == made.id => self.set_notice(
+                "the container had stopped and was started again: what ran in it has ended",
+            ),
             Some(_) => self.set_notice(
                 "the container was gone, so this ran in a new one: what the old one held outside \
                  of its volumes is lost, and what ran in it has ended",
@@ -156,7 +157,11 @@ impl DockerTransport {
 
     /// A container that stays: the one that is there, if it is the same in
     /// everything.
-    async fn find_or_create(&self, ours: &[FoundContainer], fingerprint: &str) -> Result<ConnectedContainer, ToolError> {
+    async fn find_or_create(
+        &self,
+        ours: &[FoundContainer],
+        fingerprint: &str,
+    ) -> Result<ConnectedContainer, ToolError> {
         let home = self.settings.home_id();
         let mine = |found: &&FoundContainer| {
             found.persistent && found.task == self.settings.task && found.home == home

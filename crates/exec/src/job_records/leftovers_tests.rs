@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::pid_namespace::{PidNamespaceId, NamespaceRelation};
-use super::{ONE_DAY, JobRecord, FOREIGN_RECORD_MAX_AGE, JobRecords, RecordFile, current_process};
+use super::pid_namespace::{NamespaceRelation, PidNamespaceId};
+use super::{FOREIGN_RECORD_MAX_AGE, JobRecord, JobRecords, ONE_DAY, RecordFile, current_process};
 use crate::tree::fixture::{Job, bearers, eventually, read_pid, unique};
 use crate::tree::{self, JOB_VARIABLE, is_alive};
 
@@ -208,16 +208,22 @@ fn entries_of_other_places_are_left_alone() {
     let list = JobRecords::open(folder.path()).unwrap();
     let job = Job::start("sleep 60");
     let put = |id: &str, place: PidNamespaceId| {
-        let note =
-            RecordFile { place, entry: JobRecord { id: id.to_owned(), ..abandoned(&job) }, missed: false };
+        let note = RecordFile {
+            place,
+            entry: JobRecord { id: id.to_owned(), ..abandoned(&job) },
+            missed: false,
+        };
         let path = folder.path().join(format!("{id}.json"));
         fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
         path
     };
     let here = PidNamespaceId::current();
-    let container = put("container", PidNamespaceId { space: "pid:[1]".to_owned(), ..here.clone() });
-    let machine =
-        put("machine", PidNamespaceId { host: "far".to_owned(), boot: "x".to_owned(), ..here.clone() });
+    let container =
+        put("container", PidNamespaceId { space: "pid:[1]".to_owned(), ..here.clone() });
+    let machine = put(
+        "machine",
+        PidNamespaceId { host: "far".to_owned(), boot: "x".to_owned(), ..here.clone() },
+    );
     let past = put("past", PidNamespaceId { boot: "x".to_owned(), ..here });
     assert!(list.orphans().is_empty());
     assert!(container.exists() && machine.exists() && !past.exists());

@@ -3,8 +3,8 @@
 //! Each job that runs has a small file. A program that ends well takes its
 //! files away; what a crash leaves tells the next start what to look for.
 
-mod remote;
 mod pid_namespace;
+mod remote;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::tree::{self, TerminationReport, JobRoot, ProcessTable};
-use pid_namespace::{PidNamespaceId, NamespaceRelation};
+use crate::tree::{self, JobRoot, ProcessTable, TerminationReport};
+use pid_namespace::{NamespaceRelation, PidNamespaceId};
 
 const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// What another machine or container wrote is its own affair for this long.
@@ -196,7 +196,8 @@ impl JobRecords {
     }
 
     fn read_valid(&self, path: &Path) -> Option<RecordFile> {
-        let note = load_file(path).filter(|note| self.record_path(&note.entry.id).is_ok_and(|it| it == path));
+        let note = load_file(path)
+            .filter(|note| self.record_path(&note.entry.id).is_ok_and(|it| it == path));
         let Some(note) = note else {
             remove_after(path, ONE_DAY);
             return None;
@@ -216,7 +217,10 @@ impl JobRecords {
 
     fn record_path(&self, id: &str) -> io::Result<PathBuf> {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if id.is_empty() || id.len() > MAX_ID_BYTES || id.starts_with('.') || !id.chars().all(is_safe)
+        if id.is_empty()
+            || id.len() > MAX_ID_BYTES
+            || id.starts_with('.')
+            || !id.chars().all(is_safe)
         {
             let text = "a job's id is up to 120 letters, digits, '_', '-' and '.'";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use hermes_core::ToolError;
 
-use super::{ONE_DAY, JobRecord, JobRecords};
+use super::{JobRecord, JobRecords, ONE_DAY};
 use crate::backend::ExecBackend;
-use crate::remote::job_mark;
 use crate::captured_command::CapturedCommand;
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
+use crate::remote::job_mark;
 use crate::ssh::marked_processes;
 use crate::tree;
 
@@ -47,7 +47,11 @@ impl JobRecords {
     ///
     /// # Errors
     /// If the place cannot be reached.
-    pub async fn reap_remote_orphans(&self, backend: &dyn ExecBackend, word: &str) -> Result<usize, ToolError> {
+    pub async fn reap_remote_orphans(
+        &self,
+        backend: &dyn ExecBackend,
+        word: &str,
+    ) -> Result<usize, ToolError> {
         self.terminate_remote(self.remote_orphans_at(&backend.location()), backend, word).await
     }
 
@@ -69,14 +73,20 @@ impl JobRecords {
         let marks: Vec<String> = entries.iter().map(|it| job_mark(&it.id)).collect();
         let order = CommandSpec {
             program: "sh".into(),
-            arguments: vec!["-c".into(), marked_processes::terminate_script(&marks, KILL_GRACE).into()],
+            arguments: vec![
+                "-c".into(),
+                marked_processes::terminate_script(&marks, KILL_GRACE).into(),
+            ],
             environment: place.environment.clone(),
             directory: "/".into(),
             input: StdinSource::Empty,
             output: StdioMode::Separate,
             confinement: None,
         };
-        let done = CapturedCommand { spec: order, timeout: KILL_TIMEOUT, max_output_bytes: 1 << 16 }.run(backend, word).await?;
+        let done =
+            CapturedCommand { spec: order, timeout: KILL_TIMEOUT, max_output_bytes: 1 << 16 }
+                .run(backend, word)
+                .await?;
         let said = String::from_utf8_lossy(&done.output);
         let ended: usize = said.trim().parse().unwrap_or_default();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

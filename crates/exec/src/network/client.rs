@@ -134,7 +134,8 @@ impl ClientLookup for ClientFinder {
         let mut above = tree::parent_pid(pid);
         while let Some(caller) = above.filter(|caller| self.space.has_process(*caller)) {
             // What a process calls itself is its own choice.
-            let file = self::executable(caller).filter(|file| self.runs_installed_code(caller, file));
+            let file =
+                self::executable(caller).filter(|file| self.runs_installed_code(caller, file));
             if let Some(file) = file {
                 let mut line = command_line(caller);
                 line.splice(..1.min(line.len()), [file.to_string_lossy().into_owned()]);

@@ -24,7 +24,9 @@ use hermes_sandbox::NetworkNamespace;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::client::ClientFinder;
-pub use self::listening::{ListeningPort, process_listening_ports, listening_on_host, namespaces_with_port};
+pub use self::listening::{
+    ListeningPort, listening_on_host, namespaces_with_port, process_listening_ports,
+};
 pub use self::published::PublishedPort;
 
 /// With more sessions than this, the networks of those that do nothing are

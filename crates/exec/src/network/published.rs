@@ -33,7 +33,11 @@ impl PublishedPort {
     ///
     /// # Errors
     /// If nothing listens on the port, or `host_port` cannot be listened on.
-    pub fn open(space: &Arc<NetworkNamespace>, port: u16, host_port: Option<u16>) -> io::Result<Self> {
+    pub fn open(
+        space: &Arc<NetworkNamespace>,
+        port: u16,
+        host_port: Option<u16>,
+    ) -> io::Result<Self> {
         space.connect(port)?;
         let bind = |number| TcpListener::bind((Ipv4Addr::LOCALHOST, number));
         let listener = match host_port {

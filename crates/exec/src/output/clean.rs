@@ -268,8 +268,12 @@ impl OutputCleaner {
             (_, 0..0x20 | DELETE) => was,
             (CleanerState::Escape, b'[') => CleanerState::Csi(CsiSequence::default()),
             (CleanerState::Escape, b']') => CleanerState::StringSequence { end_at_bell: true },
-            (CleanerState::Escape, b'P' | b'X' | b'^' | b'_') => CleanerState::StringSequence { end_at_bell: false },
-            (CleanerState::Escape | CleanerState::Intermediate, b' '..=b'/') => CleanerState::Intermediate,
+            (CleanerState::Escape, b'P' | b'X' | b'^' | b'_') => {
+                CleanerState::StringSequence { end_at_bell: false }
+            }
+            (CleanerState::Escape | CleanerState::Intermediate, b' '..=b'/') => {
+                CleanerState::Intermediate
+            }
             (CleanerState::Csi(mut order), b' '..=b'?') => {
                 order.take(byte);
                 CleanerState::Csi(order)
@@ -278,7 +282,9 @@ impl OutputCleaner {
                 self.apply(order, byte);
                 CleanerState::Text
             }
-            (CleanerState::Text | CleanerState::Escape | CleanerState::Intermediate, _) => CleanerState::Text,
+            (CleanerState::Text | CleanerState::Escape | CleanerState::Intermediate, _) => {
+                CleanerState::Text
+            }
         };
         true
     }

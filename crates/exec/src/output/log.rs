@@ -9,9 +9,9 @@ use std::path::Path;
 use memchr::memrchr;
 
 use super::clean::OutputCleaner;
-use super::spill_file::SpillFile;
 use super::line_index::{LogLineIndex, count_newlines};
 use super::runs::{StreamRuns, StreamTotals};
+use super::spill_file::SpillFile;
 use super::{LogChunk, OutputStream, SpillTarget};
 
 /// Up to here memory keeps everything.

@@ -7,7 +7,12 @@ use super::super::clean;
 use super::*;
 
 fn spill(place: &TempDir, most: u64) -> Option<SpillTarget> {
-    Some(SpillTarget { directory: place.path().join("logs"), name: "job.log".to_owned(), max_bytes: most, mask: None })
+    Some(SpillTarget {
+        directory: place.path().join("logs"),
+        name: "job.log".to_owned(),
+        max_bytes: most,
+        mask: None,
+    })
 }
 
 /// Lines with their numbers, `len` bytes of them.
@@ -42,12 +47,24 @@ fn a_long_log_does_not_grow_in_memory() {
     let bytes = numbered(64 * 1024 * 1024);
     for chunk in bytes.chunks(100_000) {
         log.push(OutputStream::Stdout, chunk);
-        assert!(log.head.capacity() <= 2 * MAX_MEMORY_BYTES && log.tail.capacity() <= 2 * KEPT_END_BYTES);
+        assert!(
+            log.head.capacity() <= 2 * MAX_MEMORY_BYTES
+                && log.tail.capacity() <= 2 * KEPT_END_BYTES
+        );
     }
     assert_eq!(log.head.capacity() / KEPT_END_BYTES + log.tail.capacity() / KEPT_END_BYTES, 2);
     assert_eq!(log.len(), bytes.len() as u64);
     assert_eq!(log.lines(), count_newlines(&bytes) + 1);
-    for at in [0, 1, KEPT_END_BYTES - 1, KEPT_END_BYTES, MAX_MEMORY_BYTES, 33_333_333, bytes.len() - KEPT_END_BYTES - 1, bytes.len() - 5] {
+    for at in [
+        0,
+        1,
+        KEPT_END_BYTES - 1,
+        KEPT_END_BYTES,
+        MAX_MEMORY_BYTES,
+        33_333_333,
+        bytes.len() - KEPT_END_BYTES - 1,
+        bytes.len() - 5,
+    ] {
         let piece = log.read_from(at as u64, 300_000);
         let end = (at + 300_000).min(bytes.len());
         assert_eq!((piece.from, piece.next), (at as u64, end as u64));
@@ -87,7 +104,10 @@ fn without_a_file_both_ends_are_kept() {
         assert_eq!(log.file(), None);
         assert_eq!(log.lost_bytes(), (bytes.len() - MAX_MEMORY_BYTES) as u64);
         assert_eq!(log.read_from(0, usize::MAX).bytes, bytes[..KEPT_END_BYTES]);
-        assert_eq!(log.read_from(KEPT_END_BYTES as u64, usize::MAX).bytes, bytes[bytes.len() - KEPT_END_BYTES..]);
+        assert_eq!(
+            log.read_from(KEPT_END_BYTES as u64, usize::MAX).bytes,
+            bytes[bytes.len() - KEPT_END_BYTES..]
+        );
         log.remove().unwrap();
     }
 }

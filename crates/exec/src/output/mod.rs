@@ -6,12 +6,12 @@
 //! terminal.
 
 mod clean;
-mod spill_file;
-mod line_index;
 mod line;
+mod line_index;
 mod log;
 mod page;
 mod runs;
+mod spill_file;
 mod summary;
 
 #[cfg(test)]

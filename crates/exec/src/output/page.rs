@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 use super::clean::OutputCleaner;
-use super::log::{READ_BLOCK_BYTES, OutputLog};
+use super::log::{OutputLog, READ_BLOCK_BYTES};
 
 /// Text of one line; the rest of a longer line is left out.
 const MAX_LINE_BYTES: usize = 16 * 1024;
@@ -70,7 +70,8 @@ struct OpenLine {
 impl LogPage {
     /// Full, or so full that the rest of the last line makes no difference.
     fn is_full(&self) -> bool {
-        let is_last_cut = || self.line.as_ref().is_some_and(|line| line.text.len() > MAX_LINE_BYTES);
+        let is_last_cut =
+            || self.line.as_ref().is_some_and(|line| line.text.len() > MAX_LINE_BYTES);
         self.lines.len() == self.count || (self.lines.len() + 1 == self.count && is_last_cut())
     }
 

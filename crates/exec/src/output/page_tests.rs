@@ -50,7 +50,11 @@ fn a_loss_within_one_line() {
     let log = log(&vec![b'x'; 1_000_000]);
     let (page, total) = log.page(1, 5);
     assert_eq!((page.len(), total), (1, 1));
-    assert!(page[0].starts_with("xxx") && page[0].ends_with(CUT_LINE_SUFFIX) && page[0].len() < 2 * MAX_LINE_BYTES);
+    assert!(
+        page[0].starts_with("xxx")
+            && page[0].ends_with(CUT_LINE_SUFFIX)
+            && page[0].len() < 2 * MAX_LINE_BYTES
+    );
 }
 
 #[test]

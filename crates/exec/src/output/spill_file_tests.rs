@@ -3,7 +3,12 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 fn spill(folder: &Path, most: u64) -> SpillTarget {
-    SpillTarget { directory: folder.to_path_buf(), name: "job.log".to_owned(), max_bytes: most, mask: None }
+    SpillTarget {
+        directory: folder.to_path_buf(),
+        name: "job.log".to_owned(),
+        max_bytes: most,
+        mask: None,
+    }
 }
 
 #[test]
@@ -85,7 +90,8 @@ fn no_secret_lies_in_it_however_it_comes() {
     let text = b"a s3cret b s3crs3cret c".repeat(3);
     for size in 1..=text.len() {
         let place = tempfile::tempdir().unwrap();
-        let spill = SpillTarget { mask: Some(std::sync::Arc::new(Word)), ..spill(place.path(), 1 << 20) };
+        let spill =
+            SpillTarget { mask: Some(std::sync::Arc::new(Word)), ..spill(place.path(), 1 << 20) };
         let mut disk = SpillFile::create(&spill).unwrap();
         text.chunks(size).for_each(|piece| disk.append(piece, 0));
         let kept = std::fs::read(disk.path()).unwrap();

@@ -9,7 +9,7 @@ use super::clean::{OutputCleaner, clean};
 use super::line_index::count_newlines;
 use super::log::OutputLog;
 use super::runs::StreamTotals;
-use super::{OutputStream, LogSummary};
+use super::{LogSummary, OutputStream};
 
 /// A log is read as a whole up to here, to see whether it fits once it is
 /// cleaned: ten megabytes of a progress bar are one line.
@@ -95,7 +95,11 @@ impl OutputLog {
         self.visit(source, |more| {
             let room = END_READ_BYTES - bytes.len();
             bytes.extend_from_slice(&more[..more.len().min(room)]);
-            if bytes.len() == END_READ_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if bytes.len() == END_READ_BYTES {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         if (bytes.len() as u64) < total.bytes {
             bytes.truncate(whole_characters(&bytes));

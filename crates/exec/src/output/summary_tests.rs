@@ -61,7 +61,12 @@ fn the_marker_names_the_file() {
     let place = tempfile::tempdir().unwrap();
     for most in [u64::MAX, 300_000] {
         let name = format!("{most}.log");
-        let spill = SpillTarget { directory: place.path().to_path_buf(), name, max_bytes: most, mask: None };
+        let spill = SpillTarget {
+            directory: place.path().to_path_buf(),
+            name,
+            max_bytes: most,
+            mask: None,
+        };
         let mut log = OutputLog::new(Some(spill));
         log.push(OutputStream::Stdout, &b"some words\n".repeat(100_000));
         let path = log.file().unwrap().display().to_string();
@@ -82,7 +87,9 @@ fn what_is_lost_is_cut_even_if_there_is_room() {
     let log = log(&b"some words\n".repeat(100_000));
     let summary = log.summary(usize::MAX / 4);
     assert!(summary.is_cut);
-    assert!(summary.omitted_bytes >= log.lost_bytes() && summary.omitted_bytes < log.lost_bytes() + 100);
+    assert!(
+        summary.omitted_bytes >= log.lost_bytes() && summary.omitted_bytes < log.lost_bytes() + 100
+    );
 }
 
 #[test]

@@ -10,12 +10,12 @@ use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinSet;
 
-use super::remarks::BackendRemarks;
 use super::exit_report::{self, ExitCodeReceiver};
+use super::remarks::BackendRemarks;
 use super::{Transport, run_script, script};
-use crate::backend::{ProcessControl, ProcessExit, InputWait};
-use crate::local::LocalBackend;
+use crate::backend::{InputWait, ProcessControl, ProcessExit};
 use crate::command_spec::TerminalSize;
+use crate::local::LocalBackend;
 use crate::tree::Signal;
 
 /// How long a question may take.
@@ -35,7 +35,8 @@ const INPUT_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether what a program has left still runs; the time
 /// between two looks grows from the first to the second.
-const DESCENDANT_POLL_RANGE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+const DESCENDANT_POLL_RANGE: (Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_secs(30));
 
 /// When a carrier is told again of its terminal's size.
 const RESIZE_RETRY_DELAYS: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
@@ -205,7 +206,12 @@ impl<W: Transport> ExitWaiter<W> {
         }
         // A shell that has said how its program ended was there until then.
         let said = match &self.exit_code {
-            Some(told) => tokio::time::timeout(TRANSPORT_EXIT_GRACE, exit_report::wait_for_code(told)).await.ok().flatten(),
+            Some(told) => {
+                tokio::time::timeout(TRANSPORT_EXIT_GRACE, exit_report::wait_for_code(told))
+                    .await
+                    .ok()
+                    .flatten()
+            }
             None => None,
         };
         if said.is_some() {
@@ -216,7 +222,8 @@ impl<W: Transport> ExitWaiter<W> {
         }
         let ProcessExit::Signal(signal) = exit else { return Ok(exit) };
         // Nobody hears any more what it writes, and nobody else will end it.
-        let gone = terminate_remote(&*self.transport, &self.local, &self.mark, KILL_GRACE, || true).await;
+        let gone =
+            terminate_remote(&*self.transport, &self.local, &self.mark, KILL_GRACE, || true).await;
         let there =
             if gone { "so it was ended there as well" } else { "and it may still run there" };
         let message = format!(
@@ -241,7 +248,9 @@ async fn terminate_remote<W: Transport>(
 ) -> bool {
     let text = script::terminate_script(mark, grace);
     for _ in 0..MAX_LOOKUPS {
-        let Ok(done) = run_script(way, local, &text, QUERY_TIMEOUT + grace).await else { return false };
+        let Ok(done) = run_script(way, local, &text, QUERY_TIMEOUT + grace).await else {
+            return false;
+        };
         if !done.succeeded() || !done.output.starts_with(script::NONE_RUNNING) || is_over() {
             return done.succeeded();
         }
@@ -269,7 +278,8 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
             };
             if let Some(code) = code {
                 // Somebody else may hold its streams for long.
-                let _ = tokio::time::timeout(TRANSPORT_EXIT_GRACE, ended.wait_for(Option::is_some)).await;
+                let _ = tokio::time::timeout(TRANSPORT_EXIT_GRACE, ended.wait_for(Option::is_some))
+                    .await;
                 return Ok(ProcessExit::Code(code));
             }
             let end = ended.wait_for(Option::is_some).await.map_err(io::Error::other)?;
@@ -307,7 +317,8 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
             }
             if is_told {
                 // Its last words, what its shell held among them, are on their way.
-                let _ = tokio::time::timeout(TRANSPORT_EXIT_GRACE, ended.wait_for(Option::is_some)).await;
+                let _ = tokio::time::timeout(TRANSPORT_EXIT_GRACE, ended.wait_for(Option::is_some))
+                    .await;
             }
             // If the way there is broken, this end of it can still be ended: then
             // there is nothing that it could still bring.
@@ -333,7 +344,9 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
         Box::pin(async move {
             let mut pause = DESCENDANT_POLL_RANGE.0;
             // Once it was to be ended, nobody asks for long.
-            while self.is_running().await != Some(false) && !self.kill_requested.load(Ordering::Acquire) {
+            while self.is_running().await != Some(false)
+                && !self.kill_requested.load(Ordering::Acquire)
+            {
                 let _ = tokio::time::timeout(pause, self.descendants_changed.notified()).await;
                 pause = (pause * 2).min(DESCENDANT_POLL_RANGE.1);
             }
@@ -357,7 +370,13 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
             {
                 return seen;
             }
-            let done = run_script(&*self.transport, &self.local, &script::input_wait_script(&self.mark), QUERY_TIMEOUT).await;
+            let done = run_script(
+                &*self.transport,
+                &self.local,
+                &script::input_wait_script(&self.mark),
+                QUERY_TIMEOUT,
+            )
+            .await;
             let waits = match done {
                 Ok(done) if done.output.starts_with(b"waits") => InputWait::Blocked,
                 Ok(done) if done.output.starts_with(b"looks") => InputWait::Polling,

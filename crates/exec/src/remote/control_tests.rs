@@ -6,10 +6,10 @@ use std::time::Duration;
 use hermes_core::{BoxFuture, ToolError};
 
 use super::super::remarks::CURRENT_REMARKS;
-use super::super::{TransportIo, TransportProcess, RemoteBackend, Transport};
+use super::super::{RemoteBackend, Transport, TransportIo, TransportProcess};
 use super::BackendRemarks;
 use crate::backend::{ExecBackend, ProcessExit};
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 
 /// A place that stops to answer, or takes long to begin whatever it is asked.
 #[derive(Debug, Default)]
@@ -70,7 +70,8 @@ async fn a_place_that_does_not_answer_holds_up_no_ending() {
     let mute = Arc::new(AtomicBool::new(false));
     let place = RemoteBackend::new(Mute { is_mute: Arc::clone(&mute), seconds: 0.0 });
     let remarks = BackendRemarks::default();
-    let started = CURRENT_REMARKS.scope(remarks.clone(), place.start("mute", sleeper())).await.unwrap();
+    let started =
+        CURRENT_REMARKS.scope(remarks.clone(), place.start("mute", sleeper())).await.unwrap();
     mute.store(true, Ordering::Release);
     started.control.terminate(Duration::ZERO).await;
     assert!(remarks.all().concat().contains("mute did not answer within"), "{:?}", remarks.all());
@@ -80,7 +81,8 @@ async fn a_place_that_does_not_answer_holds_up_no_ending() {
 async fn a_place_that_is_slow_to_begin_is_waited_for() {
     let place = RemoteBackend::new(Mute { seconds: 2.1, ..Mute::default() });
     let remarks = BackendRemarks::default();
-    let started = CURRENT_REMARKS.scope(remarks.clone(), place.start("slow", sleeper())).await.unwrap();
+    let started =
+        CURRENT_REMARKS.scope(remarks.clone(), place.start("slow", sleeper())).await.unwrap();
     // It has begun by then.
     tokio::time::sleep(Duration::from_millis(2500)).await;
     started.control.terminate(Duration::ZERO).await;

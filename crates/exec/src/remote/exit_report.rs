@@ -13,8 +13,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use crate::output::OutputStream;
 use crate::async_streams;
+use crate::output::OutputStream;
 
 /// What no text has in it: the word is between two of these.
 const MARKER_DELIMITER: u8 = 0x1e;
@@ -50,7 +50,10 @@ pub(crate) type ExitCodeReceiver = watch::Receiver<Option<i32>>;
 
 /// Listens for the end of a program, in the stream that carries its errors:
 /// the last one.
-pub(crate) fn extract_exit_code(output: &mut Vec<(OutputStream, OwnedFd)>, word: &str) -> io::Result<ExitCodeReceiver> {
+pub(crate) fn extract_exit_code(
+    output: &mut Vec<(OutputStream, OwnedFd)>,
+    word: &str,
+) -> io::Result<ExitCodeReceiver> {
     let (source, stream) = output.pop().ok_or(io::ErrorKind::NotConnected)?;
     let (stream, told) = filter_stream(source, stream, word)?;
     output.push((source, stream));

@@ -12,10 +12,10 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::unix::AsyncFd;
 
 use super::script::fresh_marker;
+use crate::async_streams;
 use crate::captured_command::CaptureResult;
 use crate::command_spec::StdioMode;
 use crate::output::OutputStream;
-use crate::async_streams;
 
 /// What no text has in it: the word is between two of these.
 const MARKER_DELIMITER: u8 = 0x1e;
@@ -78,7 +78,10 @@ impl GreetingFilter {
         let words = if self.output == StdioMode::Merged { 2 } else { 1 };
         let pass = |(source, from): (OutputStream, OwnedFd)| {
             let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
-            let (from, to) = ([(source, async_streams::register_nonblocking(from)?)], async_streams::register_nonblocking(ours)?);
+            let (from, to) = (
+                [(source, async_streams::register_nonblocking(from)?)],
+                async_streams::register_nonblocking(ours)?,
+            );
             let sieve = GreetingStripper::new(self.marker_bytes(), words);
             tokio::spawn(async move { forward(&from, &to, sieve).await });
             Ok((source, theirs))
@@ -87,7 +90,11 @@ impl GreetingFilter {
     }
 }
 
-async fn forward(from: &[(OutputStream, AsyncFd<OwnedFd>)], to: &AsyncFd<OwnedFd>, mut sieve: GreetingStripper) {
+async fn forward(
+    from: &[(OutputStream, AsyncFd<OwnedFd>)],
+    to: &AsyncFd<OwnedFd>,
+    mut sieve: GreetingStripper,
+) {
     let mut buffer = vec![0; READ_CHUNK_BYTES];
     while let (_, Ok(read @ 1..)) = async_streams::read_any(from, &mut buffer).await {
         let text = sieve.feed(buffer.get(..read).unwrap_or_default());
@@ -121,7 +128,8 @@ impl GreetingStripper {
         let mut text = std::mem::take(&mut self.pending);
         text.extend_from_slice(piece);
         let Some(at) = memmem::find(&text, &self.marker) else {
-            self.pending = text.split_off(if self.has_started { self.partial_marker_start(&text) } else { 0 });
+            self.pending =
+                text.split_off(if self.has_started { self.partial_marker_start(&text) } else { 0 });
             self.pending.drain(..self.pending.len().saturating_sub(MAX_GREETING_BYTES));
             return text;
         };

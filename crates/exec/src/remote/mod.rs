@@ -8,10 +8,10 @@
 //! one trip is enough.
 
 mod control;
+pub(crate) mod exit_report;
 pub(crate) mod greeting;
 pub(crate) mod remarks;
 mod script;
-pub(crate) mod exit_report;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,14 +27,14 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::OnceCell;
 
 use crate::JobContainment;
-use crate::backend::{ExecBackend, ProcessExit, HostFacts, SpawnedProcess};
-use crate::captured_command::{CaptureResult, CapturedCommand};
-use crate::local::LocalBackend;
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
-use crate::output::OutputStream;
 use crate::async_streams;
+use crate::backend::{ExecBackend, HostFacts, ProcessExit, SpawnedProcess};
+use crate::captured_command::{CaptureResult, CapturedCommand};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
+use crate::local::LocalBackend;
+use crate::output::OutputStream;
 use crate::tree;
-use control::{TerminationTasks, RemoteProcess, NoticeWriter};
+use control::{NoticeWriter, RemoteProcess, TerminationTasks};
 use greeting::GreetingFilter;
 use remarks::BackendRemarks;
 pub(crate) use script::fresh_marker;
@@ -193,24 +193,31 @@ impl<W: Transport> RemoteBackend<W> {
 
     async fn probe(&self) -> Result<ProbedHost, ToolError> {
         let begin = Instant::now();
-        let (done, greeted) = run_query(&*self.transport, &self.local, script::PROBE_SCRIPT, PROBE_TIMEOUT).await?;
+        let (done, greeted) =
+            run_query(&*self.transport, &self.local, script::PROBE_SCRIPT, PROBE_TIMEOUT).await?;
         let trip = begin.elapsed();
         if let Some(error) = self.transport.explain_failure(done.exit, &done.errors) {
             return Err(error);
         }
-        let mut place = script::parse_probe(&done.output, self.transport.directory()).ok_or_else(|| {
-            let said = String::from_utf8_lossy(&done.output);
-            let said = said.trim().lines().chain(done.errors.trim().lines()).next_back();
-            ToolError::unavailable(format!(
-                "{}: no shell answers there{}",
-                self.transport.name(),
-                said.map(|said| format!(": {said}")).unwrap_or_default()
-            ))
-            .with_hint("A place for commands needs a POSIX `sh` with the usual small programs.")
-        })?;
+        let mut place =
+            script::parse_probe(&done.output, self.transport.directory()).ok_or_else(|| {
+                let said = String::from_utf8_lossy(&done.output);
+                let said = said.trim().lines().chain(done.errors.trim().lines()).next_back();
+                ToolError::unavailable(format!(
+                    "{}: no shell answers there{}",
+                    self.transport.name(),
+                    said.map(|said| format!(": {said}")).unwrap_or_default()
+                ))
+                .with_hint("A place for commands needs a POSIX `sh` with the usual small programs.")
+            })?;
         let bare = place.environment.clone();
         place.environment.extend(self.transport.environment());
-        Ok(ProbedHost { facts: Arc::new(place), base_environment: bare, prints_greeting: greeted, round_trip: trip })
+        Ok(ProbedHost {
+            facts: Arc::new(place),
+            base_environment: bare,
+            prints_greeting: greeted,
+            round_trip: trip,
+        })
     }
 }
 
@@ -236,7 +243,8 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
             let found = self.probed_host().await?;
             let terminal = matches!(order.output, StdioMode::Terminal(_));
             let mark = job_mark(job);
-            let text = script::launch_script(&order, &found.base_environment, &mark, &self.owner_mark);
+            let text =
+                script::launch_script(&order, &found.base_environment, &mark, &self.owner_mark);
             self.was_used.store(true, Ordering::Relaxed);
             let end = script::fresh_marker();
             let (loader, sent) = if terminal {
@@ -246,9 +254,12 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
                 let sent = script::with_end_marker(text, &end);
                 (script::load_script(sent.len(), &end), sent)
             };
-            let word = (!terminal && self.transport.may_outlive_program()).then(script::fresh_marker);
-            let loader =
-                word.as_ref().map_or_else(|| loader.clone(), |word| exit_report::wait_and_report_script(&loader, word));
+            let word =
+                (!terminal && self.transport.may_outlive_program()).then(script::fresh_marker);
+            let loader = word.as_ref().map_or_else(
+                || loader.clone(),
+                |word| exit_report::wait_and_report_script(&loader, word),
+            );
             let greeting = found.prints_greeting.then(|| GreetingFilter::new(order.output));
             let loader = greeting.as_ref().map_or(loader.clone(), |it| it.prefix_script(&loader));
             let carrier = self.transport.transport_process(&loader, TransportIo { terminal });
@@ -257,11 +268,16 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
                 pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
             let mut started = self.local.start(job, transport_spec(carrier, order.output)).await?;
             started.pid = None;
-            started.containment = self.transport.containment_summary().map(|held| Arc::new(JobContainment::from_summary(held)));
+            started.containment = self
+                .transport
+                .containment_summary()
+                .map(|held| Arc::new(JobContainment::from_summary(held)));
             if let Some(greeting) = greeting {
                 started.output = greeting.filter_streams(started.output).map_err(failed)?;
             }
-            let told = word.map(|word| exit_report::extract_exit_code(&mut started.output, &word)).transpose();
+            let told = word
+                .map(|word| exit_report::extract_exit_code(&mut started.output, &word))
+                .transpose();
             let told = told.map_err(failed)?;
             // What is told of the place comes with what the program tells.
             started.output.push((OutputStream::Stderr, heard));
@@ -308,12 +324,15 @@ impl<W: Transport> RemoteBackend<W> {
     /// Ends what programs have left there, wherever that has gone: nobody here
     /// would ever know of it.
     async fn terminate_strays(&self) {
-        if !self.was_used.swap(false, Ordering::Relaxed) || !self.transport.keeps_programs_on_close() {
+        if !self.was_used.swap(false, Ordering::Relaxed)
+            || !self.transport.keeps_programs_on_close()
+        {
             return;
         }
         let text = script::terminate_all_script(&self.owner_mark, STRAY_GRACE);
         // A place that does not answer cannot be waited for: we are about to end.
-        let _ = run_script(&*self.transport, &self.local, &text, STRAY_GRACE + CLEANUP_TIMEOUT).await;
+        let _ =
+            run_script(&*self.transport, &self.local, &text, STRAY_GRACE + CLEANUP_TIMEOUT).await;
     }
 
     /// Leaves a text there for a shell that reads it, and throws it away.
@@ -321,7 +340,8 @@ impl<W: Transport> RemoteBackend<W> {
         let end = script::fresh_marker();
         let sent = script::with_end_marker(text, &end);
         let keeper = script::save_script(word, sent.len(), &end);
-        let greeting = self.transport.may_print_greeting().then(|| GreetingFilter::new(StdioMode::Separate));
+        let greeting =
+            self.transport.may_print_greeting().then(|| GreetingFilter::new(StdioMode::Separate));
         let keeper = greeting.as_ref().map_or(keeper.clone(), |it| it.prefix_script(&keeper));
         let mut errand = query_command(&*self.transport, &keeper, PROBE_TIMEOUT);
         errand.spec.input = StdinSource::Bytes(sent);
@@ -351,7 +371,12 @@ pub(crate) fn job_mark(job: &str) -> String {
 }
 
 /// Runs a few words of `sh` there.
-async fn run_script(way: &dyn Transport, local: &LocalBackend, text: &str, limit: Duration) -> Result<CaptureResult, ToolError> {
+async fn run_script(
+    way: &dyn Transport,
+    local: &LocalBackend,
+    text: &str,
+    limit: Duration,
+) -> Result<CaptureResult, ToolError> {
     Ok(run_query(way, local, text, limit).await?.0)
 }
 

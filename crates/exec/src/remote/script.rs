@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::time::Duration;
 
 use crate::backend::{HostFacts, ShellKind};
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 use crate::ssh::marked_processes;
 use crate::tree::{self, JOB_VARIABLE, Signal};
 

@@ -44,13 +44,15 @@ fn a_program_gets_its_words_and_what_it_is_to_read() {
 fn what_it_is_not_to_find_is_taken_away() {
     let order = order("sh", &["-c", "echo \"${gone-no} $HERMES_JOB\""]);
     let found = BTreeMap::from([("gone".into(), "1".into())]);
-    let text = [b"gone=1; export gone\n".as_slice(), &launch_script(&order, &found, "a/b", "us")].concat();
+    let text =
+        [b"gone=1; export gone\n".as_slice(), &launch_script(&order, &found, "a/b", "us")].concat();
     assert_eq!(run(&text, b""), "no a/b/us\n");
 }
 
 #[test]
 fn a_place_tells_what_it_is() {
-    let said = Command::new("sh").args(["-c", &format!("echo Welcome; {PROBE_SCRIPT}")]).output().unwrap();
+    let said =
+        Command::new("sh").args(["-c", &format!("echo Welcome; {PROBE_SCRIPT}")]).output().unwrap();
     let place = parse_probe(&said.stdout, None).unwrap();
     assert_eq!(place.directory, std::env::current_dir().unwrap());
     assert!(place.system.contains(std::env::consts::ARCH));

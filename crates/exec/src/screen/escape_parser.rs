@@ -206,7 +206,8 @@ impl EscapeParser {
         if self.overlong {
             return;
         }
-        let ours = ControlSequence::parse(&self.pending).is_some_and(|sequence| drawing.handle_control(&sequence));
+        let ours = ControlSequence::parse(&self.pending)
+            .is_some_and(|sequence| drawing.handle_control(&sequence));
         if !ours {
             let mut whole = b"\x1b[".to_vec();
             whole.extend_from_slice(&self.pending);

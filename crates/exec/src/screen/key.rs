@@ -207,7 +207,8 @@ pub fn encode_key(name: &str, modes: KeyModes) -> Result<Vec<u8>, KeyError> {
         return encode_key(whole, modes);
     }
     let (mut modifiers, word) = split_modifiers(inner);
-    let base = find_key(word, &mut modifiers).ok_or_else(|| unknown_key_error(name, word, modifiers))?;
+    let base =
+        find_key(word, &mut modifiers).ok_or_else(|| unknown_key_error(name, word, modifiers))?;
     encode(base, modifiers, modes).ok_or_else(|| no_code_error(name))
 }
 
@@ -333,7 +334,8 @@ fn unknown_key_error(name: &str, word: &str, modifiers: KeyModifiers) -> KeyErro
     let asked = simplify(word);
     // A third of it may be wrong; more than that is another word.
     let most = (asked.chars().count() / 3).max(1);
-    let names = KEY_NAMES.iter().map(|(name, _)| *name).chain(KEY_ALIASES.iter().map(|(name, _)| *name));
+    let names =
+        KEY_NAMES.iter().map(|(name, _)| *name).chain(KEY_ALIASES.iter().map(|(name, _)| *name));
     let near = names
         .filter(|name| name.len() > 1 && !name.starts_with('\\'))
         .map(|name| (edit_distance(&asked, name), name))

@@ -1,9 +1,10 @@
-use super::{KeyModes, KeyError, encode_key, encode_keys};
+use super::{KeyError, KeyModes, encode_key, encode_keys};
 
 const APPLICATION: KeyModes = KeyModes { application_cursor: true };
 
 fn press(name: &str) -> String {
-    let bytes = encode_key(name, KeyModes::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let bytes =
+        encode_key(name, KeyModes::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
     String::from_utf8(bytes).unwrap()
 }
 

@@ -5,17 +5,17 @@
 //! says whether the last line is a question, and [`pty`] opens the terminal.
 
 mod drawing;
+mod escape_parser;
 mod key;
 mod prompt;
 mod prompt_words;
 pub mod pty;
 mod queries;
-mod escape_parser;
 
 use std::num::NonZeroU16;
 
-pub use key::{KeyModes, KeyError, encode_key, encode_keys};
-pub use prompt::{TerminalPrompt, PromptKind, detect_prompt};
+pub use key::{KeyError, KeyModes, encode_key, encode_keys};
+pub use prompt::{PromptKind, TerminalPrompt, detect_prompt};
 
 use drawing::TerminalGrid;
 use escape_parser::EscapeParser;
@@ -181,7 +181,8 @@ impl TerminalScreen {
         if let Some(line) = self.drawing.highlighted_status() {
             return Some(TerminalPrompt { kind: PromptKind::Pager, line });
         }
-        prompt::detect_editor(&self.text()).or_else(|| detect_prompt(&self.drawing.before_cursor()?))
+        prompt::detect_editor(&self.text())
+            .or_else(|| detect_prompt(&self.drawing.before_cursor()?))
     }
 }
 

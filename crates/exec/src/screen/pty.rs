@@ -101,7 +101,10 @@ pub fn size(terminal: impl AsFd) -> io::Result<(u16, u16)> {
 /// If it is not a terminal.
 pub fn input_mode(terminal: impl AsFd) -> io::Result<TtyInputMode> {
     let modes = rustix::termios::tcgetattr(terminal)?.local_modes;
-    Ok(TtyInputMode { echo: modes.contains(LocalModes::ECHO), is_canonical: modes.contains(LocalModes::ICANON) })
+    Ok(TtyInputMode {
+        echo: modes.contains(LocalModes::ECHO),
+        is_canonical: modes.contains(LocalModes::ICANON),
+    })
 }
 
 /// Whether what is typed is shown.

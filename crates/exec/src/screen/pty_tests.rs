@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use super::super::{PromptKind, TerminalScreen, encode_keys};
-use super::{echo, open, set_echo, set_size, size, input_mode};
+use super::{echo, input_mode, open, set_echo, set_size, size};
 
 /// A program that says nothing for so long hangs.
 const GUARD: Duration = Duration::from_secs(60);

@@ -63,7 +63,10 @@ impl<'a> ControlSequence<'a> {
 }
 
 /// The answer to a control sequence, if it is a question.
-pub(super) fn answer_control(sequence: &ControlSequence<'_>, drawing: &TerminalGrid) -> Option<Vec<u8>> {
+pub(super) fn answer_control(
+    sequence: &ControlSequence<'_>,
+    drawing: &TerminalGrid,
+) -> Option<Vec<u8>> {
     let first = sequence.number(0).unwrap_or(0);
     let (row, col) = drawing.cursor();
     let (row, col) = (row + 1, col + 1);
@@ -147,7 +150,9 @@ pub(super) fn answer_osc(what: &[u8], asked: &[u8]) -> Vec<String> {
                 [index, b"?"] => std::str::from_utf8(index).ok()?.parse().ok(),
                 _ => None,
             });
-            asked.map(|index: u8| format!("4;{index};{}", colour_spec(palette_colour(index)))).collect()
+            asked
+                .map(|index: u8| format!("4;{index};{}", colour_spec(palette_colour(index))))
+                .collect()
         }
         // The clipboard is the user's: it is empty for whoever asks.
         b"52" if asked.ends_with(b";?") => vec!["52;c;".into()],

@@ -3,8 +3,8 @@
 //! The container is an instance: it is started when the place is opened, and
 //! sees nothing of this machine but what is declared.
 
-mod settings;
 mod diagnosis;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,10 +17,10 @@ use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use serde::Deserialize;
 
 use crate::backend::ProcessExit;
-use crate::remote::{TransportIo, TransportProcess, RemoteBackend, Transport};
 use crate::captured_command::{CaptureResult, CapturedCommand};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 use crate::local::LocalBackend;
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
+use crate::remote::{RemoteBackend, Transport, TransportIo, TransportProcess};
 use crate::{job_records, tree};
 pub use settings::SingularitySettings;
 
@@ -173,7 +173,8 @@ impl SingularityTransport {
         let cannot = diagnosis::NO_CGROUPS_MESSAGES.iter().any(|sign| done.errors.contains(sign));
         let mut unheld = None;
         if !done.succeeded() && !limits.is_empty() && cannot {
-            unheld = Some(diagnosis::fatal_message(&done.errors).unwrap_or("no cgroups").to_owned());
+            unheld =
+                Some(diagnosis::fatal_message(&done.errors).unwrap_or("no cgroups").to_owned());
             done = self.run(self.start_arguments(&name, &[]), START_TIMEOUT).await?;
         }
         if !done.succeeded() {
@@ -181,7 +182,8 @@ impl SingularityTransport {
             return Err(diagnosis::start_error(&program, &self.settings.image, &done.errors));
         }
         let found = self.list(Some(&name)).await?;
-        let running = found.iter().find_map(|found| Some((found.pid, tree::start_time(found.pid)?)));
+        let running =
+            found.iter().find_map(|found| Some((found.pid, tree::start_time(found.pid)?)));
         let Some((pid, started)) = running else {
             return Err(ToolError::unavailable("singularity: the container ended at once")
                 .with_hint("Its start script may have failed; try another image."));
@@ -276,7 +278,10 @@ impl SingularityTransport {
             output: StdioMode::Separate,
             confinement: None,
         };
-        let done = CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }.run(&self.local, "singularity").await;
+        let done =
+            CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }
+                .run(&self.local, "singularity")
+                .await;
         done.map_err(|error| match error.kind() {
             ErrorKind::NotFound => ToolError::unavailable(
                 "singularity: neither apptainer nor singularity is installed",
@@ -353,7 +358,10 @@ impl Transport for SingularityTransport {
 
     fn explain_failure(&self, exit: ProcessExit, errors: &str) -> Option<ToolError> {
         let said = diagnosis::fatal_message(errors);
-        (exit == ProcessExit::Code(OWN_EXIT_CODE)).then_some(said).flatten().map(|said| self.gone_error(said))
+        (exit == ProcessExit::Code(OWN_EXIT_CODE))
+            .then_some(said)
+            .flatten()
+            .map(|said| self.gone_error(said))
     }
 
     fn diagnose_loss(&self, exit: ProcessExit) -> BoxFuture<'_, Option<ToolError>> {

@@ -10,9 +10,11 @@ use hermes_core::{BoxFuture, ToolError};
 use tokio::sync::watch;
 
 use super::{SshSettings, SshTransport, marked_processes};
-use crate::backend::{ExecBackend, ProcessControl, ProcessExit, HostFacts, SpawnedProcess, InputWait};
-use crate::remote::{RemoteBackend, fresh_marker, job_mark, exit_report};
+use crate::backend::{
+    ExecBackend, HostFacts, InputWait, ProcessControl, ProcessExit, SpawnedProcess,
+};
 use crate::command_spec::{CommandSpec, StdioMode, TerminalSize};
+use crate::remote::{RemoteBackend, exit_report, fresh_marker, job_mark};
 use crate::tree::Signal;
 
 /// How long a program that nobody hears any more has to go by itself.
@@ -41,7 +43,10 @@ impl OrphanMarks {
 impl SshBackend {
     /// The host that these settings describe. Nothing is connected yet.
     pub fn new(settings: SshSettings) -> Self {
-        Self { remote: RemoteBackend::new(SshTransport::new(settings)), orphans: OrphanMarks::default() }
+        Self {
+            remote: RemoteBackend::new(SshTransport::new(settings)),
+            orphans: OrphanMarks::default(),
+        }
     }
 
     /// Reaches the host, and ends what has been adrift there.
@@ -96,7 +101,9 @@ impl ExecBackend for SshBackend {
                 self.remote.start(job, order).await?
             } else {
                 let word = fresh_marker();
-                let begun = exit_report::EXIT_MARKER.scope(word.clone(), self.remote.start(job, order)).await;
+                let begun = exit_report::EXIT_MARKER
+                    .scope(word.clone(), self.remote.start(job, order))
+                    .await;
                 let mut started = begun?;
                 told = Some(extract_exit_code(&mut started, &word)?);
                 started
@@ -121,7 +128,10 @@ impl ExecBackend for SshBackend {
 }
 
 /// Listens for the end of a program, in the stream that carries its errors.
-fn extract_exit_code(started: &mut SpawnedProcess, word: &str) -> Result<SshExitReceiver, ToolError> {
+fn extract_exit_code(
+    started: &mut SpawnedProcess,
+    word: &str,
+) -> Result<SshExitReceiver, ToolError> {
     let failed = |error: io::Error| ToolError::io("The command's streams", &error);
     // The last one is not of the program; its errors come last of its own.
     let at = started.output.len().saturating_sub(2);
@@ -168,7 +178,9 @@ impl ProcessControl for SshProcess {
                 return Ok(ProcessExit::Code(code));
             }
             let ended = self.control.wait().await;
-            if ended.is_err() || (self.exit_code.is_some() && !matches!(ended, Ok(ProcessExit::Code(0)))) {
+            if ended.is_err()
+                || (self.exit_code.is_some() && !matches!(ended, Ok(ProcessExit::Code(0))))
+            {
                 let mut adrift = self.orphans.marks();
                 if !adrift.contains(&self.mark) {
                     adrift.push(self.mark.clone());

@@ -10,13 +10,13 @@ use hermes_core::{ErrorKind, ToolError};
 
 use super::settings::{HostKeyPolicy, SshSettings, expand_home};
 use super::{command, connection_pool};
-use super::{exit_report, diagnosis};
+use super::{diagnosis, exit_report};
 use crate::backend::ProcessExit;
+use crate::captured_command::{CaptureResult, CapturedCommand};
+use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
+use crate::local::LocalBackend;
 use crate::remote::greeting::GreetingFilter;
 use crate::remote::{TransportIo, TransportProcess, quote};
-use crate::captured_command::{CaptureResult, CapturedCommand};
-use crate::local::LocalBackend;
-use crate::command_spec::{StdinSource, CommandSpec, StdioMode};
 
 /// What ssh takes from the environment of this program.
 const FORWARDED_VARIABLES: [&str; 10] = [
@@ -70,7 +70,9 @@ impl SshClient {
         arguments.extend([option("ControlMaster=no"), terminal.into(), "--".into()]);
         arguments.push(self.settings.host.clone().into());
         // Only what is started as a program has a word to say at its end.
-        let last = exit_report::EXIT_MARKER.try_with(|word| exit_report::report_exit_script(word)).unwrap_or_default();
+        let last = exit_report::EXIT_MARKER
+            .try_with(|word| exit_report::report_exit_script(word))
+            .unwrap_or_default();
         arguments.push(command::remote_command_line(script, &last).into());
         self.ssh_process(arguments)
     }
@@ -103,7 +105,11 @@ impl SshClient {
     }
 
     /// Runs a few words of `sh` there.
-    pub(super) async fn run_script(&self, socket: Option<&Path>, script: &str) -> Result<CaptureResult, ToolError> {
+    pub(super) async fn run_script(
+        &self,
+        socket: Option<&Path>,
+        script: &str,
+    ) -> Result<CaptureResult, ToolError> {
         let greeting = GreetingFilter::new(StdioMode::Separate);
         let script = greeting.prefix_script(script);
         let carrier = self.transport_process(socket, &script, TransportIo { terminal: false });
@@ -142,10 +148,15 @@ impl SshClient {
         }
     }
 
-    async fn run(&self, carrier: TransportProcess, limit: Duration) -> Result<CaptureResult, ToolError> {
+    async fn run(
+        &self,
+        carrier: TransportProcess,
+        limit: Duration,
+    ) -> Result<CaptureResult, ToolError> {
         let mut order = command_spec(carrier);
         order.input = StdinSource::Bytes(Vec::new());
-        let errand = CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_REPLY_BYTES };
+        let errand =
+            CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_REPLY_BYTES };
         errand.run(&self.local, "ssh").await.map_err(|error| self.explain_start_error(error))
     }
 

@@ -42,7 +42,8 @@ fn every_login_shell_hands_it_on_unchanged() {
 fn the_end_is_told_and_a_signal_has_its_code() {
     assert_eq!(LAST, super::super::exit_report::report_exit_script("word"));
     for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("kill -15 $$", 143), ("true", 0)] {
-        let output = Command::new("sh").args(["-c", &remote_command_line(script, LAST)]).output().unwrap();
+        let output =
+            Command::new("sh").args(["-c", &remote_command_line(script, LAST)]).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{script}");
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(said, format!("\x1eword:{code}\x1e"), "and nothing of a shell's own");

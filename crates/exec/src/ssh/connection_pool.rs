@@ -67,7 +67,8 @@ impl ConnectionPool {
     /// Forgets the connections that are gone, and ends those that are stuck; how
     /// many there were.
     pub(super) async fn remove_dead(&self) -> usize {
-        let sockets: Vec<_> = self.state().connections.iter().map(|lane| lane.socket.clone()).collect();
+        let sockets: Vec<_> =
+            self.state().connections.iter().map(|lane| lane.socket.clone()).collect();
         let mut gone = 0;
         for socket in sockets {
             if !answers_greeting(&socket).await {

@@ -63,7 +63,10 @@ async fn one_that_does_not_greet_is_stuck() {
 #[test]
 fn the_folder_is_for_nobody_else() {
     let folder = SocketDir::create().unwrap();
-    assert_eq!(std::fs::metadata(folder.directory.path()).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(
+        std::fs::metadata(folder.directory.path()).unwrap().permissions().mode() & 0o777,
+        0o700
+    );
 }
 
 #[cfg(target_os = "linux")]

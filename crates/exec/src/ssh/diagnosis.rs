@@ -171,7 +171,8 @@ fn changed_key_error(settings: &SshSettings, words: &str) -> ToolError {
 /// The last line in which ssh speaks itself.
 fn last_ssh_message(errors: &str) -> &str {
     let is_own = |line: &&str| {
-        SSH_MESSAGE_PREFIXES.iter().any(|words| line.starts_with(words)) || line.contains("Permission denied (")
+        SSH_MESSAGE_PREFIXES.iter().any(|words| line.starts_with(words))
+            || line.contains("Permission denied (")
     };
     errors.lines().map(str::trim).rfind(is_own).unwrap_or_default()
 }

@@ -31,7 +31,11 @@ pub(crate) fn terminate_script(marks: &[String], grace: Duration) -> String {
 
 /// Ends what bears this sign behind any mark, as far as `ps` shows it.
 pub(crate) fn terminate_all_script(sign: &str, grace: Duration) -> String {
-    format!("{}; {}", find_by_ps(&format!("{JOB_VARIABLE}=[^/ ]*/{sign}($|[/ ])")), terminate_found(grace))
+    format!(
+        "{}; {}",
+        find_by_ps(&format!("{JOB_VARIABLE}=[^/ ]*/{sign}($|[/ ])")),
+        terminate_found(grace)
+    )
 }
 
 /// Ends those in `a`, and says how many there were.

@@ -38,7 +38,8 @@ fn what_has_the_mark_is_ended_and_nothing_else() {
 fn ps_finds_them_as_well() {
     let ours = mark("ps");
     let mut child = sleeper(&ours);
-    let found = said(&format!("{}; echo $a", find_by_ps(&format!("{JOB_VARIABLE}={ours}($|[/ ])"))));
+    let found =
+        said(&format!("{}; echo $a", find_by_ps(&format!("{JOB_VARIABLE}={ours}($|[/ ])"))));
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(found, child.id().to_string());

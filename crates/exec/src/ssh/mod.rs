@@ -4,14 +4,14 @@
 //! Connections are shared: one is made when the place is opened, more when
 //! many programs run at once, and every trip goes through one of them.
 
-mod command;
-mod client;
 mod backend;
+mod client;
+mod command;
 mod connection_pool;
+mod diagnosis;
 pub(crate) mod marked_processes;
 mod settings;
 mod sync;
-mod diagnosis;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,11 +21,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use hermes_core::{BoxFuture, ToolError};
 
 use crate::backend::ProcessExit;
-use crate::remote::{TransportIo, TransportProcess, Transport, exit_report};
 use crate::captured_command::CaptureResult;
-use client::SshClient;
+use crate::remote::{Transport, TransportIo, TransportProcess, exit_report};
 pub use backend::SshBackend;
-use connection_pool::{StaleSocketDir, ConnectionPool};
+use client::SshClient;
+use connection_pool::{ConnectionPool, StaleSocketDir};
 pub use settings::{HostKeyPolicy, SshSettings, SyncMapping};
 use sync::FileSync;
 
@@ -81,7 +81,9 @@ impl SshTransport {
         let mut sync = self.opening.lock().await;
         self.close_abandoned().await;
         self.pool.remove_dead().await;
-        while let Some(socket) = self.pool.next_socket().map_err(|error| self.socket_dir_error(&error))? {
+        while let Some(socket) =
+            self.pool.next_socket().map_err(|error| self.socket_dir_error(&error))?
+        {
             let is_first = self.pool.is_empty();
             match self.client.start_master(&socket).await {
                 Ok(()) => self.pool.add(socket),
@@ -149,7 +151,11 @@ impl Transport for SshTransport {
     fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async {
             // For a program that is being started, that was just done.
-            if exit_report::EXIT_MARKER.try_with(|_| ()).is_ok() { Ok(()) } else { self.connect().await }
+            if exit_report::EXIT_MARKER.try_with(|_| ()).is_ok() {
+                Ok(())
+            } else {
+                self.connect().await
+            }
         })
     }
 
@@ -182,7 +188,8 @@ impl Transport for SshTransport {
     }
 
     fn take_notice(&self) -> Option<String> {
-        let news = std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        let news =
+            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
         (!news.is_empty()).then(|| news.join(" "))
     }
 

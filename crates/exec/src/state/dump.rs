@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use super::bytes::ShellBytes;
 use super::quote::unquote;
-use super::variable::{VariableValue, ShellVariable, is_variable_name};
+use super::variable::{ShellVariable, VariableValue, is_variable_name};
 use super::{ShellFunction, ShellState};
 
 /// The mark of what is global, in a report from within a function.
@@ -46,7 +46,11 @@ const UNKEPT_OPTIONS: &str = "\
 /// put on top of. None if it is not complete, as from a shell that was killed.
 pub fn parse_dump(dump: &[u8], base: &BTreeMap<OsString, OsString>) -> Option<ShellState> {
     let text = dump.strip_suffix(b"__hermes_end\n")?;
-    let mut reader = DumpReader { own_variables: BTreeMap::new(), state: ShellState::default(), remaining_bytes: MAX_STATE_BYTES };
+    let mut reader = DumpReader {
+        own_variables: BTreeMap::new(),
+        state: ShellState::default(),
+        remaining_bytes: MAX_STATE_BYTES,
+    };
     let (text, variables) = reader.read_declarations(text);
     let functions = reader.read_aliases(text)?;
     reader.read_functions(functions);
@@ -65,7 +69,10 @@ struct DumpReader {
 impl DumpReader {
     /// Reads the umask and the variables. Lines that are neither are what a
     /// trap of the user has written.
-    fn read_declarations<'a>(&mut self, text: &'a [u8]) -> (&'a [u8], BTreeMap<String, ShellVariable>) {
+    fn read_declarations<'a>(
+        &mut self,
+        text: &'a [u8],
+    ) -> (&'a [u8], BTreeMap<String, ShellVariable>) {
         let mut variables = BTreeMap::new();
         let mut rest = text;
         while !rest.is_empty()
@@ -129,7 +136,9 @@ impl DumpReader {
         }
         for (place, (marks, name)) in listed.iter().enumerate() {
             let length = match listed.get(place + 1) {
-                Some((_, next)) => find_function_head(rest, &function_declaration(marks, name), next),
+                Some((_, next)) => {
+                    find_function_head(rest, &function_declaration(marks, name), next)
+                }
                 None => Some(rest.len()),
             };
             let Some(length) = length else {
@@ -148,7 +157,10 @@ impl DumpReader {
             if self.take_room("function", name, body.len()) {
                 let text = body.trim_end();
                 // Its marks are told behind it as well, and are kept by themselves.
-                let text = text.strip_suffix(&function_declaration(marks, name)).unwrap_or(text).trim_end();
+                let text = text
+                    .strip_suffix(&function_declaration(marks, name))
+                    .unwrap_or(text)
+                    .trim_end();
                 let function = ShellFunction { marks: marks.clone(), text: text.to_owned() };
                 self.state.functions.insert(name.clone(), function);
             }
@@ -211,7 +223,11 @@ impl DumpReader {
         self.drop_hidden(&mut variables);
         for name in base.keys().filter_map(|name| name.to_str()) {
             let is_known = !self.state.is_partial && !self.state.unsure.contains(name);
-            if is_variable_name(name) && !is_shell_own(name) && !variables.contains_key(name) && is_known {
+            if is_variable_name(name)
+                && !is_shell_own(name)
+                && !variables.contains_key(name)
+                && is_known
+            {
                 self.state.variables.insert(name.to_owned(), None);
             }
         }
@@ -221,7 +237,9 @@ impl DumpReader {
                 (VariableValue::One(value), Some(inherited)) => {
                     variable.marks == "x" && value.0 == inherited.as_bytes()
                 }
-                (VariableValue::One(value), None) => !variable.is_exported() && is_default(&name, &value.0),
+                (VariableValue::One(value), None) => {
+                    !variable.is_exported() && is_default(&name, &value.0)
+                }
                 (VariableValue::Unset, _) => variable.marks == "x" && name == "OLDPWD",
                 _ => false,
             };
@@ -230,7 +248,9 @@ impl DumpReader {
                     !variable.is_exported() && contains_word(OWN_UNLESS_EXPORTED, &name)
                 }
                 // The shell does not take these over from its environment.
-                VariableValue::One(value) => contains_word("IFS PS4", &name) && is_default(&name, &value.0),
+                VariableValue::One(value) => {
+                    contains_word("IFS PS4", &name) && is_default(&name, &value.0)
+                }
                 _ => false,
             };
             if same || made || is_shell_own(&name) {

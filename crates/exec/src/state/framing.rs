@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::script::report_markers;
 use super::filter::TextFilter;
+use super::script::report_markers;
 
 /// A longer report is no report.
 const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;

@@ -8,12 +8,12 @@
 
 mod bytes;
 mod dump;
-mod no_state_change;
+mod filter;
 mod framing;
+mod no_state_change;
 mod posix;
 mod quote;
 mod script;
-mod filter;
 mod variable;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 
 use bytes::ShellBytes;
 pub use dump::parse_dump;
+pub use framing::ReportExtractor;
 pub(crate) use no_state_change::is_builtin;
 pub use no_state_change::{state_after_cwd_loss, unchanged_state};
-pub use framing::ReportExtractor;
-pub use posix::{posix_script, parse_posix_report};
+pub use posix::{parse_posix_report, posix_script};
 use quote::quote;
 pub use script::{ReportTarget, arguments, hidden_arguments, script, shown_at_exit};
 use variable::ShellVariable;
@@ -112,7 +112,8 @@ impl ShellState {
             return false;
         }
         let value = variable::VariableValue::One(value.as_bytes().into());
-        self.variables.insert(name.to_owned(), Some(ShellVariable { marks: "x".to_owned(), value }));
+        self.variables
+            .insert(name.to_owned(), Some(ShellVariable { marks: "x".to_owned(), value }));
         true
     }
 

@@ -32,7 +32,11 @@ pub fn unchanged_state(state: &ShellState, command: &str) -> Option<ShellState> 
 }
 
 /// The same where it was told that its folder is gone by then.
-pub fn state_after_cwd_loss(state: &ShellState, command: &str, report: &[u8]) -> Option<ShellState> {
+pub fn state_after_cwd_loss(
+    state: &ShellState,
+    command: &str,
+    report: &[u8],
+) -> Option<ShellState> {
     let left = report.strip_prefix(GONE_PREFIX.as_bytes())?;
     let left = left.strip_suffix(b"\n\n").unwrap_or(left);
     let state = unchanged_state(state, command)?;

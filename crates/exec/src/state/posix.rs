@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use super::bytes::ShellBytes;
 use super::script::report_markers;
-use super::variable::{self, VariableValue, ShellVariable};
+use super::variable::{self, ShellVariable, VariableValue};
 use super::{ShellState, is_trace_option};
 
 /// Variables that belong to the shell itself.
@@ -122,7 +122,8 @@ fn read_variables(
             state.variables.insert(name.to_owned(), None);
         }
     }
-    let started = variables.get("__hermes_b").map(|text| parse_assignments(text)).unwrap_or_default();
+    let started =
+        variables.get("__hermes_b").map(|text| parse_assignments(text)).unwrap_or_default();
     let exported = exports.iter().filter(|(name, value)| {
         base.get(OsStr::new(name)).map(|value| value.as_bytes()) != Some(value)
     });

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::no_state_change::{leaves_state_unchanged, last_word};
+use super::no_state_change::{last_word, leaves_state_unchanged};
 use super::quote::{quote, quote_lines};
 use super::{ShellState, is_trace_option};
 
@@ -238,7 +238,9 @@ fn dump_function(report: &ReportTarget<'_>) -> String {
         ReportTarget::File(path) => {
             let path = quote(path.as_os_str().as_bytes());
             let say = format!("{{ {SAY}}} >>{path} || builtin :; ");
-            format!("{ALL}{GLOBALS_DUMP_FUNCTION}__hermes_dump() {{ {HELD}{NEAREST_DIR_LOOP}{UNSET}{say}}}; ")
+            format!(
+                "{ALL}{GLOBALS_DUMP_FUNCTION}__hermes_dump() {{ {HELD}{NEAREST_DIR_LOOP}{UNSET}{say}}}; "
+            )
         }
         // Output that the command has sent into a file is not for us.
         ReportTarget::Framed(nonce) => {

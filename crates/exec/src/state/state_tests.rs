@@ -39,7 +39,11 @@ impl Session {
     /// What the command writes and leaves, from this state.
     fn execute(&self, state: &ShellState, command: &str) -> (Output, Option<ShellState>) {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let report = if self.framed { ReportTarget::Framed("n0nce") } else { ReportTarget::File(file.path()) };
+        let report = if self.framed {
+            ReportTarget::Framed("n0nce")
+        } else {
+            ReportTarget::File(file.path())
+        };
         let mut output = Command::new("bash")
             .args(arguments(&script(state, command, &report)))
             .env_clear()

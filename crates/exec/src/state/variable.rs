@@ -40,7 +40,9 @@ impl ShellVariable {
     /// What a child finds in its environment.
     pub(super) fn exported_value(&self) -> Option<&[u8]> {
         match &self.value {
-            VariableValue::One(value) if self.is_exported() && value.0.len() <= MAX_EXPORT_BYTES => {
+            VariableValue::One(value)
+                if self.is_exported() && value.0.len() <= MAX_EXPORT_BYTES =>
+            {
                 Some(&value.0)
             }
             _ => None,
@@ -97,7 +99,8 @@ impl ShellVariable {
         }
         let rest = rest.get(space + 1..)?;
         let end = rest.iter().position(|letter| matches!(letter, b'=' | b'\n'))?;
-        let name = std::str::from_utf8(rest.get(..end)?).ok().filter(|name| is_variable_name(name))?;
+        let name =
+            std::str::from_utf8(rest.get(..end)?).ok().filter(|name| is_variable_name(name))?;
         let (value, rest) = match rest.get(end..)? {
             [b'=', b'(', rest @ ..] => {
                 let (items, rest) = read_items(rest)?;

@@ -19,7 +19,8 @@ pub fn is_waiting_for_input(pid: u32) -> bool {
 pub fn waiting_process(root: &JobRoot) -> Option<JobProcess> {
     let table = ProcessTable::read_for(root).ok()?;
     let found = table.find(root);
-    let is_waiting = |it: &&ProcessStat| it.is_alive() && system::waiting(it) != InputWait::NotWaiting;
+    let is_waiting =
+        |it: &&ProcessStat| it.is_alive() && system::waiting(it) != InputWait::NotWaiting;
     found.into_iter().find(is_waiting).map(super::table::to_job_process)
 }
 

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::fixture::{Job, bearers, descriptors, eventually, read_pid};
 use super::process::{ProcessStat, parse};
-use super::{JobRoot, Signal, ProcessTable, terminate, is_alive, nested_mark, members, signal, start_time, usage};
+use super::{
+    JobRoot, ProcessTable, Signal, is_alive, members, nested_mark, signal, start_time, terminate,
+    usage,
+};
 
 fn pids(root: &JobRoot) -> Vec<u32> {
     members(root).iter().map(|it| it.pid).collect()
@@ -202,5 +205,9 @@ fn pass_over_500_processes() {
         );
     }
     let start = Instant::now();
-    println!("{:?} in {} ms", terminate(&job.root, Duration::from_secs(2)), start.elapsed().as_millis());
+    println!(
+        "{:?} in {} ms",
+        terminate(&job.root, Duration::from_secs(2)),
+        start.elapsed().as_millis()
+    );
 }

@@ -7,8 +7,6 @@
 //! ([`hermes_sandbox::SyncFileStamp`]). A process is known by its id *and* its start
 //! time, since ids are given out again.
 
-mod stopper;
-mod termination;
 mod input;
 #[cfg(target_os = "linux")]
 mod proc;
@@ -16,14 +14,18 @@ mod process;
 #[cfg(any(test, not(target_os = "linux")))]
 mod ps;
 mod signals;
+mod stopper;
 mod table;
+mod termination;
 
 use std::collections::HashSet;
 
-pub use termination::{TerminationReport, JobTermination, SurvivalReason, TerminationStep, SurvivingProcess, terminate};
-pub use input::{is_waiting_for_input, waiting_process, input_wait};
+pub use input::{input_wait, is_waiting_for_input, waiting_process};
 pub use rustix::process::Signal;
 pub use table::ProcessTable;
+pub use termination::{
+    JobTermination, SurvivalReason, SurvivingProcess, TerminationReport, TerminationStep, terminate,
+};
 
 /// The variable that tells a process, and all that it starts, which job it
 /// belongs to.
@@ -94,7 +96,7 @@ pub fn start_time(pid: u32) -> Option<u64> {
 /// Whether that very process still runs. One that has ended and was not yet
 /// waited for does not.
 pub fn is_alive(pid: u32, started: u64) -> bool {
-    process::look(pid).is_some_and(|found| found.started == start_time && found.is_alive())
+    process::look(pid).is_some_and(|found| found.started == started && found.is_alive())
 }
 
 /// Whether somebody is in this group: its first process may be gone. A number
@@ -116,7 +118,10 @@ pub fn members(root: &JobRoot) -> Vec<JobProcess> {
 pub fn signal(root: &JobRoot, signal: Signal) -> usize {
     let Ok(table) = ProcessTable::read_for(root) else { return 0 };
     let found = table.find(root);
-    found.iter().filter(|it| it.is_alive() && signals::send_signal(it.pid, it.started, signal).is_ok()).count()
+    found
+        .iter()
+        .filter(|it| it.is_alive() && signals::send_signal(it.pid, it.started, signal).is_ok())
+        .count()
 }
 
 /// What the processes of a job take at this moment.

@@ -178,7 +178,8 @@ impl ProcReader {
         let mut lines = text.split(|byte| *byte == b'\n');
         let words = lines.find_map(|line| std::str::from_utf8(line.strip_prefix(LINE)?).ok());
         let mut words = words.unwrap_or_default().split_ascii_whitespace();
-        let mut next = || words.next().and_then(|it| it.parse().ok()).and_then(ProcessTag::from_limit);
+        let mut next =
+            || words.next().and_then(|it| it.parse().ok()).and_then(ProcessTag::from_limit);
         let stamps = [next(), next()];
         let is_stamped = stamps.iter().any(Option::is_some);
         Ok(if is_stamped { MarkLookup::Found(JobMark::Tags(stamps)) } else { MarkLookup::Unmarked })

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpriority_process, setpriority_process};
 
-use super::stopper::ProcessStopper;
 use super::process::ProcessStat;
+use super::stopper::ProcessStopper;
 use super::table::to_job_process;
 use super::{JobProcess, JobRoot, ProcessTable, signals};
 
@@ -139,7 +139,9 @@ impl JobTermination {
     /// Does what is due at `now`. Takes a few milliseconds and never sleeps.
     pub fn step(&mut self, now: Instant) -> TerminationStep {
         match &self.stage {
-            TerminationStage::Requesting { since } => self.request_termination(now, since.unwrap_or(now)),
+            TerminationStage::Requesting { since } => {
+                self.request_termination(now, since.unwrap_or(now))
+            }
             TerminationStage::WaitingGrace { until, known } => {
                 let is_over = now >= *until;
                 // As long as one is there, no look at all the others is due.
@@ -203,7 +205,11 @@ impl JobTermination {
         let news = if self.seen.len() > known { now } else { killing.last_new_process };
         let is_over = now.saturating_duration_since(news) >= KILL_TIMEOUT
             || now.saturating_duration_since(killing.since) >= MAX_KILL_DURATION;
-        self.stage = TerminationStage::Killing(KillProgress { last_new_process: news, round: killing.round + 1, ..killing });
+        self.stage = TerminationStage::Killing(KillProgress {
+            last_new_process: news,
+            round: killing.round + 1,
+            ..killing
+        });
         let Ok(table) = stopped else {
             if !is_over {
                 return self.next_pause();
@@ -211,7 +217,9 @@ impl JobTermination {
             let (pid, started) = (self.root.pid, self.root.started);
             let member = JobProcess { pid, started, command: String::new() };
             let mut ended = self.report(&[], SurvivalReason::Unknown);
-            ended.survivors.push(SurvivingProcess { process: member, reason: SurvivalReason::Unknown });
+            ended
+                .survivors
+                .push(SurvivingProcess { process: member, reason: SurvivalReason::Unknown });
             return TerminationStep::Done(ended);
         };
         let found = self.living(&table);

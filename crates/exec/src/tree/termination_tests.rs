@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::{TerminationReport, JobTermination, TerminationStep, terminate};
+use super::{JobTermination, TerminationReport, TerminationStep, terminate};
 use crate::tree::fixture::{Job, bearers, descriptors, eventually, read_pid};
 use crate::tree::{JobRoot, Signal, is_alive, members, signal};
 

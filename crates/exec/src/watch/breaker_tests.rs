@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use super::{NoticeAdmission, NoticeBreaker, BreakerLimits};
+use super::{BreakerLimits, NoticeAdmission, NoticeBreaker};
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -45,7 +45,8 @@ fn one_more_brings_silence_and_one_summary() {
 #[test]
 fn the_summary_is_bounded() {
     let start = Instant::now();
-    let mut breaker = NoticeBreaker::new(BreakerLimits { max_notices: 0, ..BreakerLimits::default() });
+    let mut breaker =
+        NoticeBreaker::new(BreakerLimits { max_notices: 0, ..BreakerLimits::default() });
     for job in 0..5000 {
         breaker.admit(&job.to_string(), start);
     }

@@ -76,13 +76,22 @@ fn is_special(byte: u8) -> bool {
 
 fn next_state(state: StripperState, byte: u8) -> StripperState {
     match (state, byte) {
-        (StripperState::StringSequence, 0x07) | (StripperState::StringEscape, b'\\') => StripperState::Text,
-        (StripperState::StringSequence | StripperState::StringEscape, 0x1b) => StripperState::StringEscape,
+        (StripperState::StringSequence, 0x07) | (StripperState::StringEscape, b'\\') => {
+            StripperState::Text
+        }
+        (StripperState::StringSequence | StripperState::StringEscape, 0x1b) => {
+            StripperState::StringEscape
+        }
         (StripperState::StringSequence, _) => StripperState::StringSequence,
         (_, 0x1b) => StripperState::Escape,
         (StripperState::Escape | StripperState::StringEscape, b'[') => StripperState::Control,
-        (StripperState::Escape | StripperState::StringEscape, b']' | b'P' | b'X' | b'^' | b'_') => StripperState::StringSequence,
-        (StripperState::Escape | StripperState::StringEscape | StripperState::Intermediate, 0x20..=0x2f) => StripperState::Intermediate,
+        (StripperState::Escape | StripperState::StringEscape, b']' | b'P' | b'X' | b'^' | b'_') => {
+            StripperState::StringSequence
+        }
+        (
+            StripperState::Escape | StripperState::StringEscape | StripperState::Intermediate,
+            0x20..=0x2f,
+        ) => StripperState::Intermediate,
         (StripperState::Control, 0x20..=0x3f) => StripperState::Control,
         _ => StripperState::Text,
     }

@@ -1,13 +1,13 @@
 //! Patterns that somebody waits for in the output of a job.
 
 mod breaker;
-mod lines;
 mod escape_stripper;
+mod lines;
 
 use std::time::{Duration, Instant};
 
-pub use breaker::{NoticeAdmission, NoticeBreaker, BreakerLimits, SuppressedSummary};
-use lines::{PatternScanner, PatternLine};
+pub use breaker::{BreakerLimits, NoticeAdmission, NoticeBreaker, SuppressedSummary};
+use lines::{PatternLine, PatternScanner};
 
 /// How much is told, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,12 @@ impl PatternWatch {
         Some(WatchNotice::Disabled { suppressed: std::mem::take(&mut self.suppressed) })
     }
 
-    fn notify(&mut self, matches: Vec<PatternLine>, count: u64, now: Instant) -> Option<WatchNotice> {
+    fn notify(
+        &mut self,
+        matches: Vec<PatternLine>,
+        count: u64,
+        now: Instant,
+    ) -> Option<WatchNotice> {
         if !self.has_strike {
             self.strikes = 0;
         }
@@ -161,7 +166,12 @@ impl PatternWatch {
         let suppressed = held_back.saturating_add(count.saturating_sub(shown));
         let mut patterns = patterns.into_iter();
         let pattern = patterns.next()?;
-        Some(WatchNotice::PatternHit(PatternHit { pattern, others: patterns.collect(), lines, suppressed }))
+        Some(WatchNotice::PatternHit(PatternHit {
+            pattern,
+            others: patterns.collect(),
+            lines,
+            suppressed,
+        }))
     }
 }
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::lines::{MAX_LINE_BYTES, PatternScanner};
-use super::{PatternHit, WatchNotice, WatchSettings, PatternWatch};
+use super::{PatternHit, PatternWatch, WatchNotice, WatchSettings};
 
 fn strings(patterns: &[&str]) -> Vec<String> {
     patterns.iter().map(|it| (*it).to_owned()).collect()

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hermes_core::ErrorKind;
-use hermes_exec::docker::{DockerTransport, DockerSettings};
-use hermes_exec::{ExecBackend, RemoteBackend, ProcessExit, Transport as _};
+use hermes_exec::docker::{DockerSettings, DockerTransport};
+use hermes_exec::{ExecBackend, ProcessExit, RemoteBackend, Transport as _};
 
 use crate::contract::{Scene, contract};
 
@@ -297,7 +297,8 @@ async fn a_container_ends_with_a_program_that_is_killed() {
 
 #[tokio::test]
 async fn what_is_missing_is_told_with_the_next_step() {
-    let program = DockerSettings { program: Some("no-such-docker".into()), ..DockerSettings::default() };
+    let program =
+        DockerSettings { program: Some("no-such-docker".into()), ..DockerSettings::default() };
     let error = place(&program).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("not installed") && error.hint().contains("Install"));
@@ -317,7 +318,8 @@ async fn what_is_missing_is_told_with_the_next_step() {
     assert!(error.message().contains("local/none:9"), "{}", error.message());
     assert!(error.hint().contains("docker_image"), "{}", error.hint());
 
-    let volume = DockerSettings { volumes: vec!["/no/such:/x".into()], ..engine.settings("volume") };
+    let volume =
+        DockerSettings { volumes: vec!["/no/such:/x".into()], ..engine.settings("volume") };
     let error = place(&volume).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }

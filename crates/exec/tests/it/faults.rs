@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::ErrorKind;
-use hermes_exec::docker::{DockerTransport, DockerSettings};
-use hermes_exec::{ExecBackend, RemoteBackend, Job, StdioMode, file_transfer};
+use hermes_exec::docker::{DockerSettings, DockerTransport};
+use hermes_exec::{ExecBackend, Job, RemoteBackend, StdioMode, file_transfer};
 
 use crate::contract::{Scene, text};
 use crate::docker::{Engine, engine, place};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use hermes_exec::{ProcessExit, LocalBackend};
+use hermes_exec::{LocalBackend, ProcessExit};
 
 use crate::contract::{Scene, contract};
 

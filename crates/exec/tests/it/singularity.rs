@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hermes_core::ErrorKind;
 use hermes_exec::singularity::{SingularitySettings, SingularityTransport};
-use hermes_exec::{ExecBackend, RemoteBackend, ProcessExit, Transport as _};
+use hermes_exec::{ExecBackend, ProcessExit, RemoteBackend, Transport as _};
 
 use crate::contract::{Scene, contract};
 
@@ -18,7 +18,11 @@ fn find() -> Option<SingularitySettings> {
         println!("skipped: no apptainer (scripts/components/apptainer.sh start DIR)");
         return None;
     };
-    Some(SingularitySettings { image, program: Some(program.into()), ..SingularitySettings::default() })
+    Some(SingularitySettings {
+        image,
+        program: Some(program.into()),
+        ..SingularitySettings::default()
+    })
 }
 
 fn place(settings: &SingularitySettings) -> Arc<RemoteBackend<SingularityTransport>> {
@@ -101,7 +105,8 @@ async fn a_container_that_is_gone_is_told_and_made_anew() {
     let scene = Scene::open(Arc::clone(&place) as Arc<dyn ExecBackend>).await;
     let job = scene.start(scene.sh("echo began; sleep 1000")).await;
     scene.hear(&job, "began").await;
-    let carrier = place.transport().transport_process("true", hermes_exec::TransportIo { terminal: false });
+    let carrier =
+        place.transport().transport_process("true", hermes_exec::TransportIo { terminal: false });
     let name = carrier.arguments.iter().find_map(|word| word.to_str()?.strip_prefix("instance://"));
     let stopped = Command::new(settings.program.as_ref().unwrap())
         .args(["instance", "stop", "--signal", "KILL", name.unwrap()])
@@ -132,7 +137,8 @@ async fn what_cannot_be_started_says_why() {
 #[tokio::test]
 async fn a_missing_program_is_told() {
     let program = Some("/no/such/apptainer".into());
-    let settings = SingularitySettings { image: "x.sif".into(), program, ..SingularitySettings::default() };
+    let settings =
+        SingularitySettings { image: "x.sif".into(), program, ..SingularitySettings::default() };
     let error = place(&settings).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.hint().contains("Install"), "{error}");

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hermes_core::ErrorKind;
-use hermes_exec::ssh::{SshBackend, HostKeyPolicy, SshSettings, SyncMapping};
-use hermes_exec::{ExecBackend, ProcessExit, Job};
+use hermes_exec::ssh::{HostKeyPolicy, SshBackend, SshSettings, SyncMapping};
+use hermes_exec::{ExecBackend, Job, ProcessExit};
 use tempfile::TempDir;
 
 use crate::contract::{Scene, contract};
@@ -347,7 +347,8 @@ async fn a_session_can_begin_in_what_is_sent() {
     fs::create_dir(&here).unwrap();
     fs::write(here.join("a"), "1").unwrap();
     server.settings.directory = Some(there.to_str().unwrap().to_owned());
-    server.settings.sync = vec![SyncMapping { local: here, remote: there.to_str().unwrap().to_owned() }];
+    server.settings.sync =
+        vec![SyncMapping { local: here, remote: there.to_str().unwrap().to_owned() }];
     let place = server.place();
     assert_eq!(place.open().await.unwrap().directory, there);
     place.cleanup().await;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
 
-use crate::parallel::run_in_parallel;
 use crate::content::FileContent;
 use crate::file_locks::{FileLocks, LockedDir};
+use crate::parallel::run_in_parallel;
 use crate::write::ExistingFile;
 
 mod step;

@@ -11,10 +11,10 @@ use rustix::fs::{AtFlags, FallocateFlags, FsWord, OFlags};
 
 use super::{FileChange, PARALLEL_MIN_BYTES};
 use crate::attributes::AttributeSource;
-use crate::metadata::{FileMetadata, FileIdentity, FileKind, WrongFileKind};
+use crate::error_text::explain_path_error;
+use crate::metadata::{FileIdentity, FileKind, FileMetadata, WrongFileKind};
 use crate::open::AnchoredName;
 use crate::temp_file::{ParkedFile, TempFile, move_entry};
-use crate::error_text::explain_path_error;
 use crate::write::{ExistingFile, WritePermissions, stage_file};
 
 /// How much is read back at a time: what a processor has close at hand, and
@@ -58,7 +58,11 @@ pub(super) enum UndoAction {
 }
 
 impl ChangeStep<'_> {
-    pub(super) fn write_new(&mut self, model: Option<&AttributeSource>, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write_new(
+        &mut self,
+        model: Option<&AttributeSource>,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         let fill = |file: &mut File| {
             preallocate(file, bytes.len());
             file.write_all(bytes)

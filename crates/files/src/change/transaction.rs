@@ -10,14 +10,16 @@ use rustix::io::Errno;
 
 use super::step::{ChangeStep, UndoAction, require_removable};
 use super::{FileChange, FileChangeResult};
-use crate::metadata::FileMetadata;
+use crate::error_text::explain_path_error;
 use crate::file_locks::FileLocks;
-use crate::journal::{RollbackEntry, NewFileStamp, InodeId, ChangeJournal, JournalDir, anchored_path_bytes};
-use crate::open::{AnchoredName, WalkMode};
+use crate::journal::{
+    ChangeJournal, InodeId, JournalDir, NewFileStamp, RollbackEntry, anchored_path_bytes,
+};
 use crate::locate::LinkMode;
+use crate::metadata::FileMetadata;
+use crate::open::{AnchoredName, WalkMode};
 use crate::scratch::ScratchKind;
 use crate::temp_file::{ParkedFile, move_entry, sync_dir};
-use crate::error_text::explain_path_error;
 use crate::write::{ExistingFile, require_writable};
 
 #[derive(Debug)]
@@ -63,7 +65,10 @@ impl<'c> ChangeTransaction<'c> {
         self.steps.iter().try_for_each(ChangeStep::sync)
     }
 
-    pub(super) fn apply_all(&mut self, changes: &[FileChange]) -> Result<Vec<FileChangeResult>, ToolError> {
+    pub(super) fn apply_all(
+        &mut self,
+        changes: &[FileChange],
+    ) -> Result<Vec<FileChangeResult>, ToolError> {
         let is_one = changes.len() == 1;
         if !is_one {
             self.write_journal()?;
@@ -73,7 +78,8 @@ impl<'c> ChangeTransaction<'c> {
         }
         let changed = self.steps.iter().map(|step| FileChangeResult {
             path: step.change.target().to_path_buf(),
-            created: step.old_metadata.is_none() && !matches!(step.change, FileChange::Remove { .. }),
+            created: step.old_metadata.is_none()
+                && !matches!(step.change, FileChange::Remove { .. }),
             created_dirs: step.created_dirs.clone(),
             lost_attributes: step.lost_attributes.clone(),
         });
@@ -93,7 +99,8 @@ impl<'c> ChangeTransaction<'c> {
         let mut entries = Vec::new();
         let mut folders = Vec::new();
         for step in &self.steps {
-            entries.extend(journal_entries(step).map_err(|e| explain_path_error("write", path, &e))?);
+            entries
+                .extend(journal_entries(step).map_err(|e| explain_path_error("write", path, &e))?);
             folders.push(&step.target);
             folders.extend(&step.from);
         }
@@ -112,9 +119,10 @@ impl<'c> ChangeTransaction<'c> {
         let path = change.target();
         let failed = |error: io::Error| explain_path_error(verb(change), path, &error);
         let (spot, made) = match change {
-            FileChange::Remove { .. } => {
-                (hold.files.anchor("remove", &Scope::FILE_DELETE, path, LinkMode::NoFollow)?, Vec::new())
-            }
+            FileChange::Remove { .. } => (
+                hold.files.anchor("remove", &Scope::FILE_DELETE, path, LinkMode::NoFollow)?,
+                Vec::new(),
+            ),
             _ => self.resolve_target(hold, path)?,
         };
         let before = spot.metadata_if_exists().map_err(failed)?;
@@ -130,7 +138,9 @@ impl<'c> ChangeTransaction<'c> {
             parked_name: ScratchKind::File.new_name(),
             executable: hold.executables.get(path).copied(),
         };
-        if !step.is_touched && hold.metadata_when_read(path).is_some_and(|seen| differs(seen, before)) {
+        if !step.is_touched
+            && hold.metadata_when_read(path).is_some_and(|seen| differs(seen, before))
+        {
             return Err(changed_meanwhile_error(path));
         }
         match change {
@@ -152,13 +162,17 @@ impl<'c> ChangeTransaction<'c> {
                 if before.is_some() && !step.is_touched {
                     return Err(failed(Errno::EXIST.into()));
                 }
-                let source = hold.files.anchor("move", &Scope::FILE_DELETE, from, LinkMode::NoFollow)?;
+                let source =
+                    hold.files.anchor("move", &Scope::FILE_DELETE, from, LinkMode::NoFollow)?;
                 // It would replace itself, or what an earlier change put there.
                 if source.is_same(&step.target).map_err(failed)? {
                     return Err(failed(Errno::EXIST.into()));
                 }
-                let found = source.metadata().map_err(|error| explain_path_error("move", from, &error))?;
-                if !is_touched(from) && hold.metadata_when_read(from).is_some_and(|s| differs(s, Some(found))) {
+                let found =
+                    source.metadata().map_err(|error| explain_path_error("move", from, &error))?;
+                if !is_touched(from)
+                    && hold.metadata_when_read(from).is_some_and(|s| differs(s, Some(found)))
+                {
                     return Err(changed_meanwhile_error(from));
                 }
                 let staged = step.write_moved(&source, &found, bytes.as_deref());
@@ -221,12 +235,12 @@ impl<'c> ChangeTransaction<'c> {
                     .map_err(|error| failed(error.into()))?;
                 return Ok(());
             }
-            (FileChange::Remove { .. }, _) => {
-                UndoAction::RestoreMissing(ParkedFile::park(&step.target, &step.parked_name).map_err(failed)?)
-            }
-            (FileChange::Move { .. }, Some(from)) if is_new => {
-                UndoAction::RestoreMissing(ParkedFile::park(from, &step.parked_name).map_err(failed)?)
-            }
+            (FileChange::Remove { .. }, _) => UndoAction::RestoreMissing(
+                ParkedFile::park(&step.target, &step.parked_name).map_err(failed)?,
+            ),
+            (FileChange::Move { .. }, Some(from)) if is_new => UndoAction::RestoreMissing(
+                ParkedFile::park(from, &step.parked_name).map_err(failed)?,
+            ),
             (FileChange::Move { .. }, Some(from)) => {
                 move_entry(&from.dir, &from.name, folder, name, ExistingFile::Refuse)
                     .map_err(failed)?;
@@ -289,10 +303,13 @@ impl<'c> ChangeTransaction<'c> {
 /// What a step does to names.
 fn journal_entries(step: &ChangeStep<'_>) -> io::Result<Vec<RollbackEntry>> {
     let aside = || step.parked_name.to_string_lossy().into_owned();
-    let old = |facts: Option<FileMetadata>| facts.filter(|_| !step.is_touched).map(|old| InodeId::from_metadata(&old));
+    let old = |facts: Option<FileMetadata>| {
+        facts.filter(|_| !step.is_touched).map(|old| InodeId::from_metadata(&old))
+    };
     let mut entries = Vec::new();
     if let Some((new, _)) = &step.new {
-        let new = NewFileStamp::from_metadata(&FileMetadata::from_stat(&rustix::fs::fstat(&new.file)?));
+        let new =
+            NewFileStamp::from_metadata(&FileMetadata::from_stat(&rustix::fs::fstat(&new.file)?));
         let is_new = step.old_metadata.is_none() || step.is_touched || step.from.is_some();
         let path = anchored_path_bytes(&step.target)?;
         let old = if step.from.is_some() { None } else { old(step.old_metadata) };
@@ -310,10 +327,15 @@ fn journal_entries(step: &ChangeStep<'_>) -> io::Result<Vec<RollbackEntry>> {
             entries.push(RollbackEntry::Remove { path, aside: aside(), old });
         }
         (FileChange::Move { .. }, Some(from)) if step.new.is_some() => {
-            entries.push(RollbackEntry::Remove { path: anchored_path_bytes(from)?, aside: aside(), old: None });
+            entries.push(RollbackEntry::Remove {
+                path: anchored_path_bytes(from)?,
+                aside: aside(),
+                old: None,
+            });
         }
         (FileChange::Move { .. }, Some(from)) => {
-            let (to, old) = (anchored_path_bytes(&step.target)?, InodeId::from_metadata(&from.metadata()?));
+            let (to, old) =
+                (anchored_path_bytes(&step.target)?, InodeId::from_metadata(&from.metadata()?));
             entries.push(RollbackEntry::Rename { from: anchored_path_bytes(from)?, to, old });
         }
         _ => {}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, ErrorKind, Grants, ToolError};
-use hermes_files::{FileChange, FileChangeResult, ExistingFile, FileAccess};
+use hermes_files::{ExistingFile, FileAccess, FileChange, FileChangeResult};
 use proptest::prelude::*;
 
 use crate::harness::World;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, ErrorKind, Grants, ToolError};
-use hermes_files::{FileChange, ExistingFile, FileAccess, WriteOptions};
+use hermes_files::{ExistingFile, FileAccess, FileChange, WriteOptions};
 
 use crate::harness::World;
 

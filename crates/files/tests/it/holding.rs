@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, Effect, ErrorKind, Grants, Scope};
-use hermes_files::{FileChange, ExistingFile, FileAccess, FileLocks};
+use hermes_files::{ExistingFile, FileAccess, FileChange, FileLocks};
 
 use crate::harness::World;
 

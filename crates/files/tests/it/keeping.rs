@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
-use hermes_files::{FileChange, ExistingFile, FileAccess, WriteOptions, ScratchKind};
+use hermes_files::{ExistingFile, FileAccess, FileChange, ScratchKind, WriteOptions};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
 
@@ -63,7 +63,8 @@ fn attributes_and_access_lists_stay() {
             let held =
                 files.lock(&[&file], Duration::from_secs(60), &CancellationToken::new()).unwrap();
             let bytes = "newer".into();
-            let change = FileChange::Write { path: file.clone(), bytes, existing: ExistingFile::Replace };
+            let change =
+                FileChange::Write { path: file.clone(), bytes, existing: ExistingFile::Replace };
             let changed = held.change(&[change]).unwrap();
             assert!(changed[0].lost_attributes.is_empty(), "{changed:?}");
         }
@@ -101,7 +102,9 @@ fn the_list_of_the_folder_is_not_put_on_an_old_file() {
     let grants = judged(&world.ws("d"));
     FileAccess::with_grants(&grants).write(&file, b"new", WriteOptions::default()).unwrap();
     assert_eq!(get(&file, ACCESS), None);
-    FileAccess::with_grants(&grants).write(&world.ws("d/b"), b"new", WriteOptions::default()).unwrap();
+    FileAccess::with_grants(&grants)
+        .write(&world.ws("d/b"), b"new", WriteOptions::default())
+        .unwrap();
     assert!(get(&world.ws("d/b"), ACCESS).is_some(), "a new file gets it");
 }
 
@@ -131,7 +134,8 @@ fn what_a_dead_process_left_goes_with_the_next_write() {
     for name in others {
         world.write(name, "not ours");
     }
-    let crossed = [ScratchKind::Directory, ScratchKind::File].map(|s| s.new_name().into_string().unwrap());
+    let crossed =
+        [ScratchKind::Directory, ScratchKind::File].map(|s| s.new_name().into_string().unwrap());
     world.write(&crossed[0], "a file under the name of a folder");
     fs::create_dir(world.ws(&crossed[1])).unwrap();
     let alive = world.ws(ScratchKind::File.new_name().to_str().unwrap());
@@ -161,9 +165,13 @@ fn a_change_removes_what_was_left_also_links() {
     fs::write(&left[0], "put aside").unwrap();
     symlink("a", &left[1]).unwrap();
     let grants = judged(&file);
-    let hold = FileAccess::with_grants(&grants).lock(&[&file], Duration::ZERO, &CancellationToken::new());
-    let change =
-        FileChange::Write { path: file.clone(), bytes: "new".into(), existing: ExistingFile::Replace };
+    let hold =
+        FileAccess::with_grants(&grants).lock(&[&file], Duration::ZERO, &CancellationToken::new());
+    let change = FileChange::Write {
+        path: file.clone(),
+        bytes: "new".into(),
+        existing: ExistingFile::Replace,
+    };
     hold.unwrap().change(&[change]).unwrap();
     assert!(left.iter().all(|path| fs::symlink_metadata(path).is_err()));
     assert_eq!(fs::read_to_string(file).unwrap(), "new");
@@ -177,9 +185,13 @@ fn what_new_content_does_not_get_is_told() {
     fs::hard_link(&file, world.ws("b")).unwrap();
     fs::hard_link(&file, world.ws("c")).unwrap();
     let grants = judged(&world.ws(""));
-    let hold = FileAccess::with_grants(&grants).lock(&[&file], Duration::ZERO, &CancellationToken::new());
-    let change =
-        FileChange::Write { path: file.clone(), bytes: "new".into(), existing: ExistingFile::Replace };
+    let hold =
+        FileAccess::with_grants(&grants).lock(&[&file], Duration::ZERO, &CancellationToken::new());
+    let change = FileChange::Write {
+        path: file.clone(),
+        bytes: "new".into(),
+        existing: ExistingFile::Replace,
+    };
     let changed = hold.unwrap().change(&[change]).unwrap();
     let told = changed[0].lost_attributes.join("; ");
     assert!(told.contains("set-user-ID") && told.contains("set-group-ID"), "{told}");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, Grants};
-use hermes_files::{FileChange, ExistingFile, FileAccess, JournalDir, WriteOptions};
+use hermes_files::{ExistingFile, FileAccess, FileChange, JournalDir, WriteOptions};
 
 const KILLS: u64 = 60;
 const FOLDER: &str = "HERMES_TEST_KILLED_IN";
@@ -104,12 +104,18 @@ fn what_a_killed_change_of_many_files_left_goes_with_the_next_look() {
         child.kill().unwrap();
         child.wait().unwrap();
         let first = folder.path().join("0");
-        let hold =
-            FileAccess::with_grants(&everything).lock(&[&first], Duration::ZERO, &CancellationToken::new());
+        let hold = FileAccess::with_grants(&everything).lock(
+            &[&first],
+            Duration::ZERO,
+            &CancellationToken::new(),
+        );
         drop(hold.unwrap());
         journals(folder.path()).recover();
-        let hold =
-            FileAccess::with_grants(&everything).lock(&[&first], Duration::ZERO, &CancellationToken::new());
+        let hold = FileAccess::with_grants(&everything).lock(
+            &[&first],
+            Duration::ZERO,
+            &CancellationToken::new(),
+        );
         drop(hold.unwrap());
         let mut names: Vec<String> = fs::read_dir(folder.path())
             .unwrap()

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use hermes_core::{ErrorKind, Grants, ToolError};
-use hermes_files::{FileAccess, WriteOptions, WalkMode, real_path};
+use hermes_files::{FileAccess, WalkMode, WriteOptions, real_path};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::harness::{World, judged};

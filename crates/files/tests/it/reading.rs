@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use hermes_core::{Effect, ErrorKind, Grant, Grants, Scope, ToolError};
-use hermes_files::{FileAccess, FileKind, open_file, open_dir};
+use hermes_files::{FileAccess, FileKind, open_dir, open_file};
 use proptest::prelude::*;
 
 use crate::harness::{WALKS, World, judged};
@@ -158,7 +158,10 @@ fn a_folder_is_listed_without_following() {
         let entries = files.read_dir(&world.ws("a")).unwrap();
         let seen: Vec<_> =
             entries.iter().map(|entry| (entry.name.to_str().unwrap(), entry.kind)).collect();
-        assert_eq!(seen, [("dir", FileKind::Directory), ("file", FileKind::File), ("link", FileKind::Link)]);
+        assert_eq!(
+            seen,
+            [("dir", FileKind::Directory), ("file", FileKind::File), ("link", FileKind::Link)]
+        );
         let folder = files.open_dir(&world.ws("a")).unwrap();
         let link = Path::new("link");
         assert_eq!(folder.metadata(link).unwrap().kind, FileKind::Link);
@@ -216,7 +219,8 @@ fn nothing_granted_means_nothing_done() {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Denied);
     }
     let one = Grants::from_effects(&[Effect::path(Scope::FILE_DELETE, &file)]);
-    let refused = FileAccess::with_grants(&one).rename(&file, &world.ws("g"), existing).unwrap_err();
+    let refused =
+        FileAccess::with_grants(&one).rename(&file, &world.ws("g"), existing).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Denied);
     assert_eq!(fs::read_to_string(&file).unwrap(), "x");
 }

@@ -35,7 +35,8 @@ fn a_file_is_made_and_replaced() {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).unwrap();
         files.write(&file, b"two", WriteOptions::default()).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o755);
-        let mode = WriteOptions { permissions: WritePermissions::Set(0o600), ..WriteOptions::default() };
+        let mode =
+            WriteOptions { permissions: WritePermissions::Set(0o600), ..WriteOptions::default() };
         files.write(&file, b"three", mode).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o600);
         let new = WriteOptions { existing: ExistingFile::Refuse, ..WriteOptions::default() };
@@ -57,7 +58,9 @@ fn a_link_that_was_judged_is_written_through_and_stays() {
     symlink("new", world.ws("dangling")).unwrap();
     for (link, target) in [("link", "target"), ("dangling", "new")] {
         let grants = judged(&world.ws(link));
-        FileAccess::with_grants(&grants).write(&world.ws(link), b"x", WriteOptions::default()).unwrap();
+        FileAccess::with_grants(&grants)
+            .write(&world.ws(link), b"x", WriteOptions::default())
+            .unwrap();
         assert_eq!(read(&world.ws(target)), "x");
         assert!(fs::symlink_metadata(world.ws(link)).unwrap().is_symlink());
     }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use hermes_history::{NewSession, MessageQuery, HistoryReader, HistoryStore};
+use hermes_history::{HistoryReader, HistoryStore, MessageQuery, NewSession};
 use hermes_llm::ChatMessage;
 
 use crate::Scratch;

@@ -1,6 +1,8 @@
 //! Files that are damaged, of others, of later versions, or not to be written.
 
-use hermes_history::{NewSession, HistoryError, SessionFilter, MessageQuery, HistoryReader, HistoryStore};
+use hermes_history::{
+    HistoryError, HistoryReader, HistoryStore, MessageQuery, NewSession, SessionFilter,
+};
 use rusqlite::Connection;
 
 use crate::Scratch;
@@ -76,7 +78,10 @@ fn later_layouts_are_left_alone() {
     let scratch = Scratch::new();
     let other = Connection::open(scratch.path()).unwrap();
     other.pragma_update(None, "user_version", 99).unwrap();
-    assert!(matches!(HistoryStore::open(scratch.path()), Err(HistoryError::Newer { found: 99, .. })));
+    assert!(matches!(
+        HistoryStore::open(scratch.path()),
+        Err(HistoryError::Newer { found: 99, .. })
+    ));
     assert!(matches!(HistoryReader::open(scratch.path()), Err(HistoryError::Newer { .. })));
 }
 

@@ -8,8 +8,8 @@ mod sessions;
 
 use std::path::PathBuf;
 
-use hermes_history::{NewSession, SessionRelation, ParentLink, SessionSummary, HistoryStore};
-use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
+use hermes_history::{HistoryStore, NewSession, ParentLink, SessionRelation, SessionSummary};
+use hermes_llm::{ChatMessage, ModelReply, RequestedCall, TokenUsage, ToolCallAnswer};
 
 /// A file of conversations that goes away.
 struct Scratch {
@@ -56,7 +56,12 @@ impl Scratch {
 
 fn reply(text: &str) -> ChatMessage {
     let usage = TokenUsage { input: 10, output: 2, cost: Some(0.5), ..TokenUsage::default() };
-    ChatMessage::Assistant(ModelReply { text: text.into(), usage, model: "m".into(), ..ModelReply::default() })
+    ChatMessage::Assistant(ModelReply {
+        text: text.into(),
+        usage,
+        model: "m".into(),
+        ..ModelReply::default()
+    })
 }
 
 fn asks(id: &str, name: &str, arguments: &str) -> ChatMessage {

@@ -1,6 +1,6 @@
 //! What was said is found again, whatever the script and the signs.
 
-use hermes_history::{SessionQuery, SessionRelation, MessageQuery, HitOrder};
+use hermes_history::{HitOrder, MessageQuery, SessionQuery, SessionRelation};
 use hermes_llm::ChatMessage;
 
 use crate::{Scratch, answer, asks, reply};

@@ -1,6 +1,9 @@
 //! Sessions begin, go on, are taken back, folded, ended, deleted.
 
-use hermes_history::{NewSession, DeleteReport, HistoryError, SessionRelation, SessionFilter, MessageQuery, MessageRange, MessageState};
+use hermes_history::{
+    DeleteReport, HistoryError, MessageQuery, MessageRange, MessageState, NewSession,
+    SessionFilter, SessionRelation,
+};
 use hermes_llm::{ChatMessage, TokenUsage};
 
 use crate::{Scratch, answer, asks, reply};
@@ -123,9 +126,17 @@ fn the_list_begins_with_the_latest_word() {
     };
     assert_eq!(list(SessionFilter::default()), ["one", "three", "two"]);
     assert_eq!(list(SessionFilter { limit: 1, offset: 1, ..SessionFilter::default() }), ["three"]);
-    assert_eq!(list(SessionFilter { source: Some("cron".into()), ..SessionFilter::default() }), ["two"]);
     assert_eq!(
-        list(SessionFilter { excluded_sources: vec!["cron".into()], limit: 9, ..SessionFilter::default() }).len(),
+        list(SessionFilter { source: Some("cron".into()), ..SessionFilter::default() }),
+        ["two"]
+    );
+    assert_eq!(
+        list(SessionFilter {
+            excluded_sources: vec!["cron".into()],
+            limit: 9,
+            ..SessionFilter::default()
+        })
+        .len(),
         2
     );
     let since = Some("2099-01-01T00:00:00Z".parse().unwrap());

@@ -11,8 +11,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::{ApiDialect, ModelEndpoint};
-use crate::model_error::ModelError;
 use crate::message::InlineImage;
+use crate::model_error::ModelError;
 use crate::reply::ReplyEvent;
 use crate::request::ModelRequest;
 
@@ -28,16 +28,26 @@ pub(crate) enum DecodeStatus {
 /// Reads the pieces of one answer.
 pub(crate) trait StreamDecoder: Send {
     /// Reads a piece.
-    fn decode(&mut self, data: &Value, events: &mut Vec<ReplyEvent>) -> Result<DecodeStatus, ModelError>;
+    fn decode(
+        &mut self,
+        data: &Value,
+        events: &mut Vec<ReplyEvent>,
+    ) -> Result<DecodeStatus, ModelError>;
 }
 
 /// The path and the body of a request.
 pub(crate) fn build_request(endpoint: &ModelEndpoint, request: &ModelRequest) -> (String, Value) {
     let model = requested_model(endpoint, request);
     let (path, mut body) = match endpoint.dialect {
-        ApiDialect::Chat => ("chat/completions".to_owned(), chat::request_body(endpoint, model, request)),
-        ApiDialect::Responses => ("responses".to_owned(), responses::request_body(endpoint, model, request)),
-        ApiDialect::Anthropic => ("messages".to_owned(), anthropic::request_body(endpoint, model, request)),
+        ApiDialect::Chat => {
+            ("chat/completions".to_owned(), chat::request_body(endpoint, model, request))
+        }
+        ApiDialect::Responses => {
+            ("responses".to_owned(), responses::request_body(endpoint, model, request))
+        }
+        ApiDialect::Anthropic => {
+            ("messages".to_owned(), anthropic::request_body(endpoint, model, request))
+        }
         ApiDialect::Gemini => {
             let model = model.strip_prefix("models/").unwrap_or(model);
             (
@@ -57,9 +67,14 @@ fn requested_model<'a>(endpoint: &'a ModelEndpoint, request: &'a ModelRequest) -
 }
 
 /// A reader for an answer to it.
-pub(crate) fn decoder_for(endpoint: &ModelEndpoint, request: &ModelRequest) -> Box<dyn StreamDecoder> {
+pub(crate) fn decoder_for(
+    endpoint: &ModelEndpoint,
+    request: &ModelRequest,
+) -> Box<dyn StreamDecoder> {
     match endpoint.dialect {
-        ApiDialect::Chat => Box::new(chat::ChatDecoder::new(endpoint.origin(), requested_model(endpoint, request))),
+        ApiDialect::Chat => {
+            Box::new(chat::ChatDecoder::new(endpoint.origin(), requested_model(endpoint, request)))
+        }
         ApiDialect::Responses => Box::new(responses::ResponsesDecoder::new(endpoint.origin())),
         ApiDialect::Anthropic => {
             Box::new(anthropic::AnthropicDecoder::new(endpoint.origin(), request.schema.is_some()))
@@ -119,7 +134,11 @@ fn arguments_text(text: &str) -> String {
     let is_object = serde_json::from_str::<
         std::collections::HashMap<String, &serde_json::value::RawValue>,
     >(text);
-    if is_object.is_ok() { text.to_owned() } else { Value::Object(arguments_object(text)).to_string() }
+    if is_object.is_ok() {
+        text.to_owned()
+    } else {
+        Value::Object(arguments_object(text)).to_string()
+    }
 }
 
 /// Whether a model of OpenAI thinks, by its name: `gpt-5`, `o3`, and what comes

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::DISCOVERY_TIMEOUT;
 use crate::endpoint::{ApiDialect, ModelEndpoint};
-use crate::model_error::{ModelError, ModelErrorKind};
 use crate::http::HttpClients;
+use crate::model_error::{ModelError, ModelErrorKind};
 
 /// How long all of them together are waited for.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(300);
@@ -41,7 +41,10 @@ impl LocalServer {
 }
 
 /// The first server that has a model, and that model. All are asked at once.
-pub(crate) async fn probe_local_servers(http: &HttpClients, ports: &[LocalServer]) -> Option<(LocalServer, String)> {
+pub(crate) async fn probe_local_servers(
+    http: &HttpClients,
+    ports: &[LocalServer],
+) -> Option<(LocalServer, String)> {
     let probes = ports.iter().map(|local| async move {
         let endpoint = local.endpoint(String::new());
         Some((*local, choose_model(http, &endpoint, PROBE_TIMEOUT).await?))
@@ -50,15 +53,23 @@ pub(crate) async fn probe_local_servers(http: &HttpClients, ports: &[LocalServer
 }
 
 /// The model to ask at a server for which none was named.
-pub(crate) async fn first_model(http: &HttpClients, endpoint: &ModelEndpoint) -> Result<String, ModelError> {
+pub(crate) async fn first_model(
+    http: &HttpClients,
+    endpoint: &ModelEndpoint,
+) -> Result<String, ModelError> {
     choose_model(http, endpoint, DISCOVERY_TIMEOUT).await.ok_or_else(|| {
         let message =
             format!("no model is named, and {} does not say which it has", endpoint.base_url);
-        ModelError::new(ModelErrorKind::ModelUnavailable, message).with_hint("hermes config set model.default NAME")
+        ModelError::new(ModelErrorKind::ModelUnavailable, message)
+            .with_hint("hermes config set model.default NAME")
     })
 }
 
-async fn choose_model(http: &HttpClients, endpoint: &ModelEndpoint, patience: Duration) -> Option<String> {
+async fn choose_model(
+    http: &HttpClients,
+    endpoint: &ModelEndpoint,
+    patience: Duration,
+) -> Option<String> {
     let url = endpoint.url("models").ok()?;
     let headers = endpoint.headers(endpoint.keys.first()).ok()?;
     let list = http.request_json(Method::GET, url, headers, None, patience);
@@ -68,7 +79,8 @@ async fn choose_model(http: &HttpClients, endpoint: &ModelEndpoint, patience: Du
             return None;
         }
         let url = sibling_url(endpoint, "api/ps")?;
-        let loaded = http.request_json(Method::GET, url, Default::default(), None, patience).await?;
+        let loaded =
+            http.request_json(Method::GET, url, Default::default(), None, patience).await?;
         loaded["models"][0]["name"].as_str().map(str::to_owned)
     };
     let (list, loaded) = tokio::join!(list, loaded);

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::endpoint::ModelEndpoint;
-use crate::model_error::{ModelError, ModelErrorKind};
+use crate::fallback::{FallbackModel, OnRetry, RetrySettings};
 use crate::http::HttpClients;
-use crate::model::LanguageModel;
 use crate::http_model::HttpModel;
-use crate::fallback::{RetrySettings, FallbackModel, OnRetry};
+use crate::model::LanguageModel;
+use crate::model_error::{ModelError, ModelErrorKind};
 
-pub use local::{LocalServer, LOCAL_SERVERS};
+pub use local::{LOCAL_SERVERS, LocalServer};
 pub use naming::split_provider;
 pub use settings::configured_endpoints;
 pub use window::known_window;
@@ -60,7 +60,8 @@ pub async fn discover_model(
     if endpoints.is_empty() {
         let here = local::probe_local_servers(http, ports).await;
         let Some((local, model)) = here else {
-            return Err(ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up").with_hint(SETUP_HINT));
+            return Err(ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up")
+                .with_hint(SETUP_HINT));
         };
         how = format!("{} on this machine, port {}", local.name, local.port);
         let mut endpoint = local.endpoint(model);

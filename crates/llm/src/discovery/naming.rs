@@ -48,7 +48,8 @@ pub fn split_provider<'a>(
 /// Nobody of that name runs models.
 pub(super) fn unknown_provider_error(config: &Value, name: &str) -> ModelError {
     let own = custom_provider_names(config);
-    let usual = KNOWN_PROVIDERS.iter().filter_map(|one| one.names.first()).map(|name| (*name).to_owned());
+    let usual =
+        KNOWN_PROVIDERS.iter().filter_map(|one| one.names.first()).map(|name| (*name).to_owned());
     let mut names: Vec<String> = own.into_iter().chain(usual).collect();
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));

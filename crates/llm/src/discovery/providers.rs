@@ -30,7 +30,16 @@ const fn autodetected(
     models: &'static [&'static str],
 ) -> ModelProvider {
     let dialect = ApiDialect::Chat;
-    ModelProvider { names, dialect, base_url, key_variables: keys, url_variable: address, model, model_prefixes: models, is_autodetected: true }
+    ModelProvider {
+        names,
+        dialect,
+        base_url,
+        key_variables: keys,
+        url_variable: address,
+        model,
+        model_prefixes: models,
+        is_autodetected: true,
+    }
 }
 
 const fn by_request(
@@ -40,7 +49,16 @@ const fn by_request(
     address: &'static str,
 ) -> ModelProvider {
     let dialect = ApiDialect::Chat;
-    ModelProvider { names, dialect, base_url, key_variables: keys, url_variable: address, model: "", model_prefixes: &[], is_autodetected: false }
+    ModelProvider {
+        names,
+        dialect,
+        base_url,
+        key_variables: keys,
+        url_variable: address,
+        model: "",
+        model_prefixes: &[],
+        is_autodetected: false,
+    }
 }
 
 /// All of them, in the order in which they are looked for.
@@ -91,8 +109,22 @@ pub(crate) const KNOWN_PROVIDERS: &[ModelProvider] = &[
         "deepseek-chat",
         &["deepseek"],
     ),
-    autodetected(&["xai", "grok"], "https://api.x.ai/v1", &["XAI_API_KEY"], "XAI_BASE_URL", "", &["grok"]),
-    autodetected(&["groq"], "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], "GROQ_BASE_URL", "", &[]),
+    autodetected(
+        &["xai", "grok"],
+        "https://api.x.ai/v1",
+        &["XAI_API_KEY"],
+        "XAI_BASE_URL",
+        "",
+        &["grok"],
+    ),
+    autodetected(
+        &["groq"],
+        "https://api.groq.com/openai/v1",
+        &["GROQ_API_KEY"],
+        "GROQ_BASE_URL",
+        "",
+        &[],
+    ),
     autodetected(
         &["mistral"],
         "https://api.mistral.ai/v1",
@@ -140,8 +172,18 @@ pub(crate) const KNOWN_PROVIDERS: &[ModelProvider] = &[
         &["NVIDIA_API_KEY"],
         "NVIDIA_BASE_URL",
     ),
-    by_request(&["huggingface", "hf"], "https://router.huggingface.co/v1", &["HF_TOKEN"], "HF_BASE_URL"),
-    by_request(&["together"], "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], "TOGETHER_BASE_URL"),
+    by_request(
+        &["huggingface", "hf"],
+        "https://router.huggingface.co/v1",
+        &["HF_TOKEN"],
+        "HF_BASE_URL",
+    ),
+    by_request(
+        &["together"],
+        "https://api.together.xyz/v1",
+        &["TOGETHER_API_KEY"],
+        "TOGETHER_BASE_URL",
+    ),
     by_request(
         &["fireworks"],
         "https://api.fireworks.ai/inference/v1",

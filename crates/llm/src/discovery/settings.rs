@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::providers::{KNOWN_PROVIDERS, ModelProvider};
 use super::{EnvLookup, naming};
-use crate::endpoint::{ApiDialect, ModelEndpoint, ApiKey, TokenPrices};
-use crate::model_error::{ModelError, ModelErrorKind};
+use crate::endpoint::{ApiDialect, ApiKey, ModelEndpoint, TokenPrices};
 use crate::http::is_loopback;
+use crate::model_error::{ModelError, ModelErrorKind};
 
 /// The models that are set up, in the order in which they are asked; none if
 /// nothing is.
@@ -18,7 +18,10 @@ use crate::http::is_loopback;
 /// `key_env`, `api_mode`, `context_length`, `max_tokens`, `patience`, `prices`;
 /// `providers` are servers by name with the same keys; `fallback_providers` is
 /// a list of what to ask when that fails.
-pub fn configured_endpoints(config: &Value, env: EnvLookup<'_>) -> Result<Vec<ModelEndpoint>, ModelError> {
+pub fn configured_endpoints(
+    config: &Value,
+    env: EnvLookup<'_>,
+) -> Result<Vec<ModelEndpoint>, ModelError> {
     let reading = ModelConfigReader { config, env };
     let Some(first) = reading.primary_endpoint()? else { return Ok(Vec::new()) };
     let mut endpoints = vec![first];
@@ -87,11 +90,15 @@ impl<'a> ModelConfigReader<'a> {
 
     /// Whose key there is: whoever has the named model, else the first.
     fn provider_with_key(&self, model: Option<&str>) -> Option<&'static ModelProvider> {
-        let keyed =
-            || KNOWN_PROVIDERS.iter().filter(|one| one.is_autodetected && !self.keys_from_variables(one.key_variables).is_empty());
+        let keyed = || {
+            KNOWN_PROVIDERS.iter().filter(|one| {
+                one.is_autodetected && !self.keys_from_variables(one.key_variables).is_empty()
+            })
+        };
         let Some(model) = model else { return keyed().next() };
         let model = model.to_lowercase();
-        let has = |one: &&ModelProvider| one.model_prefixes.iter().any(|start| model.starts_with(start));
+        let has =
+            |one: &&ModelProvider| one.model_prefixes.iter().any(|start| model.starts_with(start));
         let is_router = |one: &&ModelProvider| one.names.contains(&"openrouter");
         if model.contains('/') {
             return keyed().find(is_router).or_else(|| keyed().next());
@@ -100,7 +107,10 @@ impl<'a> ModelConfigReader<'a> {
     }
 
     /// There is no key. A server of one's own needs none.
-    fn keyless_endpoint(&self, mut wish: ModelSection<'a>) -> Result<Option<ModelEndpoint>, ModelError> {
+    fn keyless_endpoint(
+        &self,
+        mut wish: ModelSection<'a>,
+    ) -> Result<Option<ModelEndpoint>, ModelError> {
         if let Some(address) = self.env_variable("OPENAI_BASE_URL") {
             wish.base_url = Some(address);
             return self.endpoint(wish).map(Some);
@@ -117,7 +127,9 @@ impl<'a> ModelConfigReader<'a> {
         let mut keys: Vec<ApiKey> =
             text(&["api_key", "apiKey"]).iter().map(|key| ApiKey::new(key)).collect();
         let more = section.get("api_keys").and_then(Value::as_array).into_iter().flatten();
-        keys.extend(more.filter_map(Value::as_str).map(|key| ApiKey::new(&self.expand_variables(key))));
+        keys.extend(
+            more.filter_map(Value::as_str).map(|key| ApiKey::new(&self.expand_variables(key))),
+        );
         let key_env = text(&["key_env", "api_key_env", "keyEnv", "apiKeyEnv"]);
         if let Some(name) = &key_env {
             keys.extend(self.keys_from_variables(&[name]));
@@ -205,14 +217,20 @@ impl<'a> ModelConfigReader<'a> {
     /// Keys of the environment, for the server that they are for and no other.
     fn keys_for(&self, endpoint: &ModelEndpoint, known: Option<&ModelProvider>) -> Vec<ApiKey> {
         let here = url_host(&endpoint.base_url);
-        let of_host =
-            || KNOWN_PROVIDERS.iter().find(|one| !here.is_empty() && url_host(one.base_url) == here);
-        let by_hand = self.env_variable("OPENAI_BASE_URL").is_some_and(|url| url == endpoint.base_url);
+        let of_host = || {
+            KNOWN_PROVIDERS.iter().find(|one| !here.is_empty() && url_host(one.base_url) == here)
+        };
+        let by_hand =
+            self.env_variable("OPENAI_BASE_URL").is_some_and(|url| url == endpoint.base_url);
         match known {
             Some(known) => self.keys_from_variables(known.key_variables),
-            None if by_hand || endpoint.provider == "custom" => self.keys_from_variables(&["OPENAI_API_KEY"]),
+            None if by_hand || endpoint.provider == "custom" => {
+                self.keys_from_variables(&["OPENAI_API_KEY"])
+            }
             None if is_local_url(&endpoint.base_url) => Vec::new(),
-            None => of_host().map(|one| self.keys_from_variables(one.key_variables)).unwrap_or_default(),
+            None => {
+                of_host().map(|one| self.keys_from_variables(one.key_variables)).unwrap_or_default()
+            }
         }
     }
 

@@ -47,7 +47,11 @@ pub fn known_window(model: &str) -> Option<u64> {
 
 /// The window of a model: what its server says, else what is known of its
 /// family. A server far away is asked only if nothing is known.
-pub(crate) async fn detect_window(http: &HttpClients, endpoint: &mut ModelEndpoint, patience: Duration) {
+pub(crate) async fn detect_window(
+    http: &HttpClients,
+    endpoint: &mut ModelEndpoint,
+    patience: Duration,
+) {
     let is_here = endpoint.is_local();
     let known = known_window(&endpoint.model);
     if !is_here && known.is_some() {
@@ -122,14 +126,16 @@ impl WindowQuery<'_> {
             self.get_json(sibling_url(self.endpoint, "api/v0/models")),
         );
         // What the server has room for counts, not what the model was made for.
-        props["default_generation_settings"]["n_ctx"].as_u64().map(ReportedWindow::Known).or(ollama).or_else(
-            || {
+        props["default_generation_settings"]["n_ctx"]
+            .as_u64()
+            .map(ReportedWindow::Known)
+            .or(ollama)
+            .or_else(|| {
                 let studio = self.model_entry(&studio["data"]).unwrap_or(&Value::Null);
                 let loaded = studio["loaded_context_length"].as_u64();
                 let listed = loaded.or_else(|| self.listed_window(&list));
                 listed.or_else(|| studio["max_context_length"].as_u64()).map(ReportedWindow::Known)
-            },
-        )
+            })
     }
 
     fn model_entry<'v>(&self, list: &'v Value) -> Option<&'v Value> {
@@ -160,8 +166,13 @@ impl WindowQuery<'_> {
         }
         let url = sibling_url(self.endpoint, "api/show")?;
         let body = json!({"model": self.endpoint.model});
-        let about =
-            self.http.request_json(Method::POST, url, Default::default(), Some(&body), self.timeout);
+        let about = self.http.request_json(
+            Method::POST,
+            url,
+            Default::default(),
+            Some(&body),
+            self.timeout,
+        );
         let about = about.await?;
         let given = about["parameters"].as_str().and_then(|lines| {
             let line = lines.lines().find_map(|line| line.trim().strip_prefix("num_ctx"))?;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_llm::{
-    ToolCallAnswer, RequestedCall, ApiDialect, ModelEndpoint, ReplyEvent, ModelError, HttpClients, InlineImage, ApiKey, ChatMessage, LanguageModel, ContentPart, ModelReply,
-    ModelRequest, HttpModel,
+    ApiDialect, ApiKey, ChatMessage, ContentPart, HttpClients, HttpModel, InlineImage,
+    LanguageModel, ModelEndpoint, ModelError, ModelReply, ModelRequest, ReplyEvent, RequestedCall,
+    ToolCallAnswer,
 };
 use hermes_testkit::models::ModelServer;
 use serde_json::{Value, json};
@@ -30,7 +31,8 @@ pub(crate) fn of(endpoint: ModelEndpoint) -> Arc<dyn LanguageModel> {
 }
 
 pub(crate) fn ask(text: &str) -> ModelRequest {
-    let mut request = ModelRequest::new("", vec![ChatMessage::system("Be brief."), ChatMessage::user(text)]);
+    let mut request =
+        ModelRequest::new("", vec![ChatMessage::system("Be brief."), ChatMessage::user(text)]);
     request.idle_timeout = Some(Duration::from_secs(20));
     request
 }
@@ -66,7 +68,10 @@ pub(crate) fn long_conversation() -> Vec<ChatMessage> {
     vec![
         ChatMessage::system("Be brief."),
         ChatMessage::User {
-            content: vec![ContentPart::Text { text: "Look.".to_owned() }, ContentPart::Image(image.clone())],
+            content: vec![
+                ContentPart::Text { text: "Look.".to_owned() },
+                ContentPart::Image(image.clone()),
+            ],
         },
         ChatMessage::Assistant(ModelReply {
             text: "I look.".to_owned(),
@@ -80,7 +85,10 @@ pub(crate) fn long_conversation() -> Vec<ChatMessage> {
 }
 
 /// All events up to the end, or up to the fault.
-pub(crate) async fn events(model: &dyn LanguageModel, request: &ModelRequest) -> (Vec<ReplyEvent>, Option<ModelError>) {
+pub(crate) async fn events(
+    model: &dyn LanguageModel,
+    request: &ModelRequest,
+) -> (Vec<ReplyEvent>, Option<ModelError>) {
     let mut stream = match model.ask(request).await {
         Ok(stream) => stream,
         Err(fault) => return (Vec::new(), Some(fault)),

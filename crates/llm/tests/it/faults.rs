@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hermes_llm::{ApiDialect, ReplyEvent, ModelErrorKind, FinishReason, ReplyBuilder, ApiKey, ModelRequest};
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_llm::{
+    ApiDialect, ApiKey, FinishReason, ModelErrorKind, ModelRequest, ReplyBuilder, ReplyEvent,
+};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::json;
 
 use crate::desk::{DIALECTS, ask, endpoint, events, model, of, with_tools};
@@ -20,10 +22,18 @@ async fn a_stream_that_breaks_in_a_call_is_no_finished_one() {
                 pieces: 2,
             };
             let shown = format!("{dialect:?} {end:?}");
-            let server = ModelServer::start([ScriptedReply::from_steps([ReplyStep::Text("I".into()), half, end])]);
+            let server = ModelServer::start([ScriptedReply::from_steps([
+                ReplyStep::Text("I".into()),
+                half,
+                end,
+            ])]);
             let (events, fault) = events(&*model(&server, dialect), &with_tools(ask("Hi"))).await;
             let fault = fault.unwrap();
-            assert_eq!((fault.kind, fault.is_mid_reply), (ModelErrorKind::Network, true), "{shown}");
+            assert_eq!(
+                (fault.kind, fault.is_mid_reply),
+                (ModelErrorKind::Network, true),
+                "{shown}"
+            );
             let mut gathering = ReplyBuilder::default();
             events.iter().for_each(|event| gathering.add(event));
             let reply = gathering.finish();
@@ -41,8 +51,16 @@ async fn statuses_headers_and_bodies() {
         (401, json!({"error": {"message": "no"}}), ModelErrorKind::Authentication),
         (429, json!({"error": {"type": "insufficient_quota"}}), ModelErrorKind::Quota),
         (529, overloaded, ModelErrorKind::Overloaded),
-        (400, json!({"error": {"code": "context_length_exceeded"}}), ModelErrorKind::ContextTooLong),
-        (404, json!({"error": {"message": "model 'x' not found"}}), ModelErrorKind::ModelUnavailable),
+        (
+            400,
+            json!({"error": {"code": "context_length_exceeded"}}),
+            ModelErrorKind::ContextTooLong,
+        ),
+        (
+            404,
+            json!({"error": {"message": "model 'x' not found"}}),
+            ModelErrorKind::ModelUnavailable,
+        ),
         (400, tools, ModelErrorKind::NoTools),
         (500, json!("oops"), ModelErrorKind::Server),
     ];
@@ -59,7 +77,10 @@ async fn statuses_headers_and_bodies() {
     }
     let server = ModelServer::start([ScriptedReply::busy(429, "7")]);
     let fault = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap_err();
-    assert_eq!((fault.kind, fault.retry_after), (ModelErrorKind::RateLimited, Some(Duration::from_secs(7))));
+    assert_eq!(
+        (fault.kind, fault.retry_after),
+        (ModelErrorKind::RateLimited, Some(Duration::from_secs(7)))
+    );
 }
 
 #[tokio::test]
@@ -99,7 +120,8 @@ async fn an_error_in_the_middle_of_an_answer() {
 
 #[tokio::test]
 async fn silence_before_and_in_an_answer() {
-    for steps in [vec![ReplyStep::Text("A".into()), ReplyStep::Hang], vec![ReplyStep::Wait(60_000)]] {
+    for steps in [vec![ReplyStep::Text("A".into()), ReplyStep::Hang], vec![ReplyStep::Wait(60_000)]]
+    {
         let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
         let request = ModelRequest { idle_timeout: Some(Duration::from_millis(300)), ..ask("Hi") };
         let fault = model(&server, ApiDialect::Chat).reply(&request).await.unwrap_err();
@@ -147,7 +169,9 @@ async fn what_is_no_answer() {
     let model = model(&server, ApiDialect::Chat);
     assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, ModelErrorKind::Protocol);
     assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, ModelErrorKind::Protocol);
-    let server = ModelServer::start([ScriptedReply::from_steps([ReplyStep::Raw("data: {nonsense\n\n".into())])]);
+    let server = ModelServer::start([ScriptedReply::from_steps([ReplyStep::Raw(
+        "data: {nonsense\n\n".into(),
+    )])]);
     let fault = crate::desk::model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap_err();
     assert_eq!(fault.kind, ModelErrorKind::Protocol);
 }
@@ -158,7 +182,8 @@ async fn redirects_are_not_followed() {
     let other = ModelServer::start([ScriptedReply::says("Stolen.")]);
     let headers =
         BTreeMap::from([("location".to_owned(), format!("{}/chat/completions", other.url()))]);
-    let moved = ScriptedReply::from_steps([ReplyStep::Status { code: 307, headers, body: json!(null) }]);
+    let moved =
+        ScriptedReply::from_steps([ReplyStep::Status { code: 307, headers, body: json!(null) }]);
     let server = ModelServer::start([moved]);
     let fault = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap_err();
     assert_eq!(fault.kind, ModelErrorKind::Request);
@@ -170,8 +195,10 @@ async fn an_end_without_the_last_word_of_the_protocol() {
     // The reason came, the end mark did not: nothing is missing.
     let reason = json!({"choices": [{"delta": {"content": "A"}, "finish_reason": "stop"}]});
     for end in [ReplyStep::End, ReplyStep::Cut] {
-        let server =
-            ModelServer::start([ScriptedReply::from_steps([ReplyStep::Raw(format!("data: {reason}\n\n")), end])]);
+        let server = ModelServer::start([ScriptedReply::from_steps([
+            ReplyStep::Raw(format!("data: {reason}\n\n")),
+            end,
+        ])]);
         let reply = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.finish), ("A", FinishReason::Stop));
     }
@@ -244,7 +271,8 @@ async fn parameters_that_models_are_known_for() {
         (ApiDialect::Responses, "gpt-5", "include", true),
     ] {
         let server = ModelServer::start([ScriptedReply::says("Well.")]);
-        let endpoint = hermes_llm::ModelEndpoint { model: name.into(), ..endpoint(&server, dialect) };
+        let endpoint =
+            hermes_llm::ModelEndpoint { model: name.into(), ..endpoint(&server, dialect) };
         let request = ModelRequest { max_tokens: Some(9), ..ask("Hi") };
         of(endpoint).reply(&request).await.unwrap();
         assert_eq!(server.model_requests()[0].get(key).is_some(), is_sent, "{name}");
@@ -263,7 +291,8 @@ async fn half_a_character_does_not_end_an_answer() {
         (vec![r"rocket \ud83d", "end"], "rocket \u{fffd}end"),
         (vec![r"rocket \ud83d"], "rocket \u{fffd}"),
     ] {
-        let server = ModelServer::start([ScriptedReply::from_steps(pieces.iter().map(|text| piece(text)))]);
+        let server =
+            ModelServer::start([ScriptedReply::from_steps(pieces.iter().map(|text| piece(text)))]);
         let reply = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap();
         assert_eq!(reply.text, want);
     }
@@ -271,8 +300,11 @@ async fn half_a_character_does_not_end_an_answer() {
 
 #[tokio::test]
 async fn a_result_has_the_name_of_its_call() {
-    let call =
-        hermes_llm::RequestedCall { id: "a".into(), name: "readfile".into(), arguments: "{}".into() };
+    let call = hermes_llm::RequestedCall {
+        id: "a".into(),
+        name: "readfile".into(),
+        arguments: "{}".into(),
+    };
     let reply = hermes_llm::ModelReply { calls: vec![call], ..hermes_llm::ModelReply::default() };
     let answer = hermes_llm::ToolCallAnswer {
         call_id: "a".into(),
@@ -326,9 +358,9 @@ async fn a_model_that_takes_no_pictures_is_told_where_they_are() {
     let model = model(&server, ApiDialect::Chat);
     let image = hermes_llm::InlineImage { media_type: "image/png".into(), data: "AAAA".into() };
     let mut request = ask("Look:");
-    request
-        .messages
-        .push(hermes_llm::ChatMessage::User { content: vec![hermes_llm::ContentPart::Image(image)] });
+    request.messages.push(hermes_llm::ChatMessage::User {
+        content: vec![hermes_llm::ContentPart::Image(image)],
+    });
     let (seen, fault) = events(&*model, &request).await;
     assert!(fault.is_none(), "{fault:?}");
     assert!(seen.iter().any(|event| matches!(event, ReplyEvent::Warning(_))), "{seen:?}");

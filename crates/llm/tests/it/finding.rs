@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hermes_llm::discovery::{DiscoveredModel, LocalServer, discover_model};
-use hermes_llm::{ModelError, ModelErrorKind, HttpClients, RetrySettings};
+use hermes_llm::{HttpClients, ModelError, ModelErrorKind, RetrySettings};
 use hermes_testkit::models::{ModelServer, ScriptedReply, ServerScript};
 use serde_json::{Value, json};
 
@@ -16,7 +16,11 @@ fn server(pages: &[(&str, Value)]) -> ModelServer {
     ModelServer::start(ServerScript { scenes: vec![ScriptedReply::says("Here.").again()], pages })
 }
 
-async fn look(config: Value, env: &[(&str, &str)], ports: &[LocalServer]) -> Result<DiscoveredModel, ModelError> {
+async fn look(
+    config: Value,
+    env: &[(&str, &str)],
+    ports: &[LocalServer],
+) -> Result<DiscoveredModel, ModelError> {
     let env: BTreeMap<String, String> =
         env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let http = Arc::new(HttpClients::default());
@@ -62,7 +66,8 @@ async fn a_silent_port_costs_no_more_than_the_others() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let here = server(&[("/v1/models", json!({"data": [{"id": "m"}]}))]);
-    let ports = [LocalServer { name: "vllm", port }, LocalServer { name: "lmstudio", port: here.port() }];
+    let ports =
+        [LocalServer { name: "vllm", port }, LocalServer { name: "lmstudio", port: here.port() }];
     assert_eq!(look(json!({}), &[], &ports).await.unwrap().model.name(), "m");
 }
 

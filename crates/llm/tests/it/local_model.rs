@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_llm::discovery::discover_model;
-use hermes_llm::{FinishReason, HttpClients, ChatMessage, ModelRequest, RetrySettings};
+use hermes_llm::{ChatMessage, FinishReason, HttpClients, ModelRequest, RetrySettings};
 use serde_json::{Value, json};
 
 /// A small model may say anything, but not in another form than the schema's.
@@ -14,7 +14,9 @@ async fn a_real_model_answers_and_is_held_to_a_schema() {
     let config = json!({"model": {"base_url": url}});
     let http = Arc::new(HttpClients::default());
     let found =
-        discover_model(&http, &config, &|_| None, &[], RetrySettings::default(), Arc::new(|_| {})).await.unwrap();
+        discover_model(&http, &config, &|_| None, &[], RetrySettings::default(), Arc::new(|_| {}))
+            .await
+            .unwrap();
     assert!(found.model.window().is_some_and(|tokens| tokens >= 512), "{found:?}");
 
     let mut request = ModelRequest::new("", vec![ChatMessage::user("Say hello in three words.")]);

@@ -1,7 +1,9 @@
 //! Every language of servers: what is sent, what is understood.
 
-use hermes_llm::{ToolChoice, ApiDialect, FinishReason, ChatMessage, TokenPrices, ModelReply, ModelRequest};
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_llm::{
+    ApiDialect, ChatMessage, FinishReason, ModelReply, ModelRequest, TokenPrices, ToolChoice,
+};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::desk::{
@@ -46,7 +48,11 @@ async fn several_calls_at_once() {
             ("read_file", r#"{"path":"b"}"#),
         ];
         assert_eq!(calls, expected, "{dialect:?}");
-        assert_eq!((reply.text.as_str(), reply.finish), ("Looking.", FinishReason::Calls), "{dialect:?}");
+        assert_eq!(
+            (reply.text.as_str(), reply.finish),
+            ("Looking.", FinishReason::Calls),
+            "{dialect:?}"
+        );
         if dialect != ApiDialect::Gemini {
             let ids: Vec<_> = reply.calls.iter().map(|call| call.id.as_str()).collect();
             assert_eq!(ids, ["call_0", "call_1", "call_2"], "{dialect:?}");
@@ -65,8 +71,11 @@ async fn arguments_stay_as_the_model_wrote_them() {
 
 #[tokio::test]
 async fn why_it_stopped() {
-    let reasons =
-        [("length", FinishReason::Length), ("content_filter", FinishReason::Filtered), ("stop", FinishReason::Stop)];
+    let reasons = [
+        ("length", FinishReason::Length),
+        ("content_filter", FinishReason::Filtered),
+        ("stop", FinishReason::Stop),
+    ];
     for dialect in DIALECTS {
         for (reason, expected) in &reasons {
             let steps = [ReplyStep::Text("A".into()), ReplyStep::Finish((*reason).to_owned())];
@@ -92,9 +101,13 @@ async fn a_delta_of_a_megabyte_and_one_byte_at_a_time() {
 #[tokio::test]
 async fn thoughts_go_back_unchanged_to_whoever_thought_them() {
     for dialect in DIALECTS {
-        let steps = [ReplyStep::Thought("hmm".into()), ReplyStep::call("read_file", r#"{"path":"a"}"#)];
-        let server =
-            ModelServer::start([ScriptedReply::from_steps(steps), ScriptedReply::says("Done."), ScriptedReply::says("Done.")]);
+        let steps =
+            [ReplyStep::Thought("hmm".into()), ReplyStep::call("read_file", r#"{"path":"a"}"#)];
+        let server = ModelServer::start([
+            ScriptedReply::from_steps(steps),
+            ScriptedReply::says("Done."),
+            ScriptedReply::says("Done."),
+        ]);
         let thinker = model(&server, dialect);
         let mut request = with_tools(ask("Hi"));
         let reply = thinker.reply(&request).await.unwrap();
@@ -307,9 +320,10 @@ async fn the_beginning_of_a_conversation_is_always_written_alike() {
         let model = model(&server, dialect);
         let mut request = with_tools(ModelRequest::new("", long_conversation()));
         model.reply(&request).await.unwrap();
-        request
-            .messages
-            .push(ChatMessage::Assistant(ModelReply { text: "Yes.".into(), ..ModelReply::default() }));
+        request.messages.push(ChatMessage::Assistant(ModelReply {
+            text: "Yes.".into(),
+            ..ModelReply::default()
+        }));
         request.messages.push(ChatMessage::user("More."));
         model.reply(&request).await.unwrap();
         let bodies: Vec<String> = server.requests().into_iter().map(|one| one.body).collect();
@@ -346,7 +360,8 @@ async fn prices_count_where_the_server_says_no_cost() {
     let steps = [ReplyStep::Usage { input: 1_000_000, output: 1_000_000, cached: 0, cost: None }];
     let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
     let mut endpoint = endpoint(&server, ApiDialect::Anthropic);
-    endpoint.prices = Some(TokenPrices { input: 2.0, output: 3.0, cache_read: None, cache_write: None });
+    endpoint.prices =
+        Some(TokenPrices { input: 2.0, output: 3.0, cache_read: None, cache_write: None });
     let reply = of(endpoint).reply(&ask("Hi")).await.unwrap();
     assert_eq!(reply.usage.cost, Some(5.0));
 }
@@ -469,6 +484,7 @@ async fn events_come_as_they_are_sent() {
     let server = ModelServer::start([ScriptedReply::from_steps(steps)]);
     let (events, fault) = events(&*model(&server, ApiDialect::Anthropic), &ask("Hi")).await;
     assert!(fault.is_none());
-    let texts = events.iter().filter(|event| matches!(event, hermes_llm::ReplyEvent::Text(_))).count();
+    let texts =
+        events.iter().filter(|event| matches!(event, hermes_llm::ReplyEvent::Text(_))).count();
     assert_eq!(texts, 2);
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use hermes_llm::discovery::with_fallbacks;
 use hermes_llm::{
-    ApiDialect, ModelEndpoint, ReplyEvent, ModelErrorKind, FinishReason, HttpClients, ApiKey, LanguageModel, RetryAction, ModelRequest, RetrySettings,
+    ApiDialect, ApiKey, FinishReason, HttpClients, LanguageModel, ModelEndpoint, ModelErrorKind,
+    ModelRequest, ReplyEvent, RetryAction, RetrySettings,
 };
-use hermes_testkit::models::{ModelServer, ScriptedReply, ReplyStep};
+use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::json;
 
 use crate::desk::{ask, endpoint, events};
@@ -42,7 +43,10 @@ async fn troubles_that_pass_are_waited_for() {
     assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
     let seen = seen.lock().unwrap();
     let kinds: Vec<_> = seen.iter().map(|(_, kind, _)| *kind).collect();
-    assert_eq!(kinds, [ModelErrorKind::RateLimited, ModelErrorKind::Overloaded, ModelErrorKind::Network]);
+    assert_eq!(
+        kinds,
+        [ModelErrorKind::RateLimited, ModelErrorKind::Overloaded, ModelErrorKind::Network]
+    );
     assert_eq!(seen[0].2, RetryAction::Wait(Duration::from_millis(10)));
     assert_eq!(server.requests().len(), 4);
 }
@@ -98,10 +102,11 @@ async fn keys_in_turn() {
 #[tokio::test]
 async fn other_models_in_order() {
     let first = ModelServer::start([ScriptedReply::fails(402, json!({})).again()]);
-    let second =
-        ModelServer::start(
-            [ScriptedReply::fails(404, json!({"error": {"message": "model gone"}})).again()],
-        );
+    let second = ModelServer::start([ScriptedReply::fails(
+        404,
+        json!({"error": {"message": "model gone"}}),
+    )
+    .again()]);
     let third = ModelServer::start([ScriptedReply::says("Here.").again()]);
     let named = |server: &ModelServer, dialect, name: &str| ModelEndpoint {
         model: name.to_owned(),
@@ -124,7 +129,10 @@ async fn other_models_in_order() {
     assert_eq!((model.name(), model.window()), ("ccc", Some(3)));
     let seen = seen.lock().unwrap().clone();
     assert_eq!(seen[0], ("a".into(), ModelErrorKind::Quota, RetryAction::NextModel("bb".into())));
-    assert_eq!(seen[1], ("bb".into(), ModelErrorKind::ModelUnavailable, RetryAction::NextModel("ccc".into())));
+    assert_eq!(
+        seen[1],
+        ("bb".into(), ModelErrorKind::ModelUnavailable, RetryAction::NextModel("ccc".into()))
+    );
     // One without money is not asked again at once.
     model.reply(&request).await.unwrap();
     assert_eq!(first.requests().len(), 1);
@@ -157,7 +165,9 @@ async fn a_conversation_that_cannot_be_shorter_is_for_the_next_model() {
 async fn nothing_that_was_shown_for_good_is_asked_for_again() {
     let late = || ScriptedReply::from_steps([ReplyStep::Text("Half".into()), ReplyStep::Cut]);
     // It breaks before anything was shown: asked again. After: not.
-    let early = ScriptedReply::from_steps([ReplyStep::Fail(json!({"error": {"code": 503, "message": "x"}}))]);
+    let early = ScriptedReply::from_steps([ReplyStep::Fail(
+        json!({"error": {"code": 503, "message": "x"}}),
+    )]);
     let server = ModelServer::start([early, late(), ScriptedReply::says("Whole.")]);
     let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     let request = ModelRequest { can_retract: false, ..ask("Hi") };
@@ -195,7 +205,8 @@ async fn an_answer_that_always_breaks_off_is_for_another_model() {
 #[tokio::test]
 async fn one_key_alone_is_not_asked_again_without_a_pause() {
     for wait in ["0", "-5"] {
-        let server = ModelServer::start([ScriptedReply::busy(429, wait), ScriptedReply::says("At last.")]);
+        let server =
+            ModelServer::start([ScriptedReply::busy(429, wait), ScriptedReply::says("At last.")]);
         let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
         assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
         let seen = seen.lock().unwrap();

@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use hermes_core::CancellationToken;
 use hermes_engine::{Caller, Engine, ToolOwner};
-use hermes_mcp::server::{HttpAuth, TransportKind, HttpAccessPolicy, McpServer, ServeSettings, serve_http, serve_stdio};
+use hermes_mcp::server::{
+    HttpAccessPolicy, HttpAuth, McpServer, ServeSettings, TransportKind, serve_http, serve_stdio,
+};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, Availability, BoundCall, BoxFuture, UserPrompter, DynTool, Effect, ToolContext,
-    ToolError, ToolOutput, ToolSpec, WorkingDir,
+    Attachment, Availability, BoundCall, BoxFuture, DynTool, Effect, ToolContext, ToolError,
+    ToolOutput, ToolSpec, UserPrompter, WorkingDir,
 };
 use hermes_engine::{Engine, ToolOwner};
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::connection::{McpConnection, ProtocolEra, RequestTimeouts};
 use super::describe::describe_tool;
 use super::error::{McpRequestError, unexpected_response};
-use super::{nesting, digest, names};
+use super::{digest, names, nesting};
 
 /// The form of the file. Another one is not read.
 const CACHE_VERSION: u32 = 1;
@@ -60,7 +60,10 @@ pub struct ServerCatalogue {
 
 impl ServerCatalogue {
     /// Asks a server what it offers.
-    pub(crate) async fn fetch(connection: &McpConnection, patience: Duration) -> Result<Self, McpRequestError> {
+    pub(crate) async fn fetch(
+        connection: &McpConnection,
+        patience: Duration,
+    ) -> Result<Self, McpRequestError> {
         let info = &connection.info;
         let mut it = Self {
             version: CACHE_VERSION,
@@ -105,7 +108,10 @@ impl ServerCatalogue {
                         let page = serde_json::to_value(&other).unwrap_or_default();
                         let Some(tools) = page.get("tools").and_then(Value::as_array) else {
                             let text = super::sanitize::excerpt(&page.to_string(), 200);
-                            return Err(McpRequestError::Refused(unexpected_response(connection.name(), &text)));
+                            return Err(McpRequestError::Refused(unexpected_response(
+                                connection.name(),
+                                &text,
+                            )));
                         };
                         let next =
                             page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
@@ -148,7 +154,12 @@ impl ServerCatalogue {
     }
 
     /// Takes a tool, or tells why not. False if there is no room for more.
-    fn try_add_tool(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) -> bool {
+    fn try_add_tool(
+        &mut self,
+        definition: Value,
+        known: &mut HashSet<String>,
+        room: &mut usize,
+    ) -> bool {
         if self.tools.len() >= MAX_TOOLS || self.problems.len() >= MAX_TOOLS {
             return false;
         }

@@ -25,7 +25,9 @@ fn empty() -> ServerCatalogue {
 fn more_tools_than_can_be_taken_are_told_of() {
     let mut catalogue = empty();
     let (mut known, mut room) = (HashSet::new(), MAX_TOTAL_BYTES);
-    let took = |number: &usize| catalogue.try_add_tool(tool(&number.to_string(), 1), &mut known, &mut room);
+    let took = |number: &usize| {
+        catalogue.try_add_tool(tool(&number.to_string(), 1), &mut known, &mut room)
+    };
     assert_eq!((0..MAX_TOOLS + 3).filter(took).count(), MAX_TOOLS);
     catalogue.report_omitted(3, false);
     assert!(catalogue.problems[0].starts_with("3 more tools are left out"));

@@ -24,8 +24,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::prompter::{ElicitationAnswer, ElicitationPrompter, FormField, ServerQuestion};
-use super::sanitize::excerpt;
 use super::sampling::SamplingHandler;
+use super::sanitize::excerpt;
 use super::settings::ElicitationSettings;
 
 /// How many log messages of a server are kept.
@@ -97,13 +97,20 @@ impl McpClientHandler {
     }
 
     /// From now on the progress of this request is the call's.
-    pub(crate) fn register_progress(self: &Arc<Self>, token: ProgressToken, cx: &ToolContext) -> CallRegistration {
+    pub(crate) fn register_progress(
+        self: &Arc<Self>,
+        token: ProgressToken,
+        cx: &ToolContext,
+    ) -> CallRegistration {
         lock(&self.progress).insert(token.clone(), cx.clone());
         CallRegistration { handler: Arc::clone(self), token: Some(token), prompter_id: None }
     }
 
     /// From now on questions go to whoever has made the call.
-    pub(crate) fn register_prompter(self: &Arc<Self>, asker: Arc<dyn ElicitationPrompter>) -> CallRegistration {
+    pub(crate) fn register_prompter(
+        self: &Arc<Self>,
+        asker: Arc<dyn ElicitationPrompter>,
+    ) -> CallRegistration {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         lock(&self.call_prompters).push((number, asker));
         CallRegistration { handler: Arc::clone(self), token: None, prompter_id: Some(number) }
@@ -154,7 +161,10 @@ impl McpClientHandler {
                 }
             }
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-                ServerQuestion::OpenUrl { message: excerpt(message, 2_000), url: excerpt(url, 2_000) }
+                ServerQuestion::OpenUrl {
+                    message: excerpt(message, 2_000),
+                    url: excerpt(url, 2_000),
+                }
             }
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
@@ -167,7 +177,9 @@ impl McpClientHandler {
             }
             Ok(ElicitationAnswer::Accepted) => ElicitResult::new(ElicitationAction::Accept),
             Ok(ElicitationAnswer::Declined) => ElicitResult::new(ElicitationAction::Decline),
-            Ok(ElicitationAnswer::Cancelled) | Err(_) => ElicitResult::new(ElicitationAction::Cancel),
+            Ok(ElicitationAnswer::Cancelled) | Err(_) => {
+                ElicitResult::new(ElicitationAction::Cancel)
+            }
         }
     }
 

@@ -62,7 +62,9 @@ pub(crate) fn screen_command(command: &str, args: &[String]) -> Option<String> {
     let mut words = vec![command];
     words.extend(args.iter().map(String::as_str));
     // `env` and the like run what comes after them.
-    let at = words.iter().position(|word| SCRIPT_INTERPRETERS.iter().any(|it| program_name(word) == it.0))?;
+    let at = words
+        .iter()
+        .position(|word| SCRIPT_INTERPRETERS.iter().any(|it| program_name(word) == it.0))?;
     let (name, options) = SCRIPT_INTERPRETERS.iter().find(|it| program_name(words[at]) == it.0)?;
     let runs_text = words[at..].iter().any(|word| options.contains(&word.to_lowercase().as_str()));
     if !runs_text {

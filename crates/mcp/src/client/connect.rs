@@ -9,12 +9,15 @@ use rmcp::service::ClientInitializeError;
 
 use super::catalogue::ServerCatalogue;
 use super::connection::{McpConnection, ProtocolEra};
-use super::error::{initialize_error_chain, initialize_auth_requirement, has_answered, is_version_mismatch, is_refusal};
-use super::stdio_transport::StdioTransport;
-use super::sanitize::excerpt;
+use super::error::{
+    has_answered, initialize_auth_requirement, initialize_error_chain, is_refusal,
+    is_version_mismatch,
+};
 use super::program::{ProcessSpec, ServerProcess};
+use super::sanitize::excerpt;
 use super::server::SupervisedServer;
 use super::settings::ServerTransport;
+use super::stdio_transport::StdioTransport;
 use super::{http, oauth, osv};
 
 /// How long a program that has closed its output may take to say how it ended.
@@ -68,7 +71,9 @@ pub(crate) async fn connect(server: &SupervisedServer) -> Result<McpConnection, 
             server.unless_stopped(osv::check_packages(server)).await??;
             start_process(server, kept, settings.probe_timeout, until).await
         }
-        ServerTransport::Http { .. } => server.unless_stopped(http::connect_http(server, kept, until)).await?,
+        ServerTransport::Http { .. } => {
+            server.unless_stopped(http::connect_http(server, kept, until)).await?
+        }
     };
     let trouble = match first {
         Ok(connection) => return Ok(connection),
@@ -82,7 +87,9 @@ pub(crate) async fn connect(server: &SupervisedServer) -> Result<McpConnection, 
     };
     match (trouble, &settings.transport) {
         (ConnectError::Retryable(error), _) if Instant::now() >= until => Err(error),
-        (ConnectError::Refused(error), ServerTransport::Stdio { .. }) if kept == Some(ProtocolEra::Legacy) => {
+        (ConnectError::Refused(error), ServerTransport::Stdio { .. })
+            if kept == Some(ProtocolEra::Legacy) =>
+        {
             start_process(server, None, settings.probe_timeout, until).await.map_err(|_| error)
         }
         (ConnectError::LateDiscover(error), ServerTransport::Stdio { .. }) => {
@@ -92,7 +99,9 @@ pub(crate) async fn connect(server: &SupervisedServer) -> Result<McpConnection, 
         (ConnectError::Retryable(error), ServerTransport::Stdio { .. }) => {
             start_process(server, other, settings.probe_timeout, until).await.map_err(|_| error)
         }
-        (ConnectError::Retryable(error), ServerTransport::Http { .. }) if kept == Some(ProtocolEra::Legacy) => {
+        (ConnectError::Retryable(error), ServerTransport::Http { .. })
+            if kept == Some(ProtocolEra::Legacy) =>
+        {
             let called = server.unless_stopped(http::connect_http(server, None, until)).await?;
             called.map_err(|_| error)
         }
@@ -122,10 +131,12 @@ async fn start_process(
         job_records: shared.job_records.as_ref(),
     };
     server.unless_stopped(std::future::ready(())).await.map_err(ConnectError::Fatal)?;
-    let (program, stdin, stdout) = ServerProcess::start(&plan).await.map_err(ConnectError::Fatal)?;
+    let (program, stdin, stdout) =
+        ServerProcess::start(&plan).await.map_err(ConnectError::Fatal)?;
     let pipes = StdioTransport::new(stdout, stdin, program.stderr_tail.clone(), patience);
     let late_yes = pipes.late_discover();
-    let greeting = McpConnection::handshake(server.name().into(), server.client_handler(), pipes, era);
+    let greeting =
+        McpConnection::handshake(server.name().into(), server.client_handler(), pipes, era);
     let left = until.saturating_duration_since(Instant::now());
     let greeted = server.unless_stopped(tokio::time::timeout(left, greeting)).await;
     let has_answered = matches!(&greeted, Ok(Ok(Err(error))) if has_answered(error));
@@ -134,7 +145,9 @@ async fn start_process(
         Ok(Ok(Err(error))) if is_refusal(&error) && late_yes.load(Ordering::Relaxed) => {
             ConnectError::LateDiscover(initialize_error(server, &error))
         }
-        Ok(Ok(Err(error))) if is_refusal(&error) => ConnectError::Refused(initialize_error(server, &error)),
+        Ok(Ok(Err(error))) if is_refusal(&error) => {
+            ConnectError::Refused(initialize_error(server, &error))
+        }
         Ok(Ok(Err(error))) => ConnectError::Retryable(initialize_error(server, &error)),
         Ok(Err(_)) => ConnectError::Fatal(connect_timeout_error(server)),
         Err(gone) => ConnectError::Fatal(gone),
@@ -151,7 +164,8 @@ async fn end_process(
 ) -> ConnectError {
     let until = Instant::now() + EXIT_STATUS_TIMEOUT;
     let mut exit = program.exit_status();
-    while exit.is_none() && matches!(trouble, ConnectError::Retryable(_)) && Instant::now() < until {
+    while exit.is_none() && matches!(trouble, ConnectError::Retryable(_)) && Instant::now() < until
+    {
         tokio::time::sleep(Duration::from_millis(5)).await;
         exit = program.exit_status();
     }
@@ -169,12 +183,22 @@ async fn end_process(
         // What the connection was about when it broke is no help.
         ConnectError::Retryable(error) if exit.is_some() => {
             let message = format!("The MCP server '{}' did not answer", server);
-            ConnectError::Retryable(with_stderr(error.with_message(message), exit.as_deref(), &words))
+            ConnectError::Retryable(with_stderr(
+                error.with_message(message),
+                exit.as_deref(),
+                &words,
+            ))
         }
-        ConnectError::Retryable(error) => ConnectError::Retryable(with_stderr(error, exit.as_deref(), &words)),
+        ConnectError::Retryable(error) => {
+            ConnectError::Retryable(with_stderr(error, exit.as_deref(), &words))
+        }
         ConnectError::Refused(error) => ConnectError::Refused(with_stderr(error, None, &words)),
-        ConnectError::LateDiscover(error) => ConnectError::LateDiscover(with_stderr(error, None, &words)),
-        ConnectError::Fatal(error) => ConnectError::Fatal(with_stderr(error, exit.as_deref(), &words)),
+        ConnectError::LateDiscover(error) => {
+            ConnectError::LateDiscover(with_stderr(error, None, &words))
+        }
+        ConnectError::Fatal(error) => {
+            ConnectError::Fatal(with_stderr(error, exit.as_deref(), &words))
+        }
     }
 }
 
@@ -190,7 +214,10 @@ pub(crate) fn connect_timeout_error(server: &SupervisedServer) -> ToolError {
     .with_hint("A first start may take long; `connect_timeout` of the server allows more time.")
 }
 
-pub(crate) fn initialize_error(server: &SupervisedServer, error: &ClientInitializeError) -> ToolError {
+pub(crate) fn initialize_error(
+    server: &SupervisedServer,
+    error: &ClientInitializeError,
+) -> ToolError {
     if let Some(want) = initialize_auth_requirement(error) {
         return oauth::auth_required_error(server, &want);
     }

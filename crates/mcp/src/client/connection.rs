@@ -21,9 +21,9 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::client_handler::McpClientHandler;
 use super::content;
 use super::error::{McpRequestError, unexpected_response};
-use super::client_handler::McpClientHandler;
 use super::program::ServerProcess;
 use super::stderr_tail::StderrTail;
 
@@ -71,7 +71,9 @@ impl RequestTimeouts {
     /// Tells who took too long from who was silent.
     fn classify(self, fault: McpRequestError) -> McpRequestError {
         match fault {
-            McpRequestError::IdleTimeout(after) if after == self.total && after > self.idle => McpRequestError::TotalTimeout(after),
+            McpRequestError::IdleTimeout(after) if after == self.total && after > self.idle => {
+                McpRequestError::TotalTimeout(after)
+            }
             other => other,
         }
     }
@@ -126,12 +128,26 @@ impl McpConnection {
         let info = peer.peer_info().unwrap_or_else(|| Arc::new(none()));
         let program = tokio::sync::Mutex::new(None);
         let (host, tail, late_yes) = (Arc::clone(host), None, Arc::default());
-        Self { server, peer, handler: host, stop, closed, process: program, stderr_tail: tail, late_discover: late_yes, info }
+        Self {
+            server,
+            peer,
+            handler: host,
+            stop,
+            closed,
+            process: program,
+            stderr_tail: tail,
+            late_discover: late_yes,
+            info,
+        }
     }
 
     /// The connection with the program at its other end, which ends with it.
     #[must_use]
-    pub(crate) fn with_process(mut self, program: ServerProcess, late_yes: Arc<AtomicBool>) -> Self {
+    pub(crate) fn with_process(
+        mut self,
+        program: ServerProcess,
+        late_yes: Arc<AtomicBool>,
+    ) -> Self {
         self.late_discover = late_yes;
         self.stderr_tail = Some(Arc::clone(&program.stderr_tail));
         self.process = tokio::sync::Mutex::new(Some(program));
@@ -139,7 +155,11 @@ impl McpConnection {
     }
 
     pub(crate) fn era(&self) -> ProtocolEra {
-        if self.info.protocol_version.has_initialize() { ProtocolEra::Legacy } else { ProtocolEra::Modern }
+        if self.info.protocol_version.has_initialize() {
+            ProtocolEra::Legacy
+        } else {
+            ProtocolEra::Modern
+        }
     }
 
     /// In which way it should be greeted the next time. Who was only slow to
@@ -192,7 +212,8 @@ impl McpConnection {
         patience: RequestTimeouts,
         cx: Option<&ToolContext>,
     ) -> Result<ServerResult, McpRequestError> {
-        let fault = |error| patience.classify(McpRequestError::from_service_error(&self.server, error));
+        let fault =
+            |error| patience.classify(McpRequestError::from_service_error(&self.server, error));
         let options = PeerRequestOptions::with_timeout(patience.idle)
             .reset_timeout_on_progress()
             .with_max_total_timeout(patience.total);
@@ -204,7 +225,8 @@ impl McpConnection {
             other => other.map_err(fault)?,
         };
         let mut abandoned = CancelRequestOnDrop { peer: &self.peer, id: Some(handle.id.clone()) };
-        let _attending = cx.map(|cx| self.handler.register_progress(handle.progress_token.clone(), cx));
+        let _attending =
+            cx.map(|cx| self.handler.register_progress(handle.progress_token.clone(), cx));
         let answered = match cx {
             None => handle.await_response().await.map_err(fault),
             Some(cx) => match cx.cancel.run_until_cancelled(handle.await_response()).await {
@@ -237,7 +259,9 @@ impl McpConnection {
                     self.elicit_urls(&places, cx).await?;
                     continue;
                 }
-                Err(McpRequestError::Unreadable(error)) => return Err(mark_effect_unknown(McpRequestError::Refused(error))),
+                Err(McpRequestError::Unreadable(error)) => {
+                    return Err(mark_effect_unknown(McpRequestError::Refused(error)));
+                }
                 answered => answered?,
             };
             match answered {
@@ -251,7 +275,8 @@ impl McpConnection {
                 }
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
                 other => {
-                    return content::recover_known_blocks(&other).ok_or_else(|| mark_effect_unknown(self.unexpected_result(&other)));
+                    return content::recover_known_blocks(&other)
+                        .ok_or_else(|| mark_effect_unknown(self.unexpected_result(&other)));
                 }
             }
         }
@@ -311,7 +336,10 @@ impl McpConnection {
     ) -> Result<(Option<InputResponses>, Option<String>), McpRequestError> {
         let requests = wanted.input_requests.unwrap_or_default();
         if requests.is_empty() && wanted.request_state.is_none() {
-            return Err(McpRequestError::Refused(unexpected_response(&self.server, "it wants to know more, and not what")));
+            return Err(McpRequestError::Refused(unexpected_response(
+                &self.server,
+                "it wants to know more, and not what",
+            )));
         }
         if requests.is_empty() {
             // It only wants to be asked again.
@@ -371,7 +399,10 @@ impl McpConnection {
 
     pub(super) fn unexpected_result(&self, result: &ServerResult) -> McpRequestError {
         let text = serde_json::to_string(result).unwrap_or_default();
-        McpRequestError::Refused(unexpected_response(&self.server, &super::sanitize::excerpt(&text, 300)))
+        McpRequestError::Refused(unexpected_response(
+            &self.server,
+            &super::sanitize::excerpt(&text, 300),
+        ))
     }
 
     fn too_many_rounds(&self) -> McpRequestError {

@@ -86,7 +86,13 @@ impl MediaStore {
     }
 
     /// Keeps it and says so in a line.
-    fn save_and_describe(&self, what: &str, data: &str, media_type: &str, into: &mut ContentCollector) {
+    fn save_and_describe(
+        &self,
+        what: &str,
+        data: &str,
+        media_type: &str,
+        into: &mut ContentCollector,
+    ) {
         match self.save(data, media_type) {
             Ok(kept) => {
                 into.texts.push(attachment_line(what, &kept));
@@ -136,8 +142,12 @@ impl ContentCollector {
     fn add(&mut self, block: &ContentBlock, reader: Option<&str>, media: &MediaStore) {
         match block {
             ContentBlock::Text(text) => self.texts.push(text.text.clone()),
-            ContentBlock::Image(image) => media.save_and_describe("image", &image.data, &image.mime_type, self),
-            ContentBlock::Audio(audio) => media.save_and_describe("audio", &audio.data, &audio.mime_type, self),
+            ContentBlock::Image(image) => {
+                media.save_and_describe("image", &image.data, &image.mime_type, self)
+            }
+            ContentBlock::Audio(audio) => {
+                media.save_and_describe("audio", &audio.data, &audio.mime_type, self)
+            }
             ContentBlock::Resource(embedded) => self.add_resource(&embedded.resource, media),
             ContentBlock::ResourceLink(link) => {
                 let how = reader.map(|reader| format!(": read it with {reader}"));
@@ -157,7 +167,12 @@ impl ContentCollector {
             ResourceContents::TextResourceContents { text, .. } => self.texts.push(text.clone()),
             ResourceContents::BlobResourceContents { uri, blob, mime_type, .. } => {
                 let media_type = mime_type.as_deref().unwrap_or("application/octet-stream");
-                media.save_and_describe(&format!("resource {}", excerpt(uri, 300)), blob, media_type, self);
+                media.save_and_describe(
+                    &format!("resource {}", excerpt(uri, 300)),
+                    blob,
+                    media_type,
+                    self,
+                );
             }
             _ => self.texts.push("[a resource of a kind that is not known]".to_owned()),
         }

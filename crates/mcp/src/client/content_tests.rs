@@ -5,8 +5,12 @@ fn answer(result: Value) -> (Result<ToolOutput, ToolError>, tempfile::TempDir) {
     let media = MediaStore::new(folder.path().join("media"));
     let result: CallToolResult = serde_json::from_value(result).unwrap();
     let form = Schema::new(json!({"properties": {"n": {"type": "integer"}}}));
-    let from =
-        ResultSource { server: "s", tool: "t", reader: Some("mcp__s__read_resource"), output_schema: Some(&form) };
+    let from = ResultSource {
+        server: "s",
+        tool: "t",
+        reader: Some("mcp__s__read_resource"),
+        output_schema: Some(&form),
+    };
     (tool_output(&from, &result, &media), folder)
 }
 

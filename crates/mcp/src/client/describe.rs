@@ -59,7 +59,8 @@ pub(crate) fn describe_tool(server: &str, definition: &Value) -> ToolDescription
 fn scan_findings(text: &str) -> Vec<String> {
     let found = scan(text, ScanLevel::Context).into_iter();
     // What is hidden is taken out, which is enough.
-    let told = found.filter(|finding| finding.category != hermes_threats::ThreatCategory::Concealment);
+    let told =
+        found.filter(|finding| finding.category != hermes_threats::ThreatCategory::Concealment);
     told.map(|finding| finding.id.to_owned()).collect()
 }
 
@@ -90,7 +91,9 @@ fn drop_undefined_required(fields: &mut Map<String, Value>) {
 fn sanitize_texts(value: &mut Value, levels: usize, findings: &mut Vec<String>) {
     match value {
         Value::Object(_) | Value::Array(_) if levels == 0 => *value = json!({}),
-        Value::Array(items) => items.iter_mut().for_each(|item| sanitize_texts(item, levels - 1, findings)),
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| sanitize_texts(item, levels - 1, findings))
+        }
         Value::Object(fields) => {
             let is_remote = |value: &Value| value.as_str().is_some_and(|it| !it.starts_with('#'));
             if fields.get("$ref").is_some_and(is_remote) {

@@ -18,7 +18,8 @@ fn orders_to_the_reader_are_withheld_wherever_they_are() {
     assert!(told.description.contains("withheld") && !told.description.contains("Ignore"));
     assert!(!told.findings.is_empty());
     let schema = json!({"properties": {"a": {"description": order, "type": "string"}}});
-    let told = describe_tool("s", &json!({"name": "t", "description": "Fine.", "inputSchema": schema}));
+    let told =
+        describe_tool("s", &json!({"name": "t", "description": "Fine.", "inputSchema": schema}));
     assert_eq!(told.description, "Fine.");
     assert_eq!(told.parameters["properties"]["a"]["description"], "(withheld)");
     assert!(!told.findings.is_empty());

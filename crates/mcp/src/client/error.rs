@@ -12,8 +12,8 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde_json::Value;
 
-use super::stdio_transport::{TOO_LONG_MARKER, UNREADABLE_MARKER};
 use super::sanitize::excerpt;
+use super::stdio_transport::{TOO_LONG_MARKER, UNREADABLE_MARKER};
 use super::streamable_http::{HttpStatusError, is_declined};
 
 type StreamableError = StreamableHttpError<reqwest::Error>;
@@ -91,7 +91,10 @@ impl McpRequestError {
 
     /// Whether it speaks against the server rather than against the request.
     pub(crate) fn is_connection_failure(&self) -> bool {
-        matches!(self, Self::NotSent(_) | Self::Lost(_) | Self::IdleTimeout(_) | Self::TotalTimeout(_))
+        matches!(
+            self,
+            Self::NotSent(_) | Self::Lost(_) | Self::IdleTimeout(_) | Self::TotalTimeout(_)
+        )
     }
 }
 
@@ -157,7 +160,8 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     while let Some(error) = next {
         let text = error.to_string();
         // What only passes something on says nothing by itself.
-        let passes_on = matches!(error.downcast_ref::<StreamableError>(), Some(StreamableError::Io(_)));
+        let passes_on =
+            matches!(error.downcast_ref::<StreamableError>(), Some(StreamableError::Io(_)));
         if !passes_on && !parts.iter().any(|part| part.contains(&text)) {
             parts.push(text);
         }
@@ -170,7 +174,8 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
 pub(crate) fn initialize_error_chain(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
-            let (newer, older) = (initialize_error_chain(discover), initialize_error_chain(fallback));
+            let (newer, older) =
+                (initialize_error_chain(discover), initialize_error_chain(fallback));
             if newer == older { newer } else { format!("{older} (the newer way: {newer})") }
         }
         ClientInitializeError::TransportError { error, .. } => error_chain(error.error.as_ref()),
@@ -204,7 +209,9 @@ pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
 /// Whether it speaks no version of the protocol that we know.
 pub(crate) fn is_version_mismatch(error: &ClientInitializeError) -> bool {
     match error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_version_mismatch(fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            is_version_mismatch(fallback)
+        }
         other => matches!(other, ClientInitializeError::NoCompatibleProtocolVersion { .. }),
     }
 }
@@ -231,7 +238,9 @@ fn error_source<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error +
     web.or_else(inner).or_else(|| error.source())
 }
 
-fn error_sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+fn error_sources<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
         let error = next?;
@@ -302,7 +311,9 @@ fn declined_error(server: &str, error: &(dyn Error + 'static)) -> Option<ToolErr
 pub(crate) fn auth_requirement(error: &(dyn Error + 'static)) -> Option<AuthRequirement> {
     error_sources(error).find_map(|error| {
         if let Some(refused) = error.downcast_ref::<InsufficientScopeError>() {
-            return Some(AuthRequirement::Scopes(refused.required_scope.clone().unwrap_or_default()));
+            return Some(AuthRequirement::Scopes(
+                refused.required_scope.clone().unwrap_or_default(),
+            ));
         }
         let is_login = error.is::<AuthRequiredError>()
             || matches!(error.downcast_ref(), Some(AuthError::AuthorizationRequired));
@@ -311,12 +322,16 @@ pub(crate) fn auth_requirement(error: &(dyn Error + 'static)) -> Option<AuthRequ
 }
 
 /// The login that a server wants before it is greeted.
-pub(crate) fn initialize_auth_requirement(error: &ClientInitializeError) -> Option<AuthRequirement> {
+pub(crate) fn initialize_auth_requirement(
+    error: &ClientInitializeError,
+) -> Option<AuthRequirement> {
     let found = match error {
         ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
             initialize_auth_requirement(fallback).or_else(|| initialize_auth_requirement(discover))
         }
-        ClientInitializeError::TransportError { error, .. } => auth_requirement(error.error.as_ref()),
+        ClientInitializeError::TransportError { error, .. } => {
+            auth_requirement(error.error.as_ref())
+        }
         other => auth_requirement(other),
     };
     found.or_else(|| error.is_authorization_required().then_some(AuthRequirement::Login))

@@ -37,7 +37,9 @@ fn is_date(text: &str) -> bool {
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     };
-    is_number_in(year, 4, 0..=9999) && is_number_in(month, 2, 1..=12) && is_number_in(day, 2, 1..=longest)
+    is_number_in(year, 4, 0..=9999)
+        && is_number_in(month, 2, 1..=12)
+        && is_number_in(day, 2, 1..=longest)
 }
 
 fn is_date_time(text: &str) -> bool {

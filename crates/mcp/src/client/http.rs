@@ -10,11 +10,11 @@ use reqwest::redirect::{Attempt, Policy};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::connect::{ConnectError, connect_timeout_error, initialize_error};
 use super::connection::{McpConnection, ProtocolEra};
-use super::connect::{ConnectError, initialize_error, connect_timeout_error};
-use super::stdio_transport::MAX_MESSAGE_BYTES;
 use super::server::SupervisedServer;
 use super::settings::ServerTransport;
+use super::stdio_transport::MAX_MESSAGE_BYTES;
 use super::tls::{TlsSettings, TrustRoots};
 
 /// How long a connection may take to come about.
@@ -71,12 +71,21 @@ pub(crate) async fn connect_http(
     let name = server.name().into();
     let web = super::streamable_http::BoundedHttpClient(client.clone());
     let greeted = if settings.oauth.is_some() {
-        let authorized = super::oauth::authorized_client(server, web).map_err(ConnectError::Fatal)?;
+        let authorized =
+            super::oauth::authorized_client(server, web).map_err(ConnectError::Fatal)?;
         let transport = StreamableHttpClientTransport::with_client(authorized, config);
-        tokio::time::timeout(left, McpConnection::handshake(name, server.client_handler(), transport, era)).await
+        tokio::time::timeout(
+            left,
+            McpConnection::handshake(name, server.client_handler(), transport, era),
+        )
+        .await
     } else {
         let transport = StreamableHttpClientTransport::with_client(web, config);
-        tokio::time::timeout(left, McpConnection::handshake(name, server.client_handler(), transport, era)).await
+        tokio::time::timeout(
+            left,
+            McpConnection::handshake(name, server.client_handler(), transport, era),
+        )
+        .await
     };
     match greeted {
         Ok(Ok(connection)) => Ok(connection),

@@ -4,40 +4,40 @@
 //! what it offered last time is offered at once, and the server itself is
 //! started when it is first needed.
 
-mod prompter;
 mod breaker;
 mod catalogue;
+mod client_handler;
+mod command_screen;
+mod config_reader;
+mod connect;
 mod connection;
 mod content;
-mod nesting;
 mod describe;
-mod connect;
 mod digest;
-mod protocol_tools;
 mod error;
 mod format;
-mod client_handler;
 mod http;
-mod subscriptions;
-mod oauth;
 pub mod names;
+mod nesting;
+mod oauth;
 mod osv;
 mod pins;
-mod stdio_transport;
-mod sanitize;
 mod probe;
 mod program;
-mod config_reader;
+mod prompter;
+mod protocol_tools;
 mod sampling;
-mod command_screen;
+mod sanitize;
 mod server;
 mod settings;
 mod sse;
 mod stderr_tail;
+mod stdio_transport;
+mod streamable_http;
+mod subscriptions;
 mod task;
 mod tls;
 mod tool;
-mod streamable_http;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,14 +50,17 @@ use hermes_exec::job_records::JobRecords;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
-pub use prompter::{ElicitationAnswer, ElicitationPrompter, UserPrompterAdapter, FormField, FieldKind, ServerQuestion};
 pub use catalogue::ServerCatalogue;
 pub use connection::ProtocolEra;
 pub use oauth::{LoginPrompter, logout};
-pub use sampling::{ChosenModel, SamplingModels, SamplingCounts};
+pub use prompter::{
+    ElicitationAnswer, ElicitationPrompter, FieldKind, FormField, ServerQuestion,
+    UserPrompterAdapter,
+};
+pub use sampling::{ChosenModel, SamplingCounts, SamplingModels};
 pub use settings::{
-    ElicitationSettings, ServerTransport, OAuthSettings, RootsMode, SamplingSettings, ServerSettings, McpClientSettings,
-    ToolFilter, InvalidServerEntry,
+    ElicitationSettings, InvalidServerEntry, McpClientSettings, OAuthSettings, RootsMode,
+    SamplingSettings, ServerSettings, ServerTransport, ToolFilter,
 };
 pub use tls::TlsSettings;
 
@@ -457,7 +460,8 @@ impl McpServers {
 }
 
 fn unknown_tool_error(server: &str, tool: &str, catalogue: &Kept) -> ToolError {
-    let tools = catalogue.tools.iter().map(|tool| names::printable_name(server, pins::tool_name(tool)));
+    let tools =
+        catalogue.tools.iter().map(|tool| names::printable_name(server, pins::tool_name(tool)));
     let tools = tools.take(20).collect::<Vec<_>>().join(", ");
     ToolError::not_found(format!("'{server}' has no tool '{tool}'")).with_hint(match &*tools {
         "" => "It has no tools.".to_owned(),

@@ -32,7 +32,11 @@ pub fn model_name(server: &str, tool: &str) -> String {
     let clean = format!("mcp__{server}__{tool}");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let is_ambiguous = server.contains("__") || server.ends_with('_');
-    if !is_ambiguous && clean.len() <= MAX_NAME_CHARS && clean.chars().all(is_plain) && !tool.is_empty() {
+    if !is_ambiguous
+        && clean.len() <= MAX_NAME_CHARS
+        && clean.chars().all(is_plain)
+        && !tool.is_empty()
+    {
         return clean;
     }
     let plain: String = clean.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();

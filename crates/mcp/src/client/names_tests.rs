@@ -12,7 +12,10 @@ fn is_callable(name: &str) -> bool {
 fn a_plain_name_stays_as_it_is() {
     assert_eq!(model_name("github", "create_issue"), "mcp__github__create_issue");
     assert_eq!(model_name("my-server", "get-sum"), "mcp__my-server__get-sum");
-    assert_eq!(hermes_agent_name("my-server", "get-sum").as_deref(), Some("mcp__my_server__get_sum"));
+    assert_eq!(
+        hermes_agent_name("my-server", "get-sum").as_deref(),
+        Some("mcp__my_server__get_sum")
+    );
     assert_eq!(hermes_agent_name("github", "create_issue"), None);
     assert_eq!(canonical("github", "a.b"), "mcp-github:a.b");
 }

@@ -39,7 +39,9 @@ pub(crate) struct FetchedPackage {
 /// An error if the server is a package that is known to be harmful, or brings
 /// one along.
 pub(crate) async fn check_packages(server: &SupervisedServer) -> Result<(), ToolError> {
-    let ServerTransport::Stdio { command, args, .. } = &server.settings().transport else { return Ok(()) };
+    let ServerTransport::Stdio { command, args, .. } = &server.settings().transport else {
+        return Ok(());
+    };
     let Some(url) = &server.shared().osv else { return Ok(()) };
     let packages = FetchedPackage::from_command(command, args);
     futures_util::future::try_join_all(packages.iter().map(|it| check_package(server, url, it)))
@@ -47,7 +49,11 @@ pub(crate) async fn check_packages(server: &SupervisedServer) -> Result<(), Tool
     Ok(())
 }
 
-async fn check_package(server: &SupervisedServer, url: &str, package: &FetchedPackage) -> Result<(), ToolError> {
+async fn check_package(
+    server: &SupervisedServer,
+    url: &str,
+    package: &FetchedPackage,
+) -> Result<(), ToolError> {
     let question = package.osv_query();
     let file = server.shared().verdicts.join(format!("{}.json", digest::json_sha256(&question)));
     let harm = match cached_verdict(&file) {
@@ -155,13 +161,19 @@ fn find_packages(words: Vec<&str>, levels: usize, into: &mut Vec<FetchedPackage>
         ("npx" | "bunx", rest)
         | ("npm", ["exec" | "x", rest @ ..])
         | ("pnpm" | "yarn", ["dlx", rest @ ..])
-        | ("bun", ["x", rest @ ..]) => into.extend(fetched_specs(rest, &NPM_OPTIONS).filter_map(parse_npm_spec)),
+        | ("bun", ["x", rest @ ..]) => {
+            into.extend(fetched_specs(rest, &NPM_OPTIONS).filter_map(parse_npm_spec))
+        }
         ("uvx", rest) | ("uv", ["tool", "run", rest @ ..] | ["x", rest @ ..]) => {
             into.extend(fetched_specs(rest, &UV_OPTIONS).filter_map(parse_pypi_spec));
         }
         // What is run is here already; what it is run with may not be.
-        ("uv", ["run", rest @ ..]) => into.extend(extra_specs(rest, &UV_OPTIONS).filter_map(parse_pypi_spec)),
-        ("pipx", ["run", rest @ ..]) => into.extend(fetched_specs(rest, &PIPX_OPTIONS).filter_map(parse_pypi_spec)),
+        ("uv", ["run", rest @ ..]) => {
+            into.extend(extra_specs(rest, &UV_OPTIONS).filter_map(parse_pypi_spec))
+        }
+        ("pipx", ["run", rest @ ..]) => {
+            into.extend(fetched_specs(rest, &PIPX_OPTIONS).filter_map(parse_pypi_spec))
+        }
         // These run what comes after them.
         ("env" | "nohup" | "nice" | "setsid" | "stdbuf" | "timeout" | "time" | "exec", rest)
             if levels > 0 =>
@@ -343,7 +355,14 @@ const UV_OPTIONS: FetcherOptions = FetcherOptions {
 const PIPX_OPTIONS: FetcherOptions = FetcherOptions {
     package_options: &["--spec"],
     extra_options: &["--with"],
-    valued_options: &["--python", "--pip-args", "--index-url", "-i", "--fetch-missing-python", "--backend"],
+    valued_options: &[
+        "--python",
+        "--pip-args",
+        "--index-url",
+        "-i",
+        "--fetch-missing-python",
+        "--backend",
+    ],
 };
 
 impl FetcherOptions {

@@ -4,7 +4,10 @@ fn package(line: &str) -> Option<(String, &'static str, Option<String>)> {
     let mut words = line.split(' ').map(str::to_owned);
     let command = words.next()?;
     let args: Vec<String> = words.collect();
-    FetchedPackage::from_command(&command, &args).into_iter().next().map(|it| (it.name, it.ecosystem, it.version))
+    FetchedPackage::from_command(&command, &args)
+        .into_iter()
+        .next()
+        .map(|it| (it.name, it.ecosystem, it.version))
 }
 
 fn is(line: &str, name: &str, ecosystem: &'static str, version: Option<&str>) {

@@ -83,7 +83,9 @@ impl ToolPins {
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(told(&error)),
-            Ok(found) if found.len() > MAX_FILE_BYTES => return Err(told(&"the file is too large")),
+            Ok(found) if found.len() > MAX_FILE_BYTES => {
+                return Err(told(&"the file is too large"));
+            }
             Ok(_) => {}
         }
         let bytes = std::fs::read(&path).map_err(|error| told(&error))?;
@@ -110,7 +112,8 @@ impl ToolPins {
         if is_first {
             identity.clone_into(&mut self.identity);
         }
-        let moved = |was: &str| PinStatus::ServerChanged { was: was.to_owned(), is: identity.to_owned() };
+        let moved =
+            |was: &str| PinStatus::ServerChanged { was: was.to_owned(), is: identity.to_owned() };
         let today: Vec<&str> = tools.iter().map(tool_name).collect();
         let gone: Vec<String> =
             self.tools.keys().filter(|name| !today.contains(&name.as_str())).cloned().collect();
@@ -198,7 +201,8 @@ fn diff_definitions(was: &Value, is: &Value) -> String {
         if old == new {
             continue;
         }
-        let line = |sign: char, text: &String| format!("{sign} {key}: {}", excerpt(text, MAX_LINE_CHARS));
+        let line =
+            |sign: char, text: &String| format!("{sign} {key}: {}", excerpt(text, MAX_LINE_CHARS));
         lines.extend(old.map(|text| line('-', text)));
         lines.extend(new.map(|text| line('+', text)));
     }

@@ -12,7 +12,8 @@ fn gives_orders(tool: &Value) -> bool {
 
 fn pinned() -> ToolPins {
     let mut pins = ToolPins::default();
-    let (standings, has_news) = pins.check_tools("id", &[tool("a", "A"), tool("b", "B")], gives_orders);
+    let (standings, has_news) =
+        pins.check_tools("id", &[tool("a", "A"), tool("b", "B")], gives_orders);
     assert!(has_news && standings.iter().all(|it| *it == PinStatus::Trusted));
     pins
 }
@@ -32,13 +33,17 @@ fn a_change_of_any_part_is_held_back_and_shown() {
         json!({"name": "a", "description": "A", "inputSchema": {"type": "object"}, "_meta": {"k": 1}}),
     ] {
         let mut pins = pinned();
-        let (standings, _) = pins.check_tools("id", &[changed.clone(), tool("b", "B")], gives_orders);
+        let (standings, _) =
+            pins.check_tools("id", &[changed.clone(), tool("b", "B")], gives_orders);
         let PinStatus::Changed { was, difference } = &standings[0] else { panic!("{standings:?}") };
         assert_eq!(**was, tool("a", "A"));
         assert!(difference.starts_with(['-', '+']), "{difference}");
         assert_eq!(standings[1], PinStatus::Trusted);
         assert_eq!(pins.accept("id", std::slice::from_ref(&changed), Some("a")), 1);
-        assert_eq!(pins.check_tools("id", &[changed, tool("b", "B")], gives_orders).0[0], PinStatus::Trusted);
+        assert_eq!(
+            pins.check_tools("id", &[changed, tool("b", "B")], gives_orders).0[0],
+            PinStatus::Trusted
+        );
     }
 }
 
@@ -61,11 +66,17 @@ fn a_tool_that_comes_later_is_news_until_somebody_has_seen_it() {
     let more = [tool("a", "A"), tool("b", "B"), tool("c", "C"), tool("d", "Obey")];
     let mut pins = pinned();
     let (standings, has_news) = pins.check_tools("id", &more, gives_orders);
-    assert_eq!((&standings[2..], has_news), (&[PinStatus::Trusted, PinStatus::Suspicious][..], true));
+    assert_eq!(
+        (&standings[2..], has_news),
+        (&[PinStatus::Trusted, PinStatus::Suspicious][..], true)
+    );
     assert_eq!(["a", "c", "d"].map(|name| pins.is_new_tool(name)), [false, true, false]);
     // Neither wears off by itself.
     let (standings, has_news) = pins.check_tools("id", &more, gives_orders);
-    assert_eq!((&standings[3], has_news, pins.is_new_tool("c")), (&PinStatus::Suspicious, false, true));
+    assert_eq!(
+        (&standings[3], has_news, pins.is_new_tool("c")),
+        (&PinStatus::Suspicious, false, true)
+    );
     assert_eq!(pins.accept("id", &more, None), 2);
     assert!(!pins.is_new_tool("c"));
     assert_eq!(pins.check_tools("id", &more, gives_orders).0[3], PinStatus::Trusted);
@@ -97,5 +108,8 @@ fn the_tools_of_another_server_are_held_back() {
     let (standings, _) = pins.check_tools("other", &tools, gives_orders);
     assert_eq!(standings, [PinStatus::Trusted, moved]);
     assert_eq!(pins.accept("other", &tools, None), 1);
-    assert_eq!(pins.check_tools("other", &tools, gives_orders).0, [PinStatus::Trusted, PinStatus::Trusted]);
+    assert_eq!(
+        pins.check_tools("other", &tools, gives_orders).0,
+        [PinStatus::Trusted, PinStatus::Trusted]
+    );
 }

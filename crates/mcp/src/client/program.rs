@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
 use hermes_exec::job_records::{self, JobRecord, JobRecords};
-use hermes_exec::tree::{self, JobTermination, JobRoot, TerminationStep};
+use hermes_exec::tree::{self, JobRoot, JobTermination, TerminationStep};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -57,10 +57,14 @@ impl ServerProcess {
         env.extend(plan.env.iter().map(|(name, value)| (name.clone(), value.clone())));
         let home = env.get("HOME").map(PathBuf::from);
         let path = env.get("PATH").cloned().unwrap_or_default();
-        let program = find_program(plan.command, &path, home.as_deref()).ok_or_else(|| not_found_error(plan))?;
+        let program = find_program(plan.command, &path, home.as_deref())
+            .ok_or_else(|| not_found_error(plan))?;
         let id = new_id(plan.server);
         let outer = plan.own_env.iter().find(|(name, _)| name == tree::JOB_VARIABLE);
-        env.insert(tree::JOB_VARIABLE.to_owned(), tree::nested_mark(outer.map(|it| it.1.as_str()), &id));
+        env.insert(
+            tree::JOB_VARIABLE.to_owned(),
+            tree::nested_mark(outer.map(|it| it.1.as_str()), &id),
+        );
 
         let mut command = pdeathsig_command(&program);
         command.args(plan.args).env_clear().envs(&env);
@@ -82,8 +86,8 @@ impl ServerProcess {
         }
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let root = child.id().and_then(|pid| JobRoot::for_pid(pid, &id));
-        let leftovers = plan.job_records.cloned();
-        let it = Self { child, id, root, job_records: job_records, stderr_tail: tail };
+        let job_records = plan.job_records.cloned();
+        let it = Self { child, id, root, job_records, stderr_tail: tail };
         it.persist(plan);
         match (stdin, stdout) {
             (Some(stdin), Some(stdout)) => Ok((it, stdin, stdout)),
@@ -94,7 +98,7 @@ impl ServerProcess {
     /// Writes it down, so that the next start can end what a crash of ours
     /// leaves behind.
     fn persist(&self, plan: &ProcessSpec<'_>) {
-        let (Some(leftovers), Some(root)) = (&self.job_records, &self.root) else { return };
+        let (Some(records), Some(root)) = (&self.job_records, &self.root) else { return };
         let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         // The arguments may hold a secret.
@@ -112,7 +116,7 @@ impl ServerProcess {
             output: None,
             elsewhere: None,
         };
-        let _ = job_records.record(&entry);
+        let _ = records.record(&entry);
     }
 
     /// How it has ended, once it has.
@@ -144,19 +148,19 @@ impl ServerProcess {
         }
         let _ = self.child.start_kill();
         let _ = tokio::time::timeout(KILL_GRACE, self.child.wait()).await;
-        if let Some(leftovers) = &self.job_records {
-            let _ = job_records.remove(&self.id);
+        if let Some(records) = &self.job_records {
+            let _ = records.remove(&self.id);
         }
     }
 }
 
 /// Ends what programs of ours that have crashed have left running. Blocks.
-pub(crate) fn reap_orphans(leftovers: &JobRecords) -> usize {
-    let orphans = job_records.orphans();
+pub(crate) fn reap_orphans(records: &JobRecords) -> usize {
+    let orphans = records.orphans();
     // Side by side: somebody waits for all of them.
     std::thread::scope(|scope| {
         for orphan in &orphans {
-            scope.spawn(|| job_records.terminate(orphan, KILL_GRACE));
+            scope.spawn(|| records.terminate(orphan, KILL_GRACE));
         }
     });
     orphans.len()

@@ -53,7 +53,11 @@ pub enum ElicitationAnswer {
 /// Somebody who can be asked.
 pub trait ElicitationPrompter: Send + Sync {
     /// Asks for a server, and waits for the answer.
-    fn ask<'a>(&'a self, server: &'a str, question: &'a ServerQuestion) -> BoxFuture<'a, ElicitationAnswer>;
+    fn ask<'a>(
+        &'a self,
+        server: &'a str,
+        question: &'a ServerQuestion,
+    ) -> BoxFuture<'a, ElicitationAnswer>;
 }
 
 /// Something to be filled in.
@@ -140,7 +144,10 @@ impl FormField {
             return Err(first.expected);
         }
         let format = self.schema.get("format").and_then(Value::as_str);
-        match format.zip(value.as_str()).and_then(|(format, text)| format::format_violation(format, text)) {
+        match format
+            .zip(value.as_str())
+            .and_then(|(format, text)| format::format_violation(format, text))
+        {
             Some(wanted) => Err(wanted.to_owned()),
             None => Ok(value),
         }
@@ -161,9 +168,9 @@ impl FormField {
                 "no" | "n" | "false" | "off" | "0" => Ok(false.into()),
                 _ => Err("yes or no".to_owned()),
             },
-            FieldKind::Choice { options, multiple: false } => {
-                find_option(options, words).map(Value::from).ok_or_else(|| "one of the choices".into())
-            }
+            FieldKind::Choice { options, multiple: false } => find_option(options, words)
+                .map(Value::from)
+                .ok_or_else(|| "one of the choices".into()),
             FieldKind::Choice { options, multiple: true } => {
                 let chosen: Option<Vec<Value>> = words
                     .split(',')
@@ -296,7 +303,8 @@ impl UserPrompterAdapter {
                         break;
                     }
                     Err(wanted) => {
-                        question = format!("{}\nThis must be {wanted}.", field.prompt_text(message));
+                        question =
+                            format!("{}\nThis must be {wanted}.", field.prompt_text(message));
                     }
                 }
             }
@@ -319,7 +327,11 @@ fn is_web_url(url: &str) -> bool {
 }
 
 impl ElicitationPrompter for UserPrompterAdapter {
-    fn ask<'a>(&'a self, server: &'a str, question: &'a ServerQuestion) -> BoxFuture<'a, ElicitationAnswer> {
+    fn ask<'a>(
+        &'a self,
+        server: &'a str,
+        question: &'a ServerQuestion,
+    ) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             match question {
                 ServerQuestion::Sample { model, prompt, max_tokens } => {
@@ -333,7 +345,9 @@ impl ElicitationPrompter for UserPrompterAdapter {
                     let text = format!("The MCP server '{server}' asks: {message}");
                     self.fill_form(&text, fields).await
                 }
-                ServerQuestion::OpenUrl { url, .. } if !is_web_url(url) => ElicitationAnswer::Declined,
+                ServerQuestion::OpenUrl { url, .. } if !is_web_url(url) => {
+                    ElicitationAnswer::Declined
+                }
                 ServerQuestion::OpenUrl { message, url } => {
                     let text = format!(
                         "The MCP server '{server}' asks: {message}\n\

@@ -48,7 +48,9 @@ async fn a_form_is_filled_in() {
         Some("Red"),
         Some("b, a"),
     ]);
-    let ElicitationAnswer::AcceptedForm(filled) = asker.ask("s", &form()).await else { panic!("filled in") };
+    let ElicitationAnswer::AcceptedForm(filled) = asker.ask("s", &form()).await else {
+        panic!("filled in")
+    };
     let wanted = json!({"name": "Ann", "age": 42, "ok": true, "colour": "r", "many": ["b", "a"]});
     assert_eq!(Value::Object(filled), wanted);
 }
@@ -56,7 +58,10 @@ async fn a_form_is_filled_in() {
 #[tokio::test]
 async fn who_leaves_out_what_is_needed_refuses() {
     assert_eq!(Script::asker(&[Some("")]).ask("s", &form()).await, ElicitationAnswer::Declined);
-    assert_eq!(Script::asker(&[Some("Ann"), None]).ask("s", &form()).await, ElicitationAnswer::Cancelled);
+    assert_eq!(
+        Script::asker(&[Some("Ann"), None]).ask("s", &form()).await,
+        ElicitationAnswer::Cancelled
+    );
 }
 
 #[tokio::test]
@@ -71,10 +76,15 @@ async fn a_form_holds_the_bounds_of_its_fields() {
             "torn": {"type": "string", "pattern": "["},
         }
     });
-    let form = ServerQuestion::Form { message: "Who?".to_owned(), fields: FormField::from_schema(&schema) };
+    let form = ServerQuestion::Form {
+        message: "Who?".to_owned(),
+        fields: FormField::from_schema(&schema),
+    };
     let words = ["x", "Annabel", "Ann", "99", "5", "notmail", "a@b.c", "a,b", "b", "any"];
     let asker = Script::asker(&words.map(Some));
-    let ElicitationAnswer::AcceptedForm(filled) = asker.ask("s", &form).await else { panic!("filled in") };
+    let ElicitationAnswer::AcceptedForm(filled) = asker.ask("s", &form).await else {
+        panic!("filled in")
+    };
     let wanted = json!({"name": "Ann", "age": 5, "mail": "a@b.c", "some": ["b"], "torn": "any"});
     assert_eq!(Value::Object(filled), wanted);
 }
@@ -82,9 +92,15 @@ async fn a_form_holds_the_bounds_of_its_fields() {
 #[tokio::test]
 async fn who_only_passes_over_a_form_is_asked_whether_to_send_it() {
     let schema = json!({"properties": {"a": {"type": "string"}, "b": {"default": true}}});
-    let form = ServerQuestion::Form { message: "Who?".to_owned(), fields: FormField::from_schema(&schema) };
+    let form = ServerQuestion::Form {
+        message: "Who?".to_owned(),
+        fields: FormField::from_schema(&schema),
+    };
     let sent = Script::asker(&[Some(""), Some(""), Some("Accept")]).ask("s", &form).await;
-    assert_eq!(sent, ElicitationAnswer::AcceptedForm(Map::from_iter([("b".to_owned(), json!(true))])));
+    assert_eq!(
+        sent,
+        ElicitationAnswer::AcceptedForm(Map::from_iter([("b".to_owned(), json!(true))]))
+    );
     let unsent = Script::asker(&[Some(""), Some(""), Some("")]).ask("s", &form).await;
     assert_eq!(unsent, ElicitationAnswer::Declined);
 }

@@ -29,7 +29,10 @@ pub(crate) enum ProtocolTool {
 
 impl ProtocolTool {
     /// Those that a server of this kind has, with their names.
-    pub(crate) fn for_server(catalogue: &ServerCatalogue, filter: &ToolFilter) -> Vec<(Self, &'static str)> {
+    pub(crate) fn for_server(
+        catalogue: &ServerCatalogue,
+        filter: &ToolFilter,
+    ) -> Vec<(Self, &'static str)> {
         let mut extras = Vec::new();
         if catalogue.resources && filter.resources {
             extras.extend([Self::ListResources, Self::ReadResource]);
@@ -107,15 +110,16 @@ impl ProtocolTool {
     ) -> Result<Result<ToolOutput, ToolError>, McpRequestError> {
         let server = connection.name();
         let text = |name: &str| {
-            arguments
-                .get(name)
-                .and_then(Value::as_str)
-                .ok_or_else(|| McpRequestError::Refused(ToolError::invalid(format!("`{name}` is missing"))))
+            arguments.get(name).and_then(Value::as_str).ok_or_else(|| {
+                McpRequestError::Refused(ToolError::invalid(format!("`{name}` is missing")))
+            })
         };
         match self {
             Self::ListResources => {
-                let resources = list_all(server, connection, ListKind::Resources, patience, cx).await?;
-                let templates = list_all(server, connection, ListKind::Templates, patience, cx).await;
+                let resources =
+                    list_all(server, connection, ListKind::Resources, patience, cx).await?;
+                let templates =
+                    list_all(server, connection, ListKind::Templates, patience, cx).await;
                 let mut object = Map::new();
                 object.insert("resources".to_owned(), resources.into());
                 // Many servers have none and do not know the question.
@@ -177,12 +181,19 @@ async fn list_all(
             }
         };
         let (items, next) = match connection.request(request, patience, Some(cx)).await? {
-            ServerResult::ListResourcesResult(page) => (to_values(&page.resources), page.next_cursor),
+            ServerResult::ListResourcesResult(page) => {
+                (to_values(&page.resources), page.next_cursor)
+            }
             ServerResult::ListResourceTemplatesResult(page) => {
                 (to_values(&page.resource_templates), page.next_cursor)
             }
             ServerResult::ListPromptsResult(page) => (to_values(&page.prompts), page.next_cursor),
-            _ => return Err(McpRequestError::Refused(unexpected_response(server, "a list was wanted"))),
+            _ => {
+                return Err(McpRequestError::Refused(unexpected_response(
+                    server,
+                    "a list was wanted",
+                )));
+            }
         };
         all.extend(items.into_iter().take(MAX_ITEMS - all.len()));
         if next.is_none() || next == cursor || all.len() >= MAX_ITEMS {

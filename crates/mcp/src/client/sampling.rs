@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use hermes_core::BoxFuture;
 use hermes_llm::{
-    ToolCallAnswer as ToolAnswer, RequestedCall, ToolChoice, FinishReason, InlineImage, ChatMessage, LanguageModel, ContentPart, ModelReply, ModelRequest,
+    ChatMessage, ContentPart, FinishReason, InlineImage, LanguageModel, ModelReply, ModelRequest,
+    RequestedCall, ToolCallAnswer as ToolAnswer, ToolChoice,
 };
 use serde_json::{Value, json};
 
@@ -221,7 +222,9 @@ fn content_blocks(message: &Value) -> Vec<&Value> {
 }
 
 fn has_tool_use(message: &Value) -> bool {
-    content_blocks(message).iter().any(|it| it.get("type").and_then(Value::as_str) == Some("tool_use"))
+    content_blocks(message)
+        .iter()
+        .any(|it| it.get("type").and_then(Value::as_str) == Some("tool_use"))
 }
 
 fn convert_message(message: &Value, conversation: &mut Vec<ChatMessage>) {
@@ -247,7 +250,8 @@ fn convert_message(message: &Value, conversation: &mut Vec<ChatMessage>) {
                 arguments: piece.get("input").cloned().unwrap_or_else(|| json!({})).to_string(),
             }),
             "tool_result" => {
-                let said = content_blocks(piece).iter().map(|it| text(it, "text")).collect::<Vec<_>>();
+                let said =
+                    content_blocks(piece).iter().map(|it| text(it, "text")).collect::<Vec<_>>();
                 conversation.push(ChatMessage::Tool(ToolAnswer {
                     call_id: text(piece, "toolUseId"),
                     name: String::new(),
@@ -261,7 +265,8 @@ fn convert_message(message: &Value, conversation: &mut Vec<ChatMessage>) {
         }
     }
     if message.get("role").and_then(Value::as_str) == Some("assistant") {
-        reply.finish = if reply.calls.is_empty() { FinishReason::Stop } else { FinishReason::Calls };
+        reply.finish =
+            if reply.calls.is_empty() { FinishReason::Stop } else { FinishReason::Calls };
         conversation.push(ChatMessage::Assistant(reply));
     } else if !parts.is_empty() {
         conversation.push(ChatMessage::User { content: parts });
@@ -297,7 +302,11 @@ fn prompt_excerpt(messages: &[ChatMessage]) -> String {
     let system = messages.iter().find(|it| matches!(it, ChatMessage::System { .. }));
     match system {
         Some(system) if messages.len() > 1 => {
-            format!("[{}]\n{}", excerpt(&system.text(), MAX_PROMPT_CHARS / 3), excerpt(&last, MAX_PROMPT_CHARS))
+            format!(
+                "[{}]\n{}",
+                excerpt(&system.text(), MAX_PROMPT_CHARS / 3),
+                excerpt(&last, MAX_PROMPT_CHARS)
+            )
         }
         _ => excerpt(&last, MAX_PROMPT_CHARS),
     }

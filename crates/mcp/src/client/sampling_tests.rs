@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream;
 use hermes_core::BoxFuture;
-use hermes_llm::{ReplyEvent, ModelError, ReplyStream};
+use hermes_llm::{ModelError, ReplyEvent, ReplyStream};
 
 use super::*;
 
@@ -19,7 +19,10 @@ impl LanguageModel for Echo {
         None
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         let last = request.messages.last().map(ChatMessage::text).unwrap_or_default();
         let text = format!("{} {:?} {}", last, request.max_tokens, request.tools.len());
         let events = [Ok(ReplyEvent::Text(text)), Ok(ReplyEvent::Finish(FinishReason::Stop))];
@@ -102,22 +105,34 @@ async fn rounds_with_tools_are_counted_for_each_conversation() {
     let it = sampling(|_| {});
     let mut params = hello();
     params["tools"] = json!([{"name": "t", "inputSchema": {"type": "object"}}]);
-    assert_eq!(it.handle_request("s", &params, None).await.unwrap()["content"]["text"], "hi Some(100) 1");
+    assert_eq!(
+        it.handle_request("s", &params, None).await.unwrap()["content"]["text"],
+        "hi Some(100) 1"
+    );
     params["messages"].as_array_mut().unwrap().extend([
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "t", "input": {}}]}),
         json!({"role": "user", "content": [{"type": "tool_result", "toolUseId": "1", "content": [{"type": "text", "text": "r"}]}]}),
     ]);
     assert!(it.handle_request("s", &params, None).await.unwrap_err().contains("rounds"));
     params.as_object_mut().unwrap().remove("tools");
-    assert_eq!(it.handle_request("s", &params, None).await.unwrap()["content"]["text"], "r Some(100) 0");
+    assert_eq!(
+        it.handle_request("s", &params, None).await.unwrap()["content"]["text"],
+        "r Some(100) 0"
+    );
 }
 
 #[tokio::test]
 async fn the_user_is_asked_and_can_refuse() {
     let it = sampling(|it| it.ask = true);
     assert!(it.handle_request("s", &hello(), None).await.unwrap_err().contains("nobody"));
-    let says =
-        |answer| -> Option<Arc<dyn ElicitationPrompter>> { Some(Arc::new(Says(answer, AtomicUsize::new(0)))) };
-    assert!(it.handle_request("s", &hello(), says(ElicitationAnswer::Declined)).await.unwrap_err().contains("refused"));
+    let says = |answer| -> Option<Arc<dyn ElicitationPrompter>> {
+        Some(Arc::new(Says(answer, AtomicUsize::new(0))))
+    };
+    assert!(
+        it.handle_request("s", &hello(), says(ElicitationAnswer::Declined))
+            .await
+            .unwrap_err()
+            .contains("refused")
+    );
     it.handle_request("s", &hello(), says(ElicitationAnswer::Accepted)).await.unwrap();
 }

@@ -235,8 +235,11 @@ impl McpClientSettings {
                     let problem = format!("MCP server '{name}': {problem}");
                     settings.problems.push(problem.clone());
                     let fields = entry.as_object();
-                    let required = fields.is_some_and(|it| ConfigReader(it).flag("required", false));
-                    settings.invalid_entries.insert(name.clone(), InvalidServerEntry { problem, required });
+                    let required =
+                        fields.is_some_and(|it| ConfigReader(it).flag("required", false));
+                    settings
+                        .invalid_entries
+                        .insert(name.clone(), InvalidServerEntry { problem, required });
                 }
             }
         }
@@ -278,7 +281,10 @@ impl ServerSettings {
             connect_timeout,
             // A program that is slow to start must not be taken for one that
             // does not know the question.
-            probe_timeout: it.seconds("probe_timeout").unwrap_or(DEFAULT_PROBE_TIMEOUT).min(connect_timeout / 2),
+            probe_timeout: it
+                .seconds("probe_timeout")
+                .unwrap_or(DEFAULT_PROBE_TIMEOUT)
+                .min(connect_timeout / 2),
             keepalive: keepalive.max(Duration::from_secs(5)),
             idle_timeout: longest("idle_timeout_seconds"),
             max_lifetime: longest("max_lifetime_seconds"),
@@ -358,7 +364,8 @@ fn read_transport(it: &ConfigReader<'_>) -> Result<ServerTransport, String> {
 fn read_roots(it: &ConfigReader<'_>, link: &ServerTransport) -> Result<RootsMode, String> {
     match it.0.get("roots") {
         Some(Value::Array(_)) => {
-            let folders: Vec<PathBuf> = it.string_list("roots").iter().map(|it| expand_home(it)).collect();
+            let folders: Vec<PathBuf> =
+                it.string_list("roots").iter().map(|it| expand_home(it)).collect();
             match folders.iter().find(|folder| !folder.is_absolute()) {
                 Some(folder) => Err(format!("`roots`: {} is no whole path", folder.display())),
                 None if folders.is_empty() => Ok(RootsMode::Disabled),

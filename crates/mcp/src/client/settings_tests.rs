@@ -18,7 +18,9 @@ fn an_entry_of_hermes_agent_is_read() {
         "tools": {"include": ["read_*", "x"], "exclude": "read_file", "prompts": "no"},
         "sampling": {"max_rpm": 0, "max_tool_rounds": 0, "allowed_models": ["m"]},
     }));
-    let ServerTransport::Stdio { command, args, env, .. } = &server.transport else { panic!("a program") };
+    let ServerTransport::Stdio { command, args, env, .. } = &server.transport else {
+        panic!("a program")
+    };
     assert_eq!((command.as_str(), args.len(), args[2].as_str()), ("npx", 3, "3"));
     assert_eq!((env["A"].as_str(), env["N"].as_str()), ("s3cret", "1"));
     assert_eq!(server.timeout, Duration::from_millis(2500));
@@ -42,7 +44,9 @@ fn a_url_wins_and_variables_are_filled_in() {
         "url": "https://h/mcp", "command": "x",
         "headers": {"Authorization": "Bearer ${env:TOKEN}", "X": "a${1}b${"}
     }));
-    let ServerTransport::Http { headers, sse, .. } = &server.transport else { panic!("an address") };
+    let ServerTransport::Http { headers, sse, .. } = &server.transport else {
+        panic!("an address")
+    };
     assert_eq!(headers["Authorization"], "Bearer s3cret");
     assert_eq!(headers["X"], "a${1}b${");
     assert!(!sse);
@@ -124,7 +128,10 @@ fn a_server_that_is_given_a_folder_is_told_of_no_other() {
     assert_eq!(roots(json!({"args": [format!("--root={path}")]})), RootsMode::Disabled);
     assert_eq!(roots(json!({"args": [&path], "roots": true})), RootsMode::Workspace);
     assert_eq!(roots(json!({"roots": false})), RootsMode::Disabled);
-    assert_eq!(roots(json!({"roots": [&path]})), RootsMode::Explicit(vec![folder.path().to_owned()]));
+    assert_eq!(
+        roots(json!({"roots": [&path]})),
+        RootsMode::Explicit(vec![folder.path().to_owned()])
+    );
     assert!(ServerSettings::read(&json!({"command": "x", "roots": ["a"]}), &lookup).is_err());
 }
 

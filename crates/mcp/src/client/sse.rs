@@ -14,12 +14,12 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_client::AuthRequiredError;
 
+use super::connect::{ConnectError, connect_timeout_error, initialize_error};
 use super::connection::{McpConnection, ProtocolEra};
-use super::connect::{ConnectError, initialize_error, connect_timeout_error};
-use super::error::{error_chain, unexpected_response, auth_requirement};
+use super::error::{auth_requirement, error_chain, unexpected_response};
 use super::oauth::{OAuthAccount, auth_required_error};
-use super::stdio_transport::MAX_MESSAGE_BYTES;
 use super::server::SupervisedServer;
+use super::stdio_transport::MAX_MESSAGE_BYTES;
 
 type SseHeaders = HashMap<HeaderName, HeaderValue>;
 
@@ -34,7 +34,9 @@ pub(crate) async fn connect_sse(
     let left = until.saturating_duration_since(Instant::now());
     let opened = async {
         let account = match server.settings().oauth {
-            Some(_) => Some(Arc::new(OAuthAccount::for_server(server).map_err(ConnectError::Fatal)?)),
+            Some(_) => {
+                Some(Arc::new(OAuthAccount::for_server(server).map_err(ConnectError::Fatal)?))
+            }
             None => None,
         };
         let sender = SseSender { client, headers: headers.clone(), account };
@@ -45,10 +47,18 @@ pub(crate) async fn connect_sse(
             })
         })?;
         let name = server.name().into();
-        let greeted = McpConnection::handshake(name, server.client_handler(), transport, Some(ProtocolEra::Legacy)).await;
+        let greeted = McpConnection::handshake(
+            name,
+            server.client_handler(),
+            transport,
+            Some(ProtocolEra::Legacy),
+        )
+        .await;
         greeted.map_err(|error| ConnectError::Fatal(initialize_error(server, &error)))
     };
-    tokio::time::timeout(left, opened).await.unwrap_or_else(|_| Err(ConnectError::Fatal(connect_timeout_error(server))))
+    tokio::time::timeout(left, opened)
+        .await
+        .unwrap_or_else(|_| Err(ConnectError::Fatal(connect_timeout_error(server))))
 }
 
 /// Whoever makes the requests, with a token where there is a login.

@@ -122,7 +122,10 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
                 }
             }
         } else if self.line.len() + piece.len() > MAX_MESSAGE_BYTES {
-            let id = find_request_id(&self.line[..self.line.len().min(SCAN_WINDOW_BYTES)], LineSide::Start);
+            let id = find_request_id(
+                &self.line[..self.line.len().min(SCAN_WINDOW_BYTES)],
+                LineSide::Start,
+            );
             self.line = Vec::new();
             if end.is_none() {
                 self.discarding = Some((Vec::new(), id.is_some()));
@@ -249,9 +252,16 @@ where
                 LineEvent::Line => self.parse_line(),
                 LineEvent::Dropped(Some(id)) => {
                     let text = format!("the answer is longer than {} MiB", MAX_MESSAGE_BYTES >> 20);
-                    self.queue.push_back(error_response(id, ErrorCode::INTERNAL_ERROR, text, TOO_LONG_MARKER));
+                    self.queue.push_back(error_response(
+                        id,
+                        ErrorCode::INTERNAL_ERROR,
+                        text,
+                        TOO_LONG_MARKER,
+                    ));
                 }
-                LineEvent::Dropped(None) => self.stderr_tail.push(b"[a message that was too long]\n"),
+                LineEvent::Dropped(None) => {
+                    self.stderr_tail.push(b"[a message that was too long]\n")
+                }
             }
         }
     }

@@ -22,8 +22,8 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::stdio_transport::{MAX_MESSAGE_BYTES, TOO_LONG_MARKER, parse_server_message};
 use super::probe;
+use super::stdio_transport::{MAX_MESSAGE_BYTES, TOO_LONG_MARKER, parse_server_message};
 
 const SESSION_HEADER: &str = "Mcp-Session-Id";
 const JSON_TYPE: &str = "application/json";
@@ -67,8 +67,15 @@ impl StreamableHttpClient for BoundedHttpClient {
         token: Option<String>,
         headers: HttpHeaders,
     ) -> Result<StreamableHttpPostResponse, HttpClientError> {
-        self.post_message_with_max_sse_event_size(uri, message, session, token, headers, MAX_MESSAGE_BYTES)
-            .await
+        self.post_message_with_max_sse_event_size(
+            uri,
+            message,
+            session,
+            token,
+            headers,
+            MAX_MESSAGE_BYTES,
+        )
+        .await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -80,7 +87,8 @@ impl StreamableHttpClient for BoundedHttpClient {
         headers: HttpHeaders,
         longest: usize,
     ) -> Result<StreamableHttpPostResponse, HttpClientError> {
-        let mut request = self.0.post(&*uri).header(ACCEPT, format!("{EVENT_STREAM_TYPE}, {JSON_TYPE}"));
+        let mut request =
+            self.0.post(&*uri).header(ACCEPT, format!("{EVENT_STREAM_TYPE}, {JSON_TYPE}"));
         for (name, value) in headers {
             request = request.header(name, value);
         }
@@ -109,8 +117,12 @@ impl StreamableHttpClient for BoundedHttpClient {
             return refused_response(&message, had_session, answer, session).await;
         }
         if kind.starts_with(EVENT_STREAM_TYPE) {
-            let bytes =
-                BoundedStream { inner: answer.bytes_stream().boxed(), max_event_bytes: longest, event_bytes: 0, last_bytes: [0; 3] };
+            let bytes = BoundedStream {
+                inner: answer.bytes_stream().boxed(),
+                max_event_bytes: longest,
+                event_bytes: 0,
+                last_bytes: [0; 3],
+            };
             let events = SseStream::from_bytes_stream(bytes).boxed();
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
@@ -152,8 +164,15 @@ impl StreamableHttpClient for BoundedHttpClient {
         token: Option<String>,
         headers: HttpHeaders,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpClientError> {
-        self.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, MAX_MESSAGE_BYTES)
-            .await
+        self.get_stream_with_max_sse_event_size(
+            uri,
+            session,
+            last_event,
+            token,
+            headers,
+            MAX_MESSAGE_BYTES,
+        )
+        .await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -302,7 +321,10 @@ where
             let [_, b, c] = self.last_bytes;
             self.last_bytes = [b, c, *byte];
             // An empty line ends an event.
-            if matches!(self.last_bytes, [_, b'\n', b'\n'] | [b'\n', b'\r', b'\n'] | [_, b'\r', b'\r']) {
+            if matches!(
+                self.last_bytes,
+                [_, b'\n', b'\n'] | [b'\n', b'\r', b'\n'] | [_, b'\r', b'\r']
+            ) {
                 self.event_bytes = 0;
             }
             if self.event_bytes > self.max_event_bytes {

@@ -26,7 +26,8 @@ pub(crate) fn subscribe(
     let (connection, changed) = (Arc::clone(connection), Arc::clone(changed));
     Some(AbortOnDropHandle::new(tokio::spawn(async move {
         for number in 1..=MAX_ATTEMPTS {
-            let Ok(mut news) = connection.peer().listen(subscription_filter(&connection)).await else {
+            let Ok(mut news) = connection.peer().listen(subscription_filter(&connection)).await
+            else {
                 // It has no news to tell, or does not know how.
                 return;
             };

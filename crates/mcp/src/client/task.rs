@@ -22,7 +22,8 @@ use super::sanitize::excerpt;
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Nobody is asked more often, and nobody waits longer.
-const POLL_INTERVAL_RANGE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(60));
+const POLL_INTERVAL_RANGE: (Duration, Duration) =
+    (Duration::from_millis(20), Duration::from_secs(60));
 
 /// How often in a row asking may fail.
 const MAX_POLL_FAILURES: usize = 3;
@@ -72,19 +73,25 @@ impl McpConnection {
             let ended = match payload {
                 TaskPayload::Working => continue,
                 TaskPayload::InputRequired { input_requests } => {
-                    self.update_task(&now.task_id, input_requests, &mut answered, patience, cx).await?;
+                    self.update_task(&now.task_id, input_requests, &mut answered, patience, cx)
+                        .await?;
                     continue;
                 }
                 TaskPayload::Completed { result } => serde_json::from_value(Value::Object(result))
                     .map_err(|error| {
-                        McpRequestError::Refused(unexpected_response(self.name(), &format!("its result is none: {error}")))
+                        McpRequestError::Refused(unexpected_response(
+                            self.name(),
+                            &format!("its result is none: {error}"),
+                        ))
                     }),
                 TaskPayload::Failed { error } => Err(self.task_error(Value::Object(error))),
-                TaskPayload::Cancelled => Err(McpRequestError::Refused(ToolError::conflict(format!(
-                    "The MCP server '{}' has given the task up",
-                    self.name()
-                )))),
-                _ => Err(McpRequestError::Refused(unexpected_response(self.name(), "its task is in a state of its own"))),
+                TaskPayload::Cancelled => Err(McpRequestError::Refused(ToolError::conflict(
+                    format!("The MCP server '{}' has given the task up", self.name()),
+                ))),
+                _ => Err(McpRequestError::Refused(unexpected_response(
+                    self.name(),
+                    "its task is in a state of its own",
+                ))),
             };
             left.task = None;
             return ended;
@@ -177,8 +184,13 @@ impl McpConnection {
 
     fn task_error(&self, error: Value) -> McpRequestError {
         match serde_json::from_value::<ErrorData>(error) {
-            Ok(error) => McpRequestError::from_service_error(self.name(), ServiceError::McpError(error)),
-            Err(_) => McpRequestError::Refused(unexpected_response(self.name(), "its task has failed, and not why")),
+            Ok(error) => {
+                McpRequestError::from_service_error(self.name(), ServiceError::McpError(error))
+            }
+            Err(_) => McpRequestError::Refused(unexpected_response(
+                self.name(),
+                "its task has failed, and not why",
+            )),
         }
     }
 }

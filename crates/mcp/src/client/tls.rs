@@ -82,7 +82,8 @@ impl TlsSettings {
                 if parts.len() == 3 {
                     return Err(ENCRYPTED_KEY_ERROR.to_owned());
                 }
-                (settings.cert, settings.key) = (Some(expand_path(cert)), Some(expand_path(key_file)));
+                (settings.cert, settings.key) =
+                    (Some(expand_path(cert)), Some(expand_path(key_file)));
             }
             Some(_) => return Err("`client_cert` is a file, or a list of two files".to_owned()),
         }

@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{
-    ToolAlias, Availability, BoundCall, BoxFuture, UserPrompter, DynTool, Effect, ErrorKind, Scope,
-    ToolContext, ToolError, ToolOutput, ToolSpec, WorkingDir,
+    Availability, BoundCall, BoxFuture, DynTool, Effect, ErrorKind, Scope, ToolAlias, ToolContext,
+    ToolError, ToolOutput, ToolSpec, UserPrompter, WorkingDir,
 };
 use hermes_schema::Schema;
 use serde_json::{Map, Value};
 
-use super::prompter::UserPrompterAdapter;
 use super::connection::McpConnection;
 use super::content;
 use super::describe::{ToolDescription, describe_tool};
 use super::error::McpRequestError;
 use super::pins::{PinStatus, tool_name};
+use super::prompter::UserPrompterAdapter;
 use super::sanitize::excerpt;
 use super::server::SupervisedServer;
-use super::{protocol_tools, names};
+use super::{names, protocol_tools};
 
 /// What a call of the tool does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,18 +63,22 @@ impl McpTool {
         // What a changed tool says of itself is not told before it is accepted.
         let (mut told, held_back) = match standing {
             PinStatus::Trusted => (describe_tool(server.name(), definition), None),
-            PinStatus::Changed { was, difference } => {
-                (describe_tool(server.name(), was), Some(changed_error(server.name(), shown, difference)))
-            }
-            PinStatus::ServerChanged { was, is } => {
-                (describe_tool(server.name(), definition), Some(server_changed_error(server.name(), shown, was, is)))
-            }
-            PinStatus::Renamed { gone } => {
-                (withheld_description(server.name()), Some(renamed_error(server.name(), shown, gone)))
-            }
+            PinStatus::Changed { was, difference } => (
+                describe_tool(server.name(), was),
+                Some(changed_error(server.name(), shown, difference)),
+            ),
+            PinStatus::ServerChanged { was, is } => (
+                describe_tool(server.name(), definition),
+                Some(server_changed_error(server.name(), shown, was, is)),
+            ),
+            PinStatus::Renamed { gone } => (
+                withheld_description(server.name()),
+                Some(renamed_error(server.name(), shown, gone)),
+            ),
             PinStatus::Suspicious => {
                 let found = describe_tool(server.name(), definition).findings;
-                let told = ToolDescription { findings: found, ..withheld_description(server.name()) };
+                let told =
+                    ToolDescription { findings: found, ..withheld_description(server.name()) };
                 let why = suspicious_error(server.name(), shown, &told.findings);
                 (told, Some(why))
             }
@@ -101,14 +105,21 @@ impl McpTool {
             action: RemoteAction::CallTool,
             is_retryable: looks_only || hint("idempotentHint") == Some(true),
             held_back,
-            output_schema: definition.get("outputSchema").cloned().map(|it| Arc::new(Schema::new(it))),
+            output_schema: definition
+                .get("outputSchema")
+                .cloned()
+                .map(|it| Arc::new(Schema::new(it))),
             findings: told.findings,
             is_new: false,
         }
     }
 
     /// One of the things that every server with resources or prompts can do.
-    pub(crate) fn for_protocol_tool(server: &Arc<SupervisedServer>, extra: protocol_tools::ProtocolTool, name: &str) -> Self {
+    pub(crate) fn for_protocol_tool(
+        server: &Arc<SupervisedServer>,
+        extra: protocol_tools::ProtocolTool,
+        name: &str,
+    ) -> Self {
         let mut spec = tool_spec(server, name).description(extra.description(server.name()));
         spec.unordered = server.settings().parallel.unwrap_or(true);
         Self {
@@ -189,7 +200,10 @@ impl McpTool {
         }
         let effect = self.effect();
         cx.check_grant(&effect.scope, &effect.resource)?;
-        let asker = cx.ports.get::<dyn UserPrompter>().map(|clarify| Arc::new(UserPrompterAdapter(clarify)));
+        let asker = cx
+            .ports
+            .get::<dyn UserPrompter>()
+            .map(|clarify| Arc::new(UserPrompterAdapter(clarify)));
         let _asking = asker.map(|asker| self.server.client_handler().register_prompter(asker));
         let mut is_first = true;
         loop {
@@ -233,7 +247,8 @@ impl McpTool {
                 let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
                 let shown = names::printable_name(server, &self.tool);
                 let form = self.output_schema.as_deref();
-                let from = content::ResultSource { server, tool: &shown, reader, output_schema: form };
+                let from =
+                    content::ResultSource { server, tool: &shown, reader, output_schema: form };
                 Ok(content::tool_output(&from, &result, media))
             }
             RemoteAction::Protocol(extra) => {
@@ -294,12 +309,13 @@ impl McpTool {
 }
 
 fn tool_spec(server: &SupervisedServer, tool: &str) -> ToolSpec {
-    let mut spec = ToolSpec::new(names::model_name(server.name(), tool), names::toolset(server.name()))
-        .emoji("🔌")
-        .keyword(names::canonical(server.name(), tool))
-        .keyword("mcp")
-        // Somebody else's text: it is labelled as such on its way to a model.
-        .open_world();
+    let mut spec =
+        ToolSpec::new(names::model_name(server.name(), tool), names::toolset(server.name()))
+            .emoji("🔌")
+            .keyword(names::canonical(server.name(), tool))
+            .keyword("mcp")
+            // Somebody else's text: it is labelled as such on its way to a model.
+            .open_world();
     spec.timeout = Some(server.max_call_time());
     spec
 }
@@ -352,7 +368,8 @@ fn server_changed_error(server: &str, tool: &str, was: &str, is: &str) -> ToolEr
 }
 
 fn renamed_error(server: &str, tool: &str, gone: &[String]) -> ToolError {
-    let gone = gone.iter().take(10).map(|tool| names::printable_name(server, tool)).collect::<Vec<_>>();
+    let gone =
+        gone.iter().take(10).map(|tool| names::printable_name(server, tool)).collect::<Vec<_>>();
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{AccessMode, Approver, CancellationToken, UserPrompter, ToolCall, ToolResult};
-use hermes_engine::{Caller, CallObserver};
+use hermes_core::{AccessMode, Approver, CancellationToken, ToolCall, ToolResult, UserPrompter};
+use hermes_engine::{CallObserver, Caller};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitRequestParams, ElicitResult,
     InputRequiredResult, ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId,
@@ -19,8 +19,8 @@ use rmcp::{ErrorData, Peer, RoleServer};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::progress::{HEARTBEAT_INTERVAL, ProgressNotifier};
 use super::elicitation::CallElicitor;
+use super::progress::{HEARTBEAT_INTERVAL, ProgressNotifier};
 use super::task::{self, TaskLink};
 use super::{ServerShared, tool_result};
 
@@ -99,7 +99,13 @@ async fn run_call(
         let ports = (**ports).clone().with::<dyn UserPrompter>(Arc::clone(desk) as _);
         caller.ports = Some(Arc::new(ports));
     }
-    let client = CallClient { peer: &context.peer, cancelled: given_up, task_link: handover, wants_progress: wants_signs, progress: signs };
+    let client = CallClient {
+        peer: &context.peer,
+        cancelled: given_up,
+        task_link: handover,
+        wants_progress: wants_signs,
+        progress: signs,
+    };
     let result = wait_for_result(shared, call, &caller, client, received).await;
     if let Some(questions) = desk.and_then(|desk| desk.pending_requests()) {
         let state = shared.request_states.seal(&about)?;
@@ -184,7 +190,10 @@ impl CallClient<'_> {
 
 /// Tells signs one after the other, beside the call: it must not wait for
 /// whoever hears of it.
-async fn forward_progress(client: &CallClient<'_>, mut signs: mpsc::Receiver<ProgressNotificationParam>) {
+async fn forward_progress(
+    client: &CallClient<'_>,
+    mut signs: mpsc::Receiver<ProgressNotificationParam>,
+) {
     while let Some(sign) = signs.recv().await {
         client.notify_progress(sign).await;
     }
@@ -205,7 +214,10 @@ async fn wait_for_result(
     let mut telling = pin!(forward_progress(&client, told));
     // A client that does not keep up misses some.
     let sign = |sign| drop(signs.try_send(sign));
-    let mut beats = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT_INTERVAL, HEARTBEAT_INTERVAL);
+    let mut beats = tokio::time::interval_at(
+        tokio::time::Instant::now() + HEARTBEAT_INTERVAL,
+        HEARTBEAT_INTERVAL,
+    );
     let result = loop {
         tokio::select! {
             biased;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_engine::toolsets::ToolsetError;
-use hermes_engine::{DeferMode, DeferralSettings, ToolDefinitions, ToolEntry, ToolOwner, is_valid_tool_name};
+use hermes_engine::{
+    DeferMode, DeferralSettings, ToolDefinitions, ToolEntry, ToolOwner, is_valid_tool_name,
+};
 use hermes_schema::Schema;
 use rmcp::ErrorData;
 use rmcp::model::{JsonObject, ListToolsResult, Tool, ToolAnnotations};
@@ -87,7 +89,8 @@ impl ToolListing {
         cursor: Option<&str>,
         size: usize,
     ) -> Result<ListToolsResult, ErrorData> {
-        let after = cursor.map(|cursor| cursor.strip_prefix(CURSOR_PREFIX).filter(|it| is_valid_tool_name(it)));
+        let after = cursor
+            .map(|cursor| cursor.strip_prefix(CURSOR_PREFIX).filter(|it| is_valid_tool_name(it)));
         let start = match after {
             None => 0,
             Some(Some(name)) => self.tools.partition_point(|tool| &*tool.name <= name),
@@ -124,13 +127,14 @@ fn tool_from_entry(entry: &Arc<ToolEntry>) -> Tool {
         _ => spec.description.to_string(),
     };
     let like = spec.annotations;
-    let mut tool = Tool::new(spec.name.to_string(), description, object_schema(schema)).with_annotations(
-        ToolAnnotations::new()
-            .read_only(like.read_only)
-            .destructive(like.destructive)
-            .idempotent(like.idempotent)
-            .open_world(like.open_world),
-    );
+    let mut tool = Tool::new(spec.name.to_string(), description, object_schema(schema))
+        .with_annotations(
+            ToolAnnotations::new()
+                .read_only(like.read_only)
+                .destructive(like.destructive)
+                .idempotent(like.idempotent)
+                .open_world(like.open_world),
+        );
     // A stranger's answer is wrapped, so its schema would not fit.
     let answer = entry.tool().output_schema().filter(|_| !like.open_world);
     let answer = answer.map(|mut schema| {

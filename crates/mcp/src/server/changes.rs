@@ -93,7 +93,9 @@ impl ServerShared {
             }
             before = now;
             // Who has not asked yet has nothing to forget.
-            let Some(known) = told.as_ref().or_else(|| self.catalogue.first_definitions()) else { continue };
+            let Some(known) = told.as_ref().or_else(|| self.catalogue.first_definitions()) else {
+                continue;
+            };
             let Ok(listing) = self.listing().await else { continue };
             if *known != listing.definitions.json {
                 told = Some(Arc::clone(&listing.definitions.json));

@@ -28,7 +28,8 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 /// Pages from elsewhere may ask for a server on this machine only if it says so.
 const PRIVATE_NETWORK_REQUEST: &str = "access-control-request-private-network";
-const PRIVATE_NETWORK_ALLOW: HeaderName = HeaderName::from_static("access-control-allow-private-network");
+const PRIVATE_NETWORK_ALLOW: HeaderName =
+    HeaderName::from_static("access-control-allow-private-network");
 
 /// The page that a request comes from, if a browser says so.
 pub(crate) fn origin(headers: &HeaderMap) -> Option<HeaderValue> {

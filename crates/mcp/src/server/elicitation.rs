@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hermes_core::{ApprovalRequest, Approver, BoxFuture, UserPrompter, ApprovalDecision, ApprovalScope};
+use hermes_core::{
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, UserPrompter,
+};
 use rmcp::model::{
     ConstTitle, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     ElicitationSchemaBuilder, EnumSchema, InputRequest, InputRequests, PrimitiveSchemaDefinition,
@@ -78,7 +80,12 @@ impl CallElicitor {
         (!requests.is_empty()).then_some(requests)
     }
 
-    async fn elicit(&self, key: String, may_wait: bool, form: ElicitationForm) -> Option<ElicitResult> {
+    async fn elicit(
+        &self,
+        key: String,
+        may_wait: bool,
+        form: ElicitationForm,
+    ) -> Option<ElicitResult> {
         let form = form.params()?;
         if let Some(handover) = &self.task_link {
             if let Some(answered) = handover.request_input(&key, &form).await {
@@ -176,7 +183,8 @@ impl ElicitationForm {
         let mut choice = TitledSingleSelectEnumSchema::new(answers.into());
         choice.title = Some("Decision".into());
         // No default: a client that fills forms in by itself must not agree by it.
-        let fields = ElicitationSchema::builder().required_property("decision", enum_property(choice));
+        let fields =
+            ElicitationSchema::builder().required_property("decision", enum_property(choice));
         Self { message: mask_hidden_chars(&message), fields }
     }
 
@@ -188,7 +196,8 @@ impl ElicitationForm {
             fields = fields.required_property("answer", PrimitiveSchemaDefinition::String(answer));
         } else {
             answer.title = Some("Or in your own words".into());
-            let titled = choices.iter().map(|choice| ConstTitle::new(choice, mask_hidden_chars(choice)));
+            let titled =
+                choices.iter().map(|choice| ConstTitle::new(choice, mask_hidden_chars(choice)));
             let mut choice = TitledSingleSelectEnumSchema::new(titled.collect());
             choice.title = Some("Choice".into());
             fields = fields
@@ -231,14 +240,18 @@ fn parse_decision(answer: ElicitResult) -> ApprovalDecision {
     let content = answer.content.as_ref();
     let said = content.and_then(|c| c.get("decision")).and_then(Value::as_str);
     match (answer.action, said) {
-        (ElicitationAction::Accept, Some("once")) => ApprovalDecision::Approved(ApprovalScope::Once),
-        (ElicitationAction::Accept, Some("session")) => ApprovalDecision::Approved(ApprovalScope::Session),
+        (ElicitationAction::Accept, Some("once")) => {
+            ApprovalDecision::Approved(ApprovalScope::Once)
+        }
+        (ElicitationAction::Accept, Some("session")) => {
+            ApprovalDecision::Approved(ApprovalScope::Session)
+        }
         (ElicitationAction::Accept, Some("no")) | (ElicitationAction::Decline, _) => {
             ApprovalDecision::Refused(None)
         }
-        (ElicitationAction::Accept, _) => {
-            ApprovalDecision::Refused(Some("The client accepted the question without a decision".into()))
-        }
+        (ElicitationAction::Accept, _) => ApprovalDecision::Refused(Some(
+            "The client accepted the question without a decision".into(),
+        )),
         (_, _) => ApprovalDecision::Refused(Some("The user has put the question away".into())),
     }
 }

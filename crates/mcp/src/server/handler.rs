@@ -20,7 +20,7 @@ use rmcp::service::{
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::changes::ChangedList;
-use super::{ServerShared, ServedSkills, call, message, session_id, skills};
+use super::{ServedSkills, ServerShared, call, message, session_id, skills};
 
 /// Where a client of the newer protocol, which has no sessions, may name one.
 const SESSION_META_KEY: &str = "hermes/session";
@@ -59,10 +59,13 @@ impl McpServerHandler {
                 return Ok(self.shared.common_session().to_owned());
             };
             let fits = |name: &&str| {
-                (1..=MAX_SESSION_CHARS).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic())
+                (1..=MAX_SESSION_CHARS).contains(&name.len())
+                    && name.bytes().all(|b| b.is_ascii_graphic())
             };
             let named = named.as_str().filter(fits).ok_or_else(|| {
-                let wanted = format!("{SESSION_META_KEY} must be 1 to {MAX_SESSION_CHARS} visible ASCII characters");
+                let wanted = format!(
+                    "{SESSION_META_KEY} must be 1 to {MAX_SESSION_CHARS} visible ASCII characters"
+                );
                 ErrorData::invalid_params(wanted, None)
             })?;
             return Ok(format!("{}-{named}", self.shared.common_session()));
@@ -84,7 +87,8 @@ impl McpServerHandler {
         let Some(skills) = &self.shared.settings.skills else {
             return Err(ErrorData::method_not_found::<M>());
         };
-        let (skills, caller) = (Arc::clone(skills), self.shared.caller(&self.session_for(context)?));
+        let (skills, caller) =
+            (Arc::clone(skills), self.shared.caller(&self.session_for(context)?));
         let asked = tokio::task::spawn_blocking(move || ask(&skills, &caller)).await;
         asked.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None)))
     }

@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 
 use super::request::{self, HttpReply, text_reply};
 use super::sessions::ResumableSessions;
-use super::{McpServer, BearerToken, batch, cors, message, reply_body};
+use super::{BearerToken, McpServer, batch, cors, message, reply_body};
 
 /// Where the server answers.
 const ENDPOINT_PATH: &str = "/mcp";
@@ -117,8 +117,12 @@ where
     let config = door.config(address, stop.clone());
     let sessions = Arc::new(ResumableSessions::new(SESSION_IDLE_TIMEOUT));
     let service = StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config);
-    let entrance =
-        Arc::new(HttpFrontend { auth: door.auth, service, sessions, batch_sessions: Mutex::default() });
+    let entrance = Arc::new(HttpFrontend {
+        auth: door.auth,
+        service,
+        sessions,
+        batch_sessions: Mutex::default(),
+    });
     let _watching = server.spawn_watcher();
     // The lists that requests are checked against must be there before them.
     let _ = server.shared.listing().await;

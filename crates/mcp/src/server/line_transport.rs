@@ -160,7 +160,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
             return (None, Some(refusal.to_json()));
         }
         match request_id(&message) {
-            Some(id) if !self.pending.add(id) => (None, Some(MessageRejection::duplicate_id(id).to_json())),
+            Some(id) if !self.pending.add(id) => {
+                (None, Some(MessageRejection::duplicate_id(id).to_json()))
+            }
             _ => (Some(message), None),
         }
     }
@@ -175,7 +177,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
             let refusal = match one {
                 Ok(None) => continue,
                 Ok(Some(message)) => match request_id(&message) {
-                    Some(id) if !self.pending.add_to_batch(batch, id) => MessageRejection::duplicate_id(id),
+                    Some(id) if !self.pending.add_to_batch(batch, id) => {
+                        MessageRejection::duplicate_id(id)
+                    }
                     _ => {
                         self.batch.push_back(message);
                         continue;
@@ -200,7 +204,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
     /// Waits until the client has got its answers, or for as long as it may
     /// take. Whoever answers is heard only while the client seems to be there.
     async fn wait_drained(&mut self) {
-        let until = *self.drain_deadline.get_or_insert_with(|| Instant::now() + self.limits.drain_timeout);
+        let until =
+            *self.drain_deadline.get_or_insert_with(|| Instant::now() + self.limits.drain_timeout);
         if !self.pending.is_empty() {
             // Given up as soon as something is sent, and then begun again.
             let broken = self.output.broken.clone();
@@ -272,9 +277,12 @@ where
                     };
                     match read {
                         LineRead::Line => self.parse_line(),
-                        LineRead::TooLong => {
-                            (None, Some(MessageRejection::too_long(self.limits.max_message_bytes).to_json()))
-                        }
+                        LineRead::TooLong => (
+                            None,
+                            Some(
+                                MessageRejection::too_long(self.limits.max_message_bytes).to_json(),
+                            ),
+                        ),
                         LineRead::Eof => {
                             self.closed.cancel();
                             self.wait_drained().await;

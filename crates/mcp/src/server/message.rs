@@ -237,8 +237,9 @@ pub(crate) fn reject_cursor(text: &[u8]) -> Option<MessageRejection> {
     if !has_cursor || text.len() > MAX_LIST_BYTES {
         return None;
     }
-    let list: ListRequest =
-        serde_json::from_slice(text).ok().filter(|it: &ListRequest| it.method.ends_with("/list"))?;
+    let list: ListRequest = serde_json::from_slice(text)
+        .ok()
+        .filter(|it: &ListRequest| it.method.ends_with("/list"))?;
     params_error::<PaginatedRequestParams>(&list.params)?;
     let message = explain_params(&list.method, Some(&list.params)).into();
     Some(MessageRejection { code: ErrorCode::INVALID_PARAMS, message, id: Some(list.id) })

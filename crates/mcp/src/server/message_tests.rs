@@ -71,7 +71,9 @@ fn nobody_answers_an_answer_or_a_notification() {
 fn a_call_keeps_all_that_comes_with_it() {
     let text = r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"n",
         "arguments":{"a":[1]},"_meta":{"progressToken":9,"k":"v"},"requestState":"s"}}"#;
-    let Ok(Some(ClientJsonRpcMessage::Request(message))) = parse_message(text.as_bytes()) else { panic!() };
+    let Ok(Some(ClientJsonRpcMessage::Request(message))) = parse_message(text.as_bytes()) else {
+        panic!()
+    };
     let meta = message.request.get_meta().clone();
     let ClientRequest::CallToolRequest(call) = message.request else { panic!() };
     assert_eq!(message.id, NumberOrString::String("x".into()));

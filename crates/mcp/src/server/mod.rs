@@ -9,27 +9,27 @@
 //!                               └ changes     what there is has changed
 //! ```
 
-mod tool_result;
 mod batch;
 mod call;
 mod catalogue;
 mod changes;
 mod cors;
+mod elicitation;
 mod handler;
 mod http;
 mod line_transport;
 mod message;
 mod pending;
 mod progress;
-mod elicitation;
-mod request_state;
 mod reply_body;
 mod request;
+mod request_state;
 mod secret;
 mod sessions;
 mod skills;
 mod stdio;
 mod task;
+mod tool_result;
 
 use std::fmt;
 use std::io;
@@ -45,10 +45,10 @@ use catalogue::ToolCatalogue;
 use changes::ListChanges;
 use request_state::RequestStates;
 
-pub use handler::{TransportKind, McpServerHandler};
-pub use http::{HttpAuth, HttpAccessPolicy, serve_http};
-pub use secret::{InvalidTokenError, BearerToken};
-pub use skills::{TextRedactor, ServedSkills};
+pub use handler::{McpServerHandler, TransportKind};
+pub use http::{HttpAccessPolicy, HttpAuth, serve_http};
+pub use secret::{BearerToken, InvalidTokenError};
+pub use skills::{ServedSkills, TextRedactor};
 pub use stdio::serve_stdio;
 
 /// Tools, prompts or resources on one page of a list.
@@ -121,7 +121,11 @@ pub(crate) struct ServerShared {
 impl McpServer {
     /// A server for the tools of `engine`. Fails if the system has no random
     /// numbers to give.
-    pub fn new(engine: Engine, settings: ServeSettings, callers: CallerFactory) -> io::Result<Self> {
+    pub fn new(
+        engine: Engine,
+        settings: ServeSettings,
+        callers: CallerFactory,
+    ) -> io::Result<Self> {
         let shared = ServerShared {
             engine,
             selection: Mutex::new(Arc::new(settings.selection.clone())),

@@ -61,7 +61,8 @@ impl ProgressNotifier {
         // How far a call inside the call has come says nothing of the whole.
         let fraction = progress.fraction.filter(|_| own).map(|f| f.clamp(0.0, 1.0));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let soon = last.at.is_some_and(|at| now.saturating_duration_since(at) < MIN_NOTIFY_INTERVAL);
+        let soon =
+            last.at.is_some_and(|at| now.saturating_duration_since(at) < MIN_NOTIFY_INTERVAL);
         if soon && fraction.is_none_or(|fraction| fraction < 1.0) {
             return None;
         }

@@ -21,7 +21,9 @@ fn fractions_count_to_a_hundred_and_only_grow() {
         .iter()
         .zip(1..)
         .map(|(fraction, at)| {
-            signs.notification(&report(*fraction, "on it"), true, start + MIN_NOTIFY_INTERVAL * at).unwrap()
+            signs
+                .notification(&report(*fraction, "on it"), true, start + MIN_NOTIFY_INTERVAL * at)
+                .unwrap()
         })
         .collect();
     assert_eq!(told[1].progress, 50.0);
@@ -37,7 +39,9 @@ fn what_goes_on_past_its_end_has_no_known_end() {
         .iter()
         .zip(1..)
         .map(|(fraction, at)| {
-            signs.notification(&report(*fraction, "more"), true, start + MIN_NOTIFY_INTERVAL * at).unwrap()
+            signs
+                .notification(&report(*fraction, "more"), true, start + MIN_NOTIFY_INTERVAL * at)
+                .unwrap()
         })
         .collect();
     assert_eq!((told[0].progress, told[0].total), (100.0, Some(100.0)));
@@ -49,7 +53,9 @@ fn what_goes_on_past_its_end_has_no_known_end() {
 fn signs_without_a_fraction_are_counted() {
     let (signs, start) = (signs(), Instant::now());
     for count in 0..3_u32 {
-        let told = signs.notification(&report(None, "still"), true, start + MIN_NOTIFY_INTERVAL * (count + 1)).unwrap();
+        let told = signs
+            .notification(&report(None, "still"), true, start + MIN_NOTIFY_INTERVAL * (count + 1))
+            .unwrap();
         assert_eq!(told.progress, f64::from(count));
         assert_eq!(told.total, None);
     }
@@ -76,7 +82,11 @@ fn a_call_that_says_nothing_is_said_to_run_still() {
     let (signs, start) = (signs(), Instant::now());
     assert_eq!(signs.heartbeat(start + HEARTBEAT_INTERVAL).unwrap().progress, 0.0);
     // What it says itself is enough.
-    assert!(signs.notification(&report(Some(0.5), "half"), true, start + HEARTBEAT_INTERVAL * 2).is_some());
+    assert!(
+        signs
+            .notification(&report(Some(0.5), "half"), true, start + HEARTBEAT_INTERVAL * 2)
+            .is_some()
+    );
     assert!(signs.heartbeat(start + HEARTBEAT_INTERVAL * 2 + HEARTBEAT_INTERVAL / 2).is_none());
     let told = signs.heartbeat(start + HEARTBEAT_INTERVAL * 3).unwrap();
     assert!(told.progress > 50.0 && told.message.is_none(), "{told:?}");

@@ -82,7 +82,7 @@ async fn an_answer_that_takes_long_is_a_stream_from_the_start() {
 
 #[tokio::test]
 async fn other_replies_are_not_touched() {
-    let mut reply = reply_body::super::request::text_reply(hyper::StatusCode::OK, ANSWER);
+    let mut reply = super::super::request::text_reply(hyper::StatusCode::OK, ANSWER);
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     assert_eq!(text(inline_if_quick(reply, LONG).await).await, ANSWER);
 }

@@ -29,7 +29,10 @@ pub(crate) fn text_reply(status: StatusCode, text: impl Into<Bytes>) -> HttpRepl
 
 /// Looks at the headers, and puts those that can be written in several ways
 /// into the one that is understood further on.
-pub(crate) fn normalize_headers(method: &Method, headers: &mut HeaderMap) -> Result<(), Box<HttpReply>> {
+pub(crate) fn normalize_headers(
+    method: &Method,
+    headers: &mut HeaderMap,
+) -> Result<(), Box<HttpReply>> {
     let wanted: &[&str] = match *method {
         Method::POST => &[JSON_TYPE, EVENT_STREAM_TYPE],
         Method::GET => &[EVENT_STREAM_TYPE],
@@ -87,7 +90,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Reads the body, as long as it is not larger than it may be.
-pub(crate) async fn read_body<B>(headers: &HeaderMap, body: B, most: usize) -> Result<Bytes, HttpReply>
+pub(crate) async fn read_body<B>(
+    headers: &HeaderMap,
+    body: B,
+    most: usize,
+) -> Result<Bytes, HttpReply>
 where
     B: Body<Data = Bytes> + Unpin,
 {

@@ -15,7 +15,8 @@ fn headers(accept: &[&str], content: Option<&str>) -> HeaderMap {
 }
 
 fn status(method: &Method, mut headers: HeaderMap) -> u16 {
-    normalize_headers(method, &mut headers).map_or_else(|refused| refused.status().as_u16(), |()| 200)
+    normalize_headers(method, &mut headers)
+        .map_or_else(|refused| refused.status().as_u16(), |()| 200)
 }
 
 #[test]

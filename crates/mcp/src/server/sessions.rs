@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
 
-use super::line_transport::{response_id, request_id};
+use super::line_transport::{request_id, response_id};
 use super::message::MessageRejection;
 use super::reply_body::INLINE_REPLY_TIMEOUT;
 
@@ -127,7 +127,8 @@ impl SessionManager for ResumableSessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError>
+    {
         let request = request_id(&message).cloned();
         let asked = Arc::new(OpenRequest::new());
         let book = self.session_requests(id);
@@ -156,7 +157,8 @@ impl SessionManager for ResumableSessions {
     ) -> Result<(), HttpSessionError> {
         if let ClientJsonRpcMessage::Notification(message) = &message
             && let ClientNotification::CancelledNotification(given_up) = &message.notification
-            && let (Some(book), Some(request)) = (self.session_requests(id), &given_up.params.request_id)
+            && let (Some(book), Some(request)) =
+                (self.session_requests(id), &given_up.params.request_id)
         {
             lock(&book.open).remove(request);
         }
@@ -166,7 +168,8 @@ impl SessionManager for ResumableSessions {
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError>
+    {
         self.local.create_standalone_stream(id).await
     }
 
@@ -174,7 +177,8 @@ impl SessionManager for ResumableSessions {
         &self,
         id: &SessionId,
         last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError>
+    {
         // The library forgets a stream with its answer.
         if let Some((index, stream)) = parse_event_id(&last_event_id)
             && let Some(answer) = lock(&self.replies).find(id, stream)
@@ -229,8 +233,8 @@ impl OpenRequest {
     /// The stream of a request whose client can know it. An answer that is
     /// there in a moment is no stream, and comes or is lost as a whole.
     fn resumable_stream(&self) -> Option<&str> {
-        let is_stream =
-            self.has_events.load(Ordering::Relaxed) || self.began.elapsed() >= INLINE_REPLY_TIMEOUT / 2;
+        let is_stream = self.has_events.load(Ordering::Relaxed)
+            || self.began.elapsed() >= INLINE_REPLY_TIMEOUT / 2;
         self.stream.get().map(String::as_str).filter(|_| is_stream)
     }
 }

@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hermes_core::{ToolAnnotations, Effect, Policy, CallProposal, Scope, Verdict, WorkingDir};
+use hermes_core::{CallProposal, Effect, Policy, Scope, ToolAnnotations, Verdict, WorkingDir};
 use hermes_engine::Caller;
-use hermes_skills::{SkillInvocation, SkillCatalogue, SkillFileContent, FileReferenceStyle, SkillLibrary, Skill, SkillError, expand_invocation};
+use hermes_skills::{
+    FileReferenceStyle, Skill, SkillCatalogue, SkillError, SkillFileContent, SkillInvocation,
+    SkillLibrary, expand_invocation,
+};
 use rmcp::ErrorData;
 use rmcp::model::{
     CacheScope, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
@@ -97,20 +100,29 @@ impl ServedSkills {
     ) -> Result<GetPromptResult, ErrorData> {
         let task = task_argument(request)?;
         let offer = self.listing_for_client(caller);
-        let skill = offer.catalogue.find_ready(&request.name).map_err(|error| skill_error(&error))?;
+        let skill =
+            offer.catalogue.find_ready(&request.name).map_err(|error| skill_error(&error))?;
         self.require_readable(caller, skill, skill.file)?;
         let text = skill.instructions(None).map_err(|error| skill_error(&error))?;
         let said = match task {
             Some(task) => task.to_owned(),
             None => format!("Use the skill “{}”.", skill.manifest.name),
         };
-        let message = expand_invocation(&said, &[SkillInvocation { skill, text: &text }], FileReferenceStyle::Uris);
+        let message = expand_invocation(
+            &said,
+            &[SkillInvocation { skill, text: &text }],
+            FileReferenceStyle::Uris,
+        );
         let message = PromptMessage::new_text(Role::User, (self.redact)(&message));
         Ok(GetPromptResult::new(vec![message]).with_description(self.redacted_description(skill)))
     }
 
     /// A file of a skill.
-    pub(crate) fn read_resource(&self, caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    pub(crate) fn read_resource(
+        &self,
+        caller: &Caller,
+        uri: &str,
+    ) -> Result<ReadResourceResult, ErrorData> {
         let missing =
             |what: String| ErrorData::resource_not_found(what, Some(json!({ "uri": uri })));
         let offer = self.listing_for_client(caller);
@@ -144,9 +156,9 @@ impl ServedSkills {
         let name = format!("{}/{path}", skill.qualified_name);
         let resource = Resource::new(skill.file_uri(path), name).with_mime_type(media_type(path));
         match path == skill.file {
-            true => {
-                resource.with_title(skill.manifest.name.clone()).with_description(self.redacted_description(skill))
-            }
+            true => resource
+                .with_title(skill.manifest.name.clone())
+                .with_description(self.redacted_description(skill)),
             false => resource,
         }
     }
@@ -160,7 +172,12 @@ impl ServedSkills {
     }
 
     /// An error unless the file may be read without a question.
-    fn require_readable(&self, caller: &Caller, skill: &Skill, path: &str) -> Result<(), ErrorData> {
+    fn require_readable(
+        &self,
+        caller: &Caller,
+        skill: &Skill,
+        path: &str,
+    ) -> Result<(), ErrorData> {
         let place: PathBuf = skill.file_path(path).map_err(|error| skill_error(&error))?;
         let arguments = json!({ "name": skill.qualified_name, "file_path": path });
         let effects = [
@@ -183,7 +200,8 @@ impl ServedSkills {
         match ruling.verdict {
             Verdict::Allow => Ok(()),
             Verdict::Ask { reason, .. } | Verdict::Deny { reason, .. } => {
-                let what = format!("{path} of the skill '{}' may not be read", skill.qualified_name);
+                let what =
+                    format!("{path} of the skill '{}' may not be read", skill.qualified_name);
                 Err(ErrorData::invalid_params(format!("{what}: {reason}"), None))
             }
         }
@@ -219,8 +237,10 @@ fn paginate<T: Clone>(
     };
     let rest = all.get(start..).unwrap_or_default();
     let (page, more) = rest.split_at(size.max(1).min(rest.len()));
-    let next =
-        page.last().filter(|_| !more.is_empty()).map(|last| format!("{CURSOR_PREFIX}{}", name(last)));
+    let next = page
+        .last()
+        .filter(|_| !more.is_empty())
+        .map(|last| format!("{CURSOR_PREFIX}{}", name(last)));
     Ok((page.to_vec(), next))
 }
 

@@ -32,12 +32,18 @@ pub async fn serve_stdio<H: ServerHandler>(
 ) -> io::Result<()> {
     let (input, output) = stdio_pipes();
     let closed = CancellationToken::new();
-    let bounds = LineLimits { max_message_bytes: MAX_MESSAGE_BYTES, drain_timeout: DISCONNECT_GRACE + CANCEL_GRACE };
+    let bounds = LineLimits {
+        max_message_bytes: MAX_MESSAGE_BYTES,
+        drain_timeout: DISCONNECT_GRACE + CANCEL_GRACE,
+    };
     let transport = LineTransport::new(input, output, bounds, closed.clone());
     let _watching = server.spawn_watcher();
     let shared = &server.shared;
-    let _ending =
-        AbortOnDropHandle::new(tokio::spawn(cancel_when_done(Arc::clone(shared), closed, stop.clone())));
+    let _ending = AbortOnDropHandle::new(tokio::spawn(cancel_when_done(
+        Arc::clone(shared),
+        closed,
+        stop.clone(),
+    )));
     let served = match handler.serve_with_ct(transport, stop).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // A client that goes without a word, or is sent away, is no failure.
@@ -71,7 +77,11 @@ impl McpServer {
 
 /// Stops the calls: at once when the server must go, after a moment when the
 /// client has gone. Who only waits for news need not.
-async fn cancel_when_done(shared: Arc<ServerShared>, closed: CancellationToken, stop: CancellationToken) {
+async fn cancel_when_done(
+    shared: Arc<ServerShared>,
+    closed: CancellationToken,
+    stop: CancellationToken,
+) {
     tokio::select! {
         () = stop.cancelled() => shared.clients_gone.cancel(),
         () = closed.cancelled() => {

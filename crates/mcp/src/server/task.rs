@@ -106,8 +106,9 @@ pub(crate) async fn run_as_task_if_slow(
             }
         }
     }
-    let kept =
-        u64::try_from(patience.unwrap_or(DEFAULT_TOOL_TIMEOUT).saturating_add(EXTRA_TTL).min(MAX_TTL).as_millis());
+    let kept = u64::try_from(
+        patience.unwrap_or(DEFAULT_TOOL_TIMEOUT).saturating_add(EXTRA_TTL).min(MAX_TTL).as_millis(),
+    );
     let options = TaskOptions::new().with_ttl_ms(kept.ok()).with_poll_interval_ms(POLL_INTERVAL_MS);
     let task =
         tasks.spawn(options, |task| {

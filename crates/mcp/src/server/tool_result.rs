@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hermes_core::{Attachment, EffectDisposition, ErrorKind, CallStatus, ToolResult};
+use hermes_core::{Attachment, CallStatus, EffectDisposition, ErrorKind, ToolResult};
 use hermes_schema::Schema;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -30,7 +30,8 @@ pub(crate) async fn render(
         let message = said.unwrap_or_else(|| format!("Unknown tool: {}", result.name));
         return Err(ErrorData::invalid_params(message, details));
     }
-    let structured = schema.filter(|_| result.is_success()).map(|it| fit_to_schema(&result.content, it));
+    let structured =
+        schema.filter(|_| result.is_success()).map(|it| fit_to_schema(&result.content, it));
     let mut content = vec![ContentBlock::text(unquote_text(result.content))];
     for attachment in result.attachments {
         content.push(attachment_block(attachment).await);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Command;
 
-use hermes_memory::{MemoryLimits, MemoryStore, MemoryError, MemoryTarget};
+use hermes_memory::{MemoryError, MemoryLimits, MemoryStore, MemoryTarget};
 
 use crate::lists::{add, remove};
 
@@ -16,8 +16,12 @@ fn what_another_program_wrote_stays_and_becomes_a_version() {
     memory.apply(MemoryTarget::Memory, &[add("ours again")]).expect("written");
     let text = std::fs::read_to_string(memory.file(MemoryTarget::Memory)).expect("the file");
     assert_eq!(text, "ours\n§\ntheirs\n§\nours again");
-    let causes: Vec<String> =
-        memory.history(MemoryTarget::Memory).expect("versions").into_iter().map(|v| v.cause).collect();
+    let causes: Vec<String> = memory
+        .history(MemoryTarget::Memory)
+        .expect("versions")
+        .into_iter()
+        .map(|v| v.cause)
+        .collect();
     assert_eq!(causes, ["add", "another program", "add"]);
 }
 
@@ -35,7 +39,8 @@ fn text_of_a_persons_own_is_not_reshaped() {
         assert_eq!(std::fs::read_to_string(&backup).expect("a copy"), text);
         assert_eq!(std::fs::read_to_string(&file).expect("the file"), text);
     }
-    let added = memory.apply(MemoryTarget::Memory, &[add("new")]).expect("an addition harms nothing");
+    let added =
+        memory.apply(MemoryTarget::Memory, &[add("new")]).expect("an addition harms nothing");
     assert_eq!((added.archived_count, added.moved.len()), (1, 1));
     assert!(std::fs::read_to_string(&file).expect("the file").contains("long paragraph"));
 }
@@ -46,7 +51,10 @@ fn a_file_that_is_not_text_is_left_alone() {
     let memory = MemoryStore::new(home.path(), MemoryLimits::default());
     std::fs::write(memory.file(MemoryTarget::Memory), b"\x7fELF\0\xe9\0\0").expect("by hand");
     assert!(matches!(memory.apply(MemoryTarget::Memory, &[add("x")]), Err(MemoryError::Io { .. })));
-    assert_eq!(std::fs::read(memory.file(MemoryTarget::Memory)).expect("the file"), b"\x7fELF\0\xe9\0\0");
+    assert_eq!(
+        std::fs::read(memory.file(MemoryTarget::Memory)).expect("the file"),
+        b"\x7fELF\0\xe9\0\0"
+    );
     assert_eq!(memory.snapshot().warnings.len(), 1);
 }
 

@@ -11,7 +11,7 @@ use hermes_core::{
 use tokio::net::TcpStream;
 
 use super::relay::ByteMeter;
-use crate::address::{AddressReach, parse_address, host_reach};
+use crate::address::{AddressReach, host_reach, parse_address};
 use crate::dialer::{AddressCheck, DialError, Dialer};
 use crate::names::is_placeholder;
 use crate::refusal;

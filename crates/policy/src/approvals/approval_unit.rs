@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, CallProposal, Resource, Scope};
+use hermes_core::{CallProposal, Effect, Resource, Scope};
 use hermes_shell::LeafCommand;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,8 @@ const EXACT_ONLY_CATEGORIES: &[&str] = &[
 
 /// Categories that are about the files which a command names: without any, it
 /// may be about all of them.
-const FILE_CATEGORIES: &[&str] = &["recursive-delete", "delete-with-glob", "data-loss", "mass-change"];
+const FILE_CATEGORIES: &[&str] =
+    &["recursive-delete", "delete-with-glob", "data-loss", "mass-change"];
 
 /// The thing that somebody agrees to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +82,12 @@ impl ApprovalUnit {
     }
 
     /// An effect of a simple command.
-    pub fn from_command_effect(effect: &Effect, real: Option<&Path>, leaf: &LeafCommand, command: &str) -> Self {
+    pub fn from_command_effect(
+        effect: &Effect,
+        real: Option<&Path>,
+        leaf: &LeafCommand,
+        command: &str,
+    ) -> Self {
         let mut unit = Self::from_effect(effect, real);
         match &effect.resource {
             Resource::Any => unit.exact = Some(hash(command)),

@@ -18,7 +18,12 @@ fn places(root: &Path) -> PathVariables {
 
 fn danger(command: &str, category: &str) -> ApprovalUnit {
     let analysis = hermes_shell::analyze(command, &WorkingDir::new("/ws", None));
-    ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some(category), analysis.leaves.first(), command)
+    ApprovalUnit::from_leaf(
+        &Scope::TERMINAL_EXECUTE,
+        Some(category),
+        analysis.leaves.first(),
+        command,
+    )
 }
 
 #[test]
@@ -72,7 +77,12 @@ fn a_place_that_is_not_known_is_approved_by_the_text_alone() {
     let mut leaf =
         hermes_shell::analyze("rm -rf build", &WorkingDir::new("/ws", None)).leaves.remove(0);
     leaf.effects.push(Effect::any(Scope::FILE_DELETE));
-    let unit = ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some("delete"), Some(&leaf), "rm -rf build");
+    let unit = ApprovalUnit::from_leaf(
+        &Scope::TERMINAL_EXECUTE,
+        Some("delete"),
+        Some(&leaf),
+        "rm -rf build",
+    );
     assert!(unit.exact.is_some() && unit.trees.is_empty());
 }
 

@@ -71,7 +71,8 @@ impl SavedRules {
         }
         let rules = regular_file::read_text(&self.path).ok();
         let rules = rules.and_then(|text| parse(&self.path, &text).ok()).unwrap_or_default();
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = LoadedRules { rules, stamp: now };
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) =
+            LoadedRules { rules, stamp: now };
     }
 
     /// All of them.
@@ -134,7 +135,8 @@ impl SavedRules {
             return Err(problem);
         }
         let stamp = file_stamp(&self.path);
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = LoadedRules { rules: after, stamp };
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) =
+            LoadedRules { rules: after, stamp };
         Ok(())
     }
 }

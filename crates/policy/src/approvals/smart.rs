@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use hermes_core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, Resource};
+use hermes_core::{
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, Resource,
+};
 
 /// What a model made of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Effect, ApprovalScope, Resource, Scope,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, Effect, Resource, Scope,
 };
 use serde_json::json;
 
-use super::{ReviewOpinion, ApprovalReviewer, SmartApprover, strip_comments};
+use super::{ApprovalReviewer, ReviewOpinion, SmartApprover, strip_comments};
 
 /// A model that always says the same, and what it was shown.
 struct Model {
@@ -89,7 +89,10 @@ fn only_the_one_word_approves() {
 #[test]
 fn an_approval_is_for_once_and_everything_else_is_passed_on() {
     let by_person = ApprovalDecision::Refused(Some("by a person".into()));
-    assert_eq!(ask(Some("APPROVE"), true, run("ls")).0, ApprovalDecision::Approved(ApprovalScope::Once));
+    assert_eq!(
+        ask(Some("APPROVE"), true, run("ls")).0,
+        ApprovalDecision::Approved(ApprovalScope::Once)
+    );
     for reply in [None, Some(""), Some("ESCALATE"), Some("maybe")] {
         assert_eq!(ask(reply, true, run("ls")).0, by_person, "{reply:?}");
         assert_eq!(ask(reply, false, run("ls")).0, ApprovalDecision::NoApprover, "{reply:?}");
@@ -132,7 +135,9 @@ fn what_would_run_is_shown_or_the_reviewer_is_not_asked() {
         let (decision, shown) = ask(Some("APPROVE"), true, run(command));
         let is_shown = shown.iter().all(|prompt| prompt.contains("rm -rf ~"));
         assert!(is_shown, "{command:?} was shown as {shown:?}");
-        assert!(!shown.is_empty() || decision == ApprovalDecision::Refused(Some("by a person".into())));
+        assert!(
+            !shown.is_empty() || decision == ApprovalDecision::Refused(Some("by a person".into()))
+        );
     }
 }
 

@@ -96,13 +96,15 @@ impl TicketStore {
     pub fn list(&self) -> Vec<ApprovalTicket> {
         let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let read = |entry: std::fs::DirEntry| self.read(&entry.path());
-        let mut list: Vec<ApprovalTicket> = entries.filter_map(read).filter(|t| !is_expired(t)).collect();
+        let mut list: Vec<ApprovalTicket> =
+            entries.filter_map(read).filter(|t| !is_expired(t)).collect();
         list.sort_by(|a, b| (a.asked_ms, &a.token).cmp(&(b.asked_ms, &b.token)));
         list
     }
 
     fn read(&self, path: &Path) -> Option<ApprovalTicket> {
-        let ticket: ApprovalTicket = serde_json::from_slice(&regular_file::read(path).ok()?).ok()?;
+        let ticket: ApprovalTicket =
+            serde_json::from_slice(&regular_file::read(path).ok()?).ok()?;
         // A file that was renamed is not the ticket of its new name.
         let is_its_own = self.path(&ticket.token).is_some_and(|own| own == path);
         is_its_own.then_some(ticket)
@@ -204,7 +206,11 @@ pub(crate) fn now_ms() -> u64 {
 
 /// What makes a call this call: profile, tool, arguments, where it is made
 /// and what it touches.
-pub(crate) fn call_fingerprint(profile: &str, proposal: &CallProposal<'_>, touched: &[PathBuf]) -> String {
+pub(crate) fn call_fingerprint(
+    profile: &str,
+    proposal: &CallProposal<'_>,
+    touched: &[PathBuf],
+) -> String {
     let touched: Vec<_> = touched.iter().map(|path| path.to_string_lossy()).collect();
     let call = serde_json::json!([
         profile,

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{GRANT_LIFETIME, MAX_TICKETS, ApprovalTicket, TicketStore, PENDING_LIFETIME, now_ms};
+use super::{ApprovalTicket, GRANT_LIFETIME, MAX_TICKETS, PENDING_LIFETIME, TicketStore, now_ms};
 
 struct Desk {
     _root: tempfile::TempDir,
@@ -110,7 +110,11 @@ fn nothing_holds_for_ever() {
         assert!(!desk.tickets.redeem(&call));
         assert!(desk.tickets.grant(&old.token).is_err());
     }
-    let fresh = ApprovalTicket { asked_ms: ago(GRANT_LIFETIME), granted_ms: Some(now_ms()), ..ticket(&call) };
+    let fresh = ApprovalTicket {
+        asked_ms: ago(GRANT_LIFETIME),
+        granted_ms: Some(now_ms()),
+        ..ticket(&call)
+    };
     desk.put(&fresh);
     assert!(desk.tickets.redeem(&call));
 }
@@ -123,10 +127,13 @@ fn damage_is_not_an_approval() {
     let path = desk.folder.join(format!("{token}.json"));
     std::fs::create_dir_all(&desk.folder).unwrap();
     let whole =
-        serde_json::to_string(&ApprovalTicket { granted_ms: Some(now_ms()), ..ticket(&call) }).unwrap();
-    let other =
-        serde_json::to_string(&ApprovalTicket { granted_ms: Some(now_ms()), ..ticket(&self::call(2)) })
+        serde_json::to_string(&ApprovalTicket { granted_ms: Some(now_ms()), ..ticket(&call) })
             .unwrap();
+    let other = serde_json::to_string(&ApprovalTicket {
+        granted_ms: Some(now_ms()),
+        ..ticket(&self::call(2))
+    })
+    .unwrap();
     for text in ["", "{", "null", "[]", "\u{0}", whole.get(..whole.len() / 2).unwrap(), &other] {
         std::fs::write(&path, text).unwrap();
         assert!(!desk.tickets.redeem(&call), "{text}");

@@ -14,7 +14,11 @@ impl PermissionPolicy {
         let command = &*resource.as_text();
         let identity = &*command_identity(resource);
         let apart = matches!(resource, Resource::Script(script) if script.fresh_shell);
-        let earlier = if apart { persistent_shell_history(proposal) } else { session_shell_history(proposal) };
+        let earlier = if apart {
+            persistent_shell_history(proposal)
+        } else {
+            session_shell_history(proposal)
+        };
         let known = earlier.as_deref().unwrap_or_default();
         let at = proposal.working_dir;
         let mut analysis: CommandAnalysis = match resource {
@@ -51,7 +55,8 @@ impl PermissionPolicy {
         exam.findings.reserve(count + analysis.all_findings().count());
         // What the shell refuses needs no answer, but in one that lasts it may be
         // the beginning of something else.
-        let is_asked = |found: &&hermes_shell::CommandFinding| found.category != SYNTAX_ERROR || apart;
+        let is_asked =
+            |found: &&hermes_shell::CommandFinding| found.category != SYNTAX_ERROR || apart;
         let asked = analysis.findings.iter().filter(is_asked);
         exam.findings.extend(asked.map(|found| danger(found, &whole, None)));
         let by_command = self.layers().any(PermissionProfile::judges_files_by_command);
@@ -89,11 +94,14 @@ impl PermissionPolicy {
                 }
                 let real = glances.resolve(effect);
                 let is_loose = loose.effect_depends_on_cwd(index, leaf, effect);
-                let part = CommandPart { leaf, text: &text, command, identity, depends_on_cwd: is_loose };
+                let part =
+                    CommandPart { leaf, text: &text, command, identity, depends_on_cwd: is_loose };
                 self.examine_effect(proposal, effect, real, Some(part), taint, exam);
                 // Of a repository, it matters who does it.
                 let found = exam.findings.last();
-                if found.is_some_and(|it| it.answer == PolicyAnswer::Allow && !git_history::concerns_git_history(it)) {
+                if found.is_some_and(|it| {
+                    it.answer == PolicyAnswer::Allow && !git_history::concerns_git_history(it)
+                }) {
                     allowed.extend(place);
                 }
                 runs |= effect.scope == Scope::TERMINAL_EXECUTE;

@@ -3,7 +3,9 @@
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 
-use hermes_core::{Confinement, Effect, Policy as _, CallProposal, Resource, Scope, HostService, Taint};
+use hermes_core::{
+    CallProposal, Confinement, Effect, HostService, Policy as _, Resource, Scope, Taint,
+};
 use hermes_policy::PolicyAnswer;
 
 use crate::World;
@@ -420,7 +422,9 @@ fn what_outlives_hermes_is_asked_about_where_somebody_has_to_look() {
         let resource = Resource::Command(command.to_owned());
         let (effects, at) = ([Effect { scope: Scope::TERMINAL_EXECUTE, resource }], world.at());
         let arguments = serde_json::json!({"command": command, "detach": detach});
-        p.consider(&CallProposal { arguments: &arguments, ..world.proposal(&effects, &at) }).0.answer()
+        p.consider(&CallProposal { arguments: &arguments, ..world.proposal(&effects, &at) })
+            .0
+            .answer()
     };
     assert_eq!(answer(home, "python3 serve.py", true), PolicyAnswer::Ask);
     assert_eq!(answer(home, "python3 serve.py", false), PolicyAnswer::Allow);

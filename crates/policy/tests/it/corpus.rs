@@ -89,7 +89,8 @@ fn nothing_dangerous_runs_and_next_to_nothing_harmless_is_asked_about() {
             "stop" => got != PolicyAnswer::Allow,
             other => panic!("verdict '{other}'"),
         };
-        let why = exam.decisive_finding().map(|f| format!("{:?}", f.origin.as_ref().map(|o| &o.rule)));
+        let why =
+            exam.decisive_finding().map(|f| format!("{:?}", f.origin.as_ref().map(|o| &o.rule)));
         let told =
             format!("{} {} is {}: {} {why:?}", case.class, case.verdict, got.name(), case.command);
         if case.verdict == "allow" {

@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    ToolAnnotations, Effect, MemorySessionStore, CallProposal, Resource, Scope, Session, WorkingDir,
+    CallProposal, Effect, MemorySessionStore, Resource, Scope, Session, ToolAnnotations, WorkingDir,
 };
 use hermes_policy::{
-    PolicyAnswer, CallExamination, PermissionPolicy, PathVariables, PolicyError, SavedRules, EnforcementSettings, PolicySources, TicketStore,
+    CallExamination, EnforcementSettings, PathVariables, PermissionPolicy, PolicyAnswer,
+    PolicyError, PolicySources, SavedRules, TicketStore,
 };
 use serde_json::Value;
 
@@ -137,7 +138,12 @@ impl World {
         self.command(permissions, command).answer()
     }
 
-    fn touches(&self, permissions: &PermissionPolicy, scope: Scope, path: impl AsRef<Path>) -> PolicyAnswer {
+    fn touches(
+        &self,
+        permissions: &PermissionPolicy,
+        scope: Scope,
+        path: impl AsRef<Path>,
+    ) -> PolicyAnswer {
         self.examine(permissions, Effect::path(scope, path.as_ref())).answer()
     }
 

@@ -1,7 +1,7 @@
 //! Whatever is said lower down, nothing gets wider by it.
 
-use hermes_core::{Effect, ApprovalScope, Policy as _, Resource, Scope, Taint, Verdict};
-use hermes_policy::{PolicyAnswer, PermissionPolicy};
+use hermes_core::{ApprovalScope, Effect, Policy as _, Resource, Scope, Taint, Verdict};
+use hermes_policy::{PermissionPolicy, PolicyAnswer};
 use serde_json::json;
 
 use crate::World;
@@ -20,7 +20,11 @@ fn only_the_profile_itself_can_let_dangerous_commands_through() {
     let allow = "{restrictions: {terminal:execute: {dangerous: allow}}}";
     for yaml in [format!("global: {allow}"), format!("profiles: {{default: {allow}}}")] {
         project(&world, &yaml);
-        assert_eq!(world.judged(&world.builtin("default"), "rm -rf src"), PolicyAnswer::Ask, "{yaml}");
+        assert_eq!(
+            world.judged(&world.builtin("default"), "rm -rf src"),
+            PolicyAnswer::Ask,
+            "{yaml}"
+        );
     }
     project(&world, "{}");
     let p = world.with(&format!("global: {allow}"), "default").unwrap();
@@ -146,11 +150,18 @@ profiles:
     // What is in a folder goes with it.
     world.put("ws/keep/a", "x");
     for path in ["ws/keep", "ws/keep/a", "ws"] {
-        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(path)), PolicyAnswer::Deny, "{path}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_DELETE, world.path(path)),
+            PolicyAnswer::Deny,
+            "{path}"
+        );
     }
     assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("ws/src")), PolicyAnswer::Allow);
     world.put("home/.config/gh/hosts.yml", "x");
-    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/.config")), PolicyAnswer::Deny);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_DELETE, world.path("home/.config")),
+        PolicyAnswer::Deny
+    );
 }
 
 #[test]
@@ -161,7 +172,11 @@ fn allowed_paths_are_real_paths() {
     std::os::unix::fs::symlink(world.path("out"), world.path("ws/src/link")).unwrap();
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/src/a")), PolicyAnswer::Allow);
     for way in ["ws/src/link/a", "ws/src/../a", "ws/SRC/a", "ws/src./a"] {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(way)), PolicyAnswer::Deny, "{way}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_WRITE, world.path(way)),
+            PolicyAnswer::Deny,
+            "{way}"
+        );
     }
 }
 
@@ -199,10 +214,18 @@ profiles:
         let again = world.with(yaml, "a").unwrap();
         assert_eq!(world.examine(&again, effects[0].clone()).answer(), PolicyAnswer::Allow);
         let b = world.with(yaml, "b").unwrap();
-        assert_eq!(world.examine(&b, effects[0].clone()).answer(), PolicyAnswer::Ask, "{lasting:?}");
+        assert_eq!(
+            world.examine(&b, effects[0].clone()).answer(),
+            PolicyAnswer::Ask,
+            "{lasting:?}"
+        );
         let c = world.with(yaml, "c").unwrap();
         c.remember_approval(&world.proposal(&effects, &at), lasting).unwrap();
-        assert_eq!(world.examine(&c, effects[0].clone()).answer(), PolicyAnswer::Deny, "{lasting:?}");
+        assert_eq!(
+            world.examine(&c, effects[0].clone()).answer(),
+            PolicyAnswer::Deny,
+            "{lasting:?}"
+        );
     }
 }
 

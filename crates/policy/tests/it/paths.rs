@@ -29,7 +29,12 @@ fn every_way_out_of_the_workspace_is_seen() {
         world.path("ws/../out/x"),
         world.path("ws/dir/../out/x"),
     ] {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, &way), PolicyAnswer::Ask, "{}", way.display());
+        assert_eq!(
+            world.touches(&p, Scope::FILE_WRITE, &way),
+            PolicyAnswer::Ask,
+            "{}",
+            way.display()
+        );
     }
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, proc.join("x")), PolicyAnswer::Deny);
     // And every way in is fine.
@@ -100,15 +105,35 @@ fn secrets_are_kept_under_every_name() {
         "home/.s\u{200b}sh/id_rsa",
     ];
     for name in names {
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), PolicyAnswer::Deny, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Deny, "{name}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_READ, world.path(name)),
+            PolicyAnswer::Deny,
+            "{name}"
+        );
+        assert_eq!(
+            world.touches(&p, Scope::FILE_WRITE, world.path(name)),
+            PolicyAnswer::Deny,
+            "{name}"
+        );
     }
     for name in ["ws/.env", "ws/.ENV", "ws/.env.production", "ws/.env.", "ws/sub/.envrc"] {
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), PolicyAnswer::Ask, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Ask, "{name}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_READ, world.path(name)),
+            PolicyAnswer::Ask,
+            "{name}"
+        );
+        assert_eq!(
+            world.touches(&p, Scope::FILE_WRITE, world.path(name)),
+            PolicyAnswer::Ask,
+            "{name}"
+        );
     }
     for name in ["ws/.env.example", "ws/env", "ws/id_rsa.pub", "home/notes/ssh.md"] {
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), PolicyAnswer::Allow, "{name}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_READ, world.path(name)),
+            PolicyAnswer::Allow,
+            "{name}"
+        );
     }
     for path in ["/etc/shadow", "/proc/self/environ", "/proc/1/mem", "/dev/sda", "/dev/mem"] {
         assert_eq!(world.touches(&p, Scope::FILE_READ, path), PolicyAnswer::Deny, "{path}");
@@ -130,8 +155,16 @@ fn what_would_run_later_is_not_written() {
         "home/.zshrc",
         "home/.config/systemd/user/x.service",
     ] {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Ask, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), PolicyAnswer::Ask, "{name}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_WRITE, world.path(name)),
+            PolicyAnswer::Ask,
+            "{name}"
+        );
+        assert_eq!(
+            world.touches(&p, Scope::FILE_DELETE, world.path(name)),
+            PolicyAnswer::Ask,
+            "{name}"
+        );
     }
     for name in [
         "ws/.hermes/x",
@@ -140,12 +173,24 @@ fn what_would_run_later_is_not_written() {
         "hermes/approvals.json",
         "hermes/logs/audit.jsonl",
     ] {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Deny, "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), PolicyAnswer::Deny, "{name}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_WRITE, world.path(name)),
+            PolicyAnswer::Deny,
+            "{name}"
+        );
+        assert_eq!(
+            world.touches(&p, Scope::FILE_DELETE, world.path(name)),
+            PolicyAnswer::Deny,
+            "{name}"
+        );
     }
     for name in ["ws/.gitignore", "ws/.git/MERGE_MSG", "hermes/skills/a/SKILL.md", "hermes/cache/x"]
     {
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), PolicyAnswer::Allow, "{name}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_WRITE, world.path(name)),
+            PolicyAnswer::Allow,
+            "{name}"
+        );
     }
 }
 
@@ -154,8 +199,14 @@ fn a_profile_can_lay_a_sensitive_place_open_by_name() {
     let world = World::new();
     let yaml = "profiles: {p: {allow: ['*'], sensitive_paths: [~/.ssh/config]}}";
     let p = world.with(yaml, "p").unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/config")), PolicyAnswer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")), PolicyAnswer::Deny);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/config")),
+        PolicyAnswer::Allow
+    );
+    assert_eq!(
+        world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")),
+        PolicyAnswer::Deny
+    );
 }
 
 #[test]
@@ -211,9 +262,15 @@ fn a_private_key_is_known_by_what_is_in_it() {
     world.put("ws/server.key", "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n");
     world.put("ws/cert.pem", "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n");
     world.put("ws/answer.key", "1: b\n2: a\n");
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/server.key")), PolicyAnswer::Deny);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_READ, world.path("ws/server.key")),
+        PolicyAnswer::Deny
+    );
     assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/cert.pem")), PolicyAnswer::Allow);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/answer.key")), PolicyAnswer::Allow);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_READ, world.path("ws/answer.key")),
+        PolicyAnswer::Allow
+    );
     assert_eq!(world.judged(&p, "cat server.key"), PolicyAnswer::Deny);
 }
 
@@ -225,7 +282,8 @@ fn a_home_among_temporary_files_is_no_temporary_file() {
     let mut places = world.places();
     places.home = Some(temp.join("me"));
     places.temp = vec![temp.clone()];
-    let sources = hermes_policy::PolicySources::load(&world.path("none.yaml"), None, places).unwrap();
+    let sources =
+        hermes_policy::PolicySources::load(&world.path("none.yaml"), None, places).unwrap();
     let saved = hermes_policy::SavedRules::load(world.path("approvals.json")).unwrap();
     let tickets = hermes_policy::TicketStore::new(world.path("tickets"));
     let p = sources.permissions("default", Default::default(), saved, tickets).unwrap();

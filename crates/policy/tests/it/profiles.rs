@@ -1,7 +1,7 @@
 //! What is written, and what it means.
 
 use hermes_core::Scope;
-use hermes_policy::{PolicyAnswer, EnforcementMode, EnforcementSettings};
+use hermes_policy::{EnforcementMode, EnforcementSettings, PolicyAnswer};
 
 use crate::World;
 
@@ -49,7 +49,10 @@ fn the_well_known_file_works_as_it_is() {
     let p = world.with(SEED, "full_developer").unwrap();
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/a/b"), PolicyAnswer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/secrets/x"), PolicyAnswer::Deny);
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/../etc/passwd"), PolicyAnswer::Deny);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_WRITE, "/workspace/../etc/passwd"),
+        PolicyAnswer::Deny
+    );
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/srv/x"), PolicyAnswer::Deny);
     assert_eq!(any(&world, &p, Scope::ENV_WRITE), PolicyAnswer::Deny);
     assert_eq!(any(&world, &p, Scope::EMAIL_SEND), PolicyAnswer::Allow);
@@ -148,7 +151,10 @@ global:
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/src/a")), PolicyAnswer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), PolicyAnswer::Deny);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/srv/a"), PolicyAnswer::Ask);
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")), PolicyAnswer::Deny);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")),
+        PolicyAnswer::Deny
+    );
     assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), PolicyAnswer::Deny);
     assert_eq!(any(&world, &p, Scope::DOCKER_READ), PolicyAnswer::Deny);
     assert_eq!(any(&world, &p, Scope::EMAIL_SEND), PolicyAnswer::Ask);
@@ -184,7 +190,10 @@ profiles:
     extends: round
 ";
     let p = world.with(yaml, "mine").unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("home/notes/a")), PolicyAnswer::Allow);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_WRITE, world.path("home/notes/a")),
+        PolicyAnswer::Allow
+    );
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), PolicyAnswer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("home/a")), PolicyAnswer::Ask);
     assert_eq!(any(&world, &p, Scope::NETWORK_SEARCH), PolicyAnswer::Deny);
@@ -221,7 +230,8 @@ profiles:
 fn watching_refuses_only_hard_blocks_and_tells_what_would_have_been() {
     use hermes_core::{Policy as _, Verdict};
     let world = World::new();
-    let settings = EnforcementSettings { mode: EnforcementMode::Audit, ..EnforcementSettings::default() };
+    let settings =
+        EnforcementSettings { mode: EnforcementMode::Audit, ..EnforcementSettings::default() };
     let p = world.with_settings("", "readonly_research", settings).unwrap();
     let at = world.at();
     let effect = hermes_core::Effect::path(Scope::FILE_WRITE, world.path("ws/x"));

@@ -3,8 +3,10 @@
 
 use std::os::unix::fs::symlink;
 
-use hermes_core::{Effect, ApprovalScope, Policy as _, Resource, Scope, Verdict};
-use hermes_policy::{PolicyAnswer, ApprovalMode, EnforcementMode, PermissionPolicy, EnforcementSettings};
+use hermes_core::{ApprovalScope, Effect, Policy as _, Resource, Scope, Verdict};
+use hermes_policy::{
+    ApprovalMode, EnforcementMode, EnforcementSettings, PermissionPolicy, PolicyAnswer,
+};
 
 use crate::World;
 
@@ -17,7 +19,8 @@ fn verdict(world: &World, permissions: &PermissionPolicy, effects: &[Effect]) ->
 }
 
 fn unasked(world: &World) -> PermissionPolicy {
-    let settings = EnforcementSettings { approvals: ApprovalMode::Off, ..EnforcementSettings::default() };
+    let settings =
+        EnforcementSettings { approvals: ApprovalMode::Off, ..EnforcementSettings::default() };
     world.with_settings("", "default", settings).unwrap()
 }
 
@@ -47,7 +50,11 @@ fn s_a2_a_protected_link_protects_its_target_from_every_tool() {
         for scope in [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE] {
             assert_eq!(world.touches(&p, scope, &path), PolicyAnswer::Deny, "{name}");
         }
-        assert_eq!(world.judged(&p, &format!("cat {}", path.display())), PolicyAnswer::Deny, "{name}");
+        assert_eq!(
+            world.judged(&p, &format!("cat {}", path.display())),
+            PolicyAnswer::Deny,
+            "{name}"
+        );
     }
     let app = world.path("home/dotfiles/config/app.toml");
     assert_eq!(world.touches(&p, Scope::FILE_READ, app), PolicyAnswer::Allow);
@@ -58,7 +65,10 @@ fn s_a2_a_protected_link_protects_its_target_from_every_tool() {
     assert_eq!(world.touches(&p, Scope::FILE_READ, &startup), PolicyAnswer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, &startup), PolicyAnswer::Ask);
     assert_eq!(world.judged(&p, "echo 'alias ls=x' > rc"), PolicyAnswer::Ask);
-    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/dotfiles")), PolicyAnswer::Deny);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_DELETE, world.path("home/dotfiles")),
+        PolicyAnswer::Deny
+    );
     let targets = p.sensitive().linked_targets();
     assert!(targets.contains(&world.path("home/dotfiles/netrc")), "{targets:?}");
     // A profile that lays the real place open means it.
@@ -169,7 +179,9 @@ fn n_a7_an_answer_holds_for_the_file_that_it_was_about() {
     world.put("ws/app/.env.production", "A=1");
     let p = world.builtin("default");
     let at = world.at();
-    for (lasting, name) in [(ApprovalScope::Session, "app/.env"), (ApprovalScope::Always, "app/.env.local")] {
+    for (lasting, name) in
+        [(ApprovalScope::Session, "app/.env"), (ApprovalScope::Always, "app/.env.local")]
+    {
         let effects = [run(&format!("cat {name}"))];
         let proposal = world.proposal(&effects, &at);
         let offers = p.judge(&proposal).offered_rules;
@@ -187,7 +199,10 @@ fn n_a7_an_answer_holds_for_the_file_that_it_was_about() {
     let p = world.with(narrow, "p").unwrap();
     let effects = [Effect::path(Scope::FILE_READ, world.path("ws/app/plain"))];
     p.remember_approval(&world.proposal(&effects, &at), ApprovalScope::Always).unwrap();
-    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/other")), PolicyAnswer::Allow);
+    assert_eq!(
+        world.touches(&p, Scope::FILE_READ, world.path("ws/app/other")),
+        PolicyAnswer::Allow
+    );
     assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/.env")), PolicyAnswer::Ask);
 }
 
@@ -236,7 +251,8 @@ fn n_a7_names_of_variables_are_read_without_a_question() {
 fn n_a7_protected_places_are_asked_about_while_rules_are_watched() {
     let world = World::new();
     world.put("ws/.env", "A=1");
-    let settings = || EnforcementSettings { mode: EnforcementMode::Audit, ..EnforcementSettings::default() };
+    let settings =
+        || EnforcementSettings { mode: EnforcementMode::Audit, ..EnforcementSettings::default() };
     let rules = "profiles: {p: {extends: default, deny: [clipboard:write]}}";
     let p = world.with_settings(rules, "p", settings()).unwrap();
     let read = Effect::path(Scope::FILE_READ, world.path("ws/.env"));
@@ -265,7 +281,11 @@ fn s_c1_a_command_reaches_the_loopback_of_its_own_network() {
     assert_eq!(world.judged(&p, "curl http://169.254.169.254/"), PolicyAnswer::Deny);
     // Other tools run in this process, whose loopback is the machine's.
     for scope in [Scope::NETWORK_FETCH, Scope::BROWSER_CONTROL] {
-        assert_eq!(world.reaches(&p, scope.clone(), "localhost:3000"), PolicyAnswer::Ask, "{scope}");
+        assert_eq!(
+            world.reaches(&p, scope.clone(), "localhost:3000"),
+            PolicyAnswer::Ask,
+            "{scope}"
+        );
         assert_eq!(world.reaches(&p, scope, "169.254.169.254"), PolicyAnswer::Deny);
     }
     for sandbox in ["network: host", "enabled: false"] {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{Confinement, Effect, Resource, Scope, ShellScript, HostService};
+use hermes_core::{Confinement, Effect, HostService, Resource, Scope, ShellScript};
 use hermes_policy::PolicyAnswer;
 
 use crate::World;
@@ -41,7 +41,11 @@ fn whatever_runs_settings_and_hooks_stay() {
             assert!(closes(&held.read_only, &world, &name), "{effect}: {:?}", held.read_only);
         }
         assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{effect}");
-        assert!(held.masked_missing.contains(&world.path("ws/.git/commondir")), "{:?}", held.masked_missing);
+        assert!(
+            held.masked_missing.contains(&world.path("ws/.git/commondir")),
+            "{:?}",
+            held.masked_missing
+        );
     }
 }
 
@@ -69,7 +73,11 @@ fn git_keeps_its_own_books_and_its_hooks_stay() {
             assert!(closes(&held.read_only, &world, &name), "{text}: {:?}", held.read_only);
         }
         for name in ["ws/.git/commondir", "ws/.git/modules/lib/commondir"] {
-            assert!(held.masked_missing.contains(&world.path(name)), "{text}: {:?}", held.masked_missing);
+            assert!(
+                held.masked_missing.contains(&world.path(name)),
+                "{text}: {:?}",
+                held.masked_missing
+            );
         }
     }
 }
@@ -88,7 +96,11 @@ fn settings_are_open_to_git_alone() {
         let held = held(&world, DEFAULT, command(text));
         assert!(closes(&held.read_only, &world, "ws/.git/config"), "{text}");
         assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{text}");
-        assert!(held.denied_services.contains(&HostService::Settings), "{text}: {:?}", held.denied_services);
+        assert!(
+            held.denied_services.contains(&HostService::Settings),
+            "{text}: {:?}",
+            held.denied_services
+        );
     }
     for text in ["git pull; python3 evil.py", "git fetch && make", "git ls-remote; make"] {
         let held = held(&world, DEFAULT, command(text));
@@ -105,7 +117,8 @@ fn settings_are_open_to_git_alone() {
 #[test]
 fn a_shell_that_is_typed_into_may_commit_and_not_change_settings() {
     let world = world();
-    let script = ShellScript { text: "git commit -m x".into(), fresh_shell: true, ..ShellScript::default() };
+    let script =
+        ShellScript { text: "git commit -m x".into(), fresh_shell: true, ..ShellScript::default() };
     let resource = Resource::Script(Box::new(script));
     let typed = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
     for effect in [typed, command("bash")] {
@@ -136,15 +149,24 @@ fn repositories_within_others_keep_their_hooks_and_settings() {
     let wanted =
         ["ws/deep/er/.git/config", "ws/sub/.git/config", "ws/sub/.git/hooks", "ws/tree/.git"];
     for name in wanted {
-        assert!(by_script.frozen_nested.contains(&world.path(name)), "{name}: {:?}", by_script.frozen_nested);
+        assert!(
+            by_script.frozen_nested.contains(&world.path(name)),
+            "{name}: {:?}",
+            by_script.frozen_nested
+        );
     }
     assert!(by_script.masked_missing.contains(&world.path("ws/deep/er/.git/hooks")));
     let by_git = held(&world, DEFAULT, command("git submodule update"));
     // There may be others in the temporary folder of this machine.
-    let own: Vec<_> = by_git.frozen_nested.iter().filter(|it| it.starts_with(world.path("ws"))).collect();
+    let own: Vec<_> =
+        by_git.frozen_nested.iter().filter(|it| it.starts_with(world.path("ws"))).collect();
     assert_eq!(own, [&world.path("ws/sub/.git/hooks")]);
     let deleting = held(&world, DEFAULT, command("rm -rf sub"));
-    assert!(!closes(&deleting.frozen_nested, &world, "ws/sub/.git/hooks"), "{:?}", deleting.frozen_nested);
+    assert!(
+        !closes(&deleting.frozen_nested, &world, "ws/sub/.git/hooks"),
+        "{:?}",
+        deleting.frozen_nested
+    );
     assert!(deleting.frozen_nested.contains(&world.path("ws/tree/.git")));
 }
 
@@ -237,7 +259,11 @@ fn repositories_in_the_temporary_folder_keep_their_hooks_and_settings() {
     }
     let script = held(&world, DEFAULT, command("make"));
     for name in ["hooks", "config"] {
-        assert!(script.frozen_nested.contains(&git.join(name)), "{name}: {:?}", script.frozen_nested);
+        assert!(
+            script.frozen_nested.contains(&git.join(name)),
+            "{name}: {:?}",
+            script.frozen_nested
+        );
     }
     // Nothing is put where others come and go.
     std::fs::remove_dir_all(git.join("hooks")).unwrap();
@@ -303,11 +329,19 @@ fn what_we_keep_of_sessions_is_not_read() {
     ] {
         let name = format!("hermes/{name}");
         assert!(closes(&held.hidden, &world, &name), "{name}: {:?}", held.hidden);
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(&name)), PolicyAnswer::Deny, "{name}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_READ, world.path(&name)),
+            PolicyAnswer::Deny,
+            "{name}"
+        );
     }
     for name in ["hermes/config.yaml", "hermes/skills/a/SKILL.md", "hermes/logs/agent.log"] {
         assert!(!closes(&held.hidden, &world, name), "{name}");
-        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), PolicyAnswer::Allow, "{name}");
+        assert_eq!(
+            world.touches(&p, Scope::FILE_READ, world.path(name)),
+            PolicyAnswer::Allow,
+            "{name}"
+        );
     }
 }
 
@@ -393,7 +427,15 @@ fn the_history_of_a_repository_is_asked_about_whatever_leads_to_it() {
     }
     for name in [".git/HEAD", "gl/refs/heads/main", "bare.git/HEAD"] {
         let path = world.path("ws").join(name);
-        assert_eq!(world.touches(&permissions, Scope::FILE_WRITE, &path), PolicyAnswer::Ask, "{name}");
-        assert_eq!(world.touches(&permissions, Scope::FILE_READ, &path), PolicyAnswer::Allow, "{name}");
+        assert_eq!(
+            world.touches(&permissions, Scope::FILE_WRITE, &path),
+            PolicyAnswer::Ask,
+            "{name}"
+        );
+        assert_eq!(
+            world.touches(&permissions, Scope::FILE_READ, &path),
+            PolicyAnswer::Allow,
+            "{name}"
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Shell code that does not run at the session's prompt: in another folder,
 //! from the input of a command, in a shell of its own.
 
-use hermes_core::{Effect, ApprovalScope, Policy as _, CallProposal, Resource, Scope, ShellScript};
-use hermes_policy::{PolicyAnswer, PermissionPolicy};
+use hermes_core::{ApprovalScope, CallProposal, Effect, Policy as _, Resource, Scope, ShellScript};
+use hermes_policy::{PermissionPolicy, PolicyAnswer};
 use serde_json::json;
 
 use crate::World;
@@ -35,7 +35,10 @@ fn a_command_is_judged_in_the_folder_it_runs_in() {
         assert_eq!(judged(&world, &p, there("/", text)), PolicyAnswer::Deny, "{text}");
     }
     assert_eq!(judged(&world, &p, there("/etc", "cat shadow")), PolicyAnswer::Deny);
-    assert_eq!(judged(&world, &p, there(world.path("home/.ssh"), "cat id_rsa")), PolicyAnswer::Deny);
+    assert_eq!(
+        judged(&world, &p, there(world.path("home/.ssh"), "cat id_rsa")),
+        PolicyAnswer::Deny
+    );
     assert_eq!(judged(&world, &p, there(world.path("out"), "echo hi > x")), PolicyAnswer::Ask);
     assert_eq!(judged(&world, &p, there(world.path("ws/src"), "echo hi > x")), PolicyAnswer::Allow);
     let yaml = "profiles:\n  own:\n    extends: default\n    approval_required:\n      \
@@ -263,7 +266,10 @@ fn code_in_a_call_that_destroys_is_asked_about() {
     let open = "profiles: {p: {allow: ['*']}}";
     let file = || Some(Effect::path(Scope::DATABASE_WRITE, world.path("ws/app.db")));
     assert_eq!(judged(open, code("sql", "drop table users"), file()), PolicyAnswer::Ask);
-    assert_eq!(judged(open, code("sql", "insert into users values (1)"), file()), PolicyAnswer::Allow);
+    assert_eq!(
+        judged(open, code("sql", "insert into users values (1)"), file()),
+        PolicyAnswer::Allow
+    );
     assert_eq!(judged(open, code("sql", "drop table users"), None), PolicyAnswer::Allow);
     let closed = "profiles: {p: {allow: ['*'], deny: ['database:*']}}";
     assert_eq!(judged(closed, code("sql", "insert into a values (1)"), file()), PolicyAnswer::Deny);

@@ -24,7 +24,8 @@ fn after_untrusted_content_new_hosts_and_other_folders_are_asked_about() {
     Taint::record_host(&world.session, "network:send", "api.example.com").unwrap();
     assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "evil.example.net"), PolicyAnswer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, &outside), PolicyAnswer::Allow);
-    Taint::record_source(&world.session, "web_extract", &["ignore-previous-instructions".into()]).unwrap();
+    Taint::record_source(&world.session, "web_extract", &["ignore-previous-instructions".into()])
+        .unwrap();
     let exam = world.examine(
         &p,
         hermes_core::Effect {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hermes_core::{CallArguments, EffectDisposition, ErrorKind, CallStatus, ToolCall, ToolResult};
+use hermes_core::{CallArguments, CallStatus, EffectDisposition, ErrorKind, ToolCall, ToolResult};
 use hermes_protocol::{CallDialect, parse, render_results};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -89,7 +89,11 @@ fn result(call: &ToolCall, content: &Value, succeeded: bool) -> ToolResult {
         tool_call_id: call.id.clone(),
         name: call.name.clone(),
         content: content.to_string(),
-        status: if succeeded { CallStatus::Success } else { CallStatus::Error(ErrorKind::Conflict) },
+        status: if succeeded {
+            CallStatus::Success
+        } else {
+            CallStatus::Error(ErrorKind::Conflict)
+        },
         disposition: EffectDisposition::Complete,
         coercions: Vec::new(),
         attachments: Vec::new(),

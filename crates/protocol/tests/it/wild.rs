@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use hermes_core::ToolError;
-use hermes_protocol::{CallDialect, RequestFramer, CallRequest, parse, parse_bytes, render_error};
+use hermes_protocol::{CallDialect, CallRequest, RequestFramer, parse, parse_bytes, render_error};
 use proptest::prelude::*;
 
 fn wanted() -> impl Strategy<Value = Option<CallDialect>> {

@@ -9,15 +9,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Attachment, Availability, BoundCall, BoxFuture, CheckpointId, CheckpointHooks, DynTool, Effect,
-    PendingChange, FileWritten, OutputLimits, Ports, ProgressUpdate, ProgressSink, Scope, Session, ToolCall,
-    ToolContext, ToolError, ToolOutput, ToolSpec, WorkingDir,
+    Attachment, Availability, BoundCall, BoxFuture, CheckpointHooks, CheckpointId, DynTool, Effect,
+    FileWritten, OutputLimits, PendingChange, Ports, ProgressSink, ProgressUpdate, Scope, Session,
+    ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec, WorkingDir,
 };
 use hermes_engine::{Caller, Engine};
 use hermes_exec::output::OutputStream;
 use hermes_exec::tree::Signal;
-use hermes_exec::{ExecBackend, ProcessControl, ProcessExit, CommandSpec, HostFacts, ShellKind, TerminalSize, SpawnedProcess, InputWait};
-use hermes_reach::{RemoteToolHost, RemoteHostSettings, remote_tool, serve};
+use hermes_exec::{
+    CommandSpec, ExecBackend, HostFacts, InputWait, ProcessControl, ProcessExit, ShellKind,
+    SpawnedProcess, TerminalSize,
+};
+use hermes_reach::{RemoteHostSettings, RemoteToolHost, remote_tool, serve};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -42,7 +45,11 @@ impl ExecBackend for Inside {
         })
     }
 
-    fn start<'a>(&'a self, _: &'a str, _: CommandSpec) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
+    fn start<'a>(
+        &'a self,
+        _: &'a str,
+        _: CommandSpec,
+    ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         Box::pin(async {
             let (theirs, input) = pipe_with(PipeFlags::CLOEXEC).unwrap();
             let (output, their_output) = pipe_with(PipeFlags::CLOEXEC).unwrap();
@@ -290,7 +297,11 @@ impl CheckpointHooks for Keeper {
         Ok(())
     }
 
-    fn after_change(&self, _: &PendingChange<'_>, made: &[FileWritten<'_>]) -> Result<(), ToolError> {
+    fn after_change(
+        &self,
+        _: &PendingChange<'_>,
+        made: &[FileWritten<'_>],
+    ) -> Result<(), ToolError> {
         self.0.lock().unwrap().push(format!("replaced {made:?}"));
         Ok(())
     }

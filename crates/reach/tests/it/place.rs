@@ -11,8 +11,8 @@ use std::time::Duration;
 use hermes_core::{
     BoxFuture, DynTool, Effect, Grant, Grants, Scope, Session, ToolContext, ToolError, WorkingDir,
 };
-use hermes_exec::{ExecBackend, LocalBackend, CommandSpec, HostFacts, SpawnedProcess};
-use hermes_reach::{RemoteToolHost, RemoteHostSettings, remote_tool};
+use hermes_exec::{CommandSpec, ExecBackend, HostFacts, LocalBackend, SpawnedProcess};
+use hermes_reach::{RemoteHostSettings, RemoteToolHost, remote_tool};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -10,8 +10,11 @@ use std::time::Duration;
 use hermes_core::{BoxFuture, ToolContext, ToolError};
 use hermes_exec::docker::{self, DockerTransport};
 use hermes_exec::ssh::{self, SshBackend};
-use hermes_exec::{ExecBackend, RemoteBackend, CapturedCommand, StdinSource, CommandSpec, StdioMode, HostFacts, SpawnedProcess};
-use hermes_reach::{RemoteToolHost, RemoteHostSettings, remote_tool};
+use hermes_exec::{
+    CapturedCommand, CommandSpec, ExecBackend, HostFacts, RemoteBackend, SpawnedProcess,
+    StdinSource, StdioMode,
+};
+use hermes_reach::{RemoteHostSettings, RemoteToolHost, remote_tool};
 use serde_json::{Value, json};
 
 use crate::place::{cache, server};
@@ -63,7 +66,11 @@ async fn say(backend: &dyn ExecBackend, command: &str) -> String {
         output: StdioMode::Separate,
         confinement: None,
     };
-    let errand = CapturedCommand { spec: order, timeout: Duration::from_secs(60), max_output_bytes: 1 << 20 };
+    let errand = CapturedCommand {
+        spec: order,
+        timeout: Duration::from_secs(60),
+        max_output_bytes: 1 << 20,
+    };
     let done = errand.run(backend, &format!("say-{}", std::process::id())).await.unwrap();
     assert!(done.succeeded(), "{command}: {}", done.errors);
     String::from_utf8(done.output).unwrap()
@@ -84,7 +91,11 @@ async fn call(hands: &Arc<RemoteToolHost>, work: &Path, name: &str, arguments: V
 async fn works(inner: Arc<dyn ExecBackend>, work: &Path) {
     let folder = work.join("kept");
     let backend = Arc::new(Counting { inner, folder, starts: AtomicUsize::new(0) });
-    let settings = RemoteHostSettings { executable: server(), cache: Some(cache()), ..RemoteHostSettings::default() };
+    let settings = RemoteHostSettings {
+        executable: server(),
+        cache: Some(cache()),
+        ..RemoteHostSettings::default()
+    };
     let hands = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
     let shown = work.display();
     say(&*backend, &format!("mkdir -p {shown}/sub; echo 'from a command' >{shown}/sub/c.txt"))
@@ -158,7 +169,11 @@ async fn a_container_that_is_killed_hangs_nobody() {
     let work = Path::new("/root/reach");
     let backend =
         Arc::new(Counting { inner, folder: work.join("kept"), starts: AtomicUsize::new(0) });
-    let settings = RemoteHostSettings { executable: server(), cache: Some(cache()), ..RemoteHostSettings::default() };
+    let settings = RemoteHostSettings {
+        executable: server(),
+        cache: Some(cache()),
+        ..RemoteHostSettings::default()
+    };
     let hands = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
     say(&*backend, "mkdir -p /root/reach; echo old >/root/reach/a.txt").await;
     call(&hands, work, "read_file", json!({"path": "a.txt"})).await;

@@ -8,7 +8,7 @@ use std::{env, fs};
 use hermes_core::{ToolContext, ToolError};
 use hermes_exec::JobRegistry;
 use hermes_exec::output::OutputMask;
-use hermes_repl::{ReplResult, RunRequest, InterpreterPool, ReplLanguage, ReplLimits, ReplStatus};
+use hermes_repl::{InterpreterPool, ReplLanguage, ReplLimits, ReplResult, ReplStatus, RunRequest};
 use tempfile::TempDir;
 
 pub(crate) struct Bench {

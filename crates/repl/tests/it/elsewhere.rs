@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_exec::{RemoteBackend, JobRegistry};
+use hermes_exec::{JobRegistry, RemoteBackend};
 use hermes_repl::{ReplLanguage, ReplStatus};
 use hermes_testkit::backends::LoopbackTransport;
 
@@ -12,7 +12,10 @@ use crate::bench::{Bench, has, is_alive};
 fn bench() -> Bench {
     let mut bench = Bench::new();
     let folder = bench.jobs.directory().to_owned();
-    bench.jobs = Arc::new(JobRegistry::new(Arc::new(RemoteBackend::new(LoopbackTransport::default())), folder));
+    bench.jobs = Arc::new(JobRegistry::new(
+        Arc::new(RemoteBackend::new(LoopbackTransport::default())),
+        folder,
+    ));
     bench
 }
 

@@ -32,7 +32,8 @@ async fn a_crash_is_told_and_the_next_call_starts_anew() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_that_does_not_listen_is_ended() {
-    let bench = Bench::with(ReplLimits { grace: Duration::from_millis(500), ..ReplLimits::default() });
+    let bench =
+        Bench::with(ReplLimits { grace: Duration::from_millis(500), ..ReplLimits::default() });
     let code = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('deaf')\nwhile True: time.sleep(1)";
     let mut ask = bench.ask(PYTHON, code);
     ask.timeout = Some(Duration::from_secs(2));
@@ -46,7 +47,10 @@ async fn code_that_does_not_listen_is_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interpreter_that_nobody_uses_is_ended() {
-    let bench = Bench::with(ReplLimits { idle_timeout: Duration::from_millis(400), ..ReplLimits::default() });
+    let bench = Bench::with(ReplLimits {
+        idle_timeout: Duration::from_millis(400),
+        ..ReplLimits::default()
+    });
     let pid: u32 = bench.value(PYTHON, "import os; os.getpid()").await.parse().unwrap();
     // One that is busy is not idle.
     assert_eq!(

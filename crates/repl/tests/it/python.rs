@@ -1,7 +1,7 @@
 use std::fs;
 use std::time::Duration;
 
-use hermes_repl::{ReplLanguage, ReplStatus, InterruptOutcome};
+use hermes_repl::{InterruptOutcome, ReplLanguage, ReplStatus};
 
 use crate::bench::Bench;
 

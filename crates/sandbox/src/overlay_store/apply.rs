@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::OverlayEntry;
 use super::diff::open_file;
-use super::tree::{self, UpperNode, NodeKind};
+use super::tree::{self, NodeKind, UpperNode};
 
 /// Mode bits with which a file runs with other rights than its caller's.
 const PRIVILEGE_BITS: u32 = 0o7000;
@@ -86,7 +86,12 @@ impl OverlayApplier<'_> {
         Ok(())
     }
 
-    fn apply_node(&mut self, node: &UpperNode<'_>, target: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+    fn apply_node(
+        &mut self,
+        node: &UpperNode<'_>,
+        target: BorrowedFd<'_>,
+        depth: usize,
+    ) -> io::Result<()> {
         if self.hidden.contains(&node.path) {
             if node.kind != NodeKind::Whiteout {
                 self.skip(&node.path, "it is a protected path, which no child sees");
@@ -125,7 +130,12 @@ impl OverlayApplier<'_> {
         is_held
     }
 
-    fn enter_directory(&mut self, node: &UpperNode<'_>, target: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+    fn enter_directory(
+        &mut self,
+        node: &UpperNode<'_>,
+        target: BorrowedFd<'_>,
+        depth: usize,
+    ) -> io::Result<()> {
         let at = |error: io::Error| tree::with_path(&node.path, error);
         let is_new = !is_directory(target, &node.name).map_err(at)?;
         if is_new {
@@ -158,7 +168,8 @@ impl OverlayApplier<'_> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let owner = Mode::RUSR | Mode::WUSR;
-        let (name, file) = self.create_temporary(|name| rustix::fs::openat(target, name, flags, owner))?;
+        let (name, file) =
+            self.create_temporary(|name| rustix::fs::openat(target, name, flags, owner))?;
         let mut file = File::from(file);
         let copied = io::copy(&mut source, &mut file)
             .and_then(|_| self.set_mode(node, &file))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 
 use super::OverlayEntry;
-use super::tree::{self, UpperNode, NodeKind};
+use super::tree::{self, NodeKind, UpperNode};
 
 /// Bytes of two files that are compared at a time.
 const COMPARE_CHUNK_BYTES: usize = 64 * 1024;
@@ -85,7 +85,12 @@ impl OverlayComparison<'_> {
         Ok(())
     }
 
-    fn compare_node(&mut self, node: &UpperNode<'_>, lower: Option<&OwnedFd>, depth: usize) -> io::Result<()> {
+    fn compare_node(
+        &mut self,
+        node: &UpperNode<'_>,
+        lower: Option<&OwnedFd>,
+        depth: usize,
+    ) -> io::Result<()> {
         let below = match lower {
             Some(lower) => tree::stat(lower, &node.name)?,
             None => None,

@@ -7,7 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 
-use super::child::{SandboxEntry, ChildRlimit, Step, close_inherited, enter, enter_once, errno, set_limits};
+use super::child::{
+    ChildRlimit, SandboxEntry, Step, close_inherited, enter, enter_once, errno, set_limits,
+};
 
 /// A program with its arguments and environment.
 #[derive(Debug)]

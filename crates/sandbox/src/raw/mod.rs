@@ -5,7 +5,7 @@ pub(crate) mod attempt;
 pub(crate) mod child;
 mod helper;
 pub(crate) mod image;
-pub(crate) mod remount;
 pub(crate) mod namespace;
 pub(crate) mod network;
+pub(crate) mod remount;
 pub(crate) mod vfork;

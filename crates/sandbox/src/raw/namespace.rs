@@ -8,7 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use crate::raw::child::errno;
-use crate::raw::helper::{HelperPipes, HelperProcess, FORK_LOCK, wait_for_byte, next_report, send_report};
+use crate::raw::helper::{
+    FORK_LOCK, HelperPipes, HelperProcess, next_report, send_report, wait_for_byte,
+};
 use crate::raw::network::NetworkHandles;
 
 /// The descriptors that children join.
@@ -161,7 +163,10 @@ impl IdMapLines {
 ///
 /// With a network space, the mounts belong to the user namespace of that
 /// space, so that children can join both.
-pub(crate) fn build(mounts: &[MountAction], space: Option<&NetworkHandles>) -> Result<ChildNamespaces, NamespaceError> {
+pub(crate) fn build(
+    mounts: &[MountAction],
+    space: Option<&NetworkHandles>,
+) -> Result<ChildNamespaces, NamespaceError> {
     let _turn = FORK_LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if space.is_none()
         && let Some(names) = IdMapLines::for_current_user()
@@ -203,7 +208,9 @@ fn drive_helper(
     go.write_all(b"m")?;
     let terminals = match next_report(reports)? {
         (STAGE_TERMINALS, error) => error,
-        (STAGE_PRIVATE_MOUNTS, error) => return Err(NamespaceError::Refused(io::Error::from_raw_os_error(error))),
+        (STAGE_PRIVATE_MOUNTS, error) => {
+            return Err(NamespaceError::Refused(io::Error::from_raw_os_error(error)));
+        }
         (number, error) => {
             let path = usize::try_from(number).ok().and_then(|number| mounts.get(number));
             let path = path.map(MountAction::path).unwrap_or_default();
@@ -242,7 +249,17 @@ fn drive_helper(
         }
     }
     go.write_all(b"x")?;
-    Ok(ChildNamespaces { user, mount, network, ipc: memory, inner_user: inner, terminals, fresh_dir: fresh, overlays, views })
+    Ok(ChildNamespaces {
+        user,
+        mount,
+        network,
+        ipc: memory,
+        inner_user: inner,
+        terminals,
+        fresh_dir: fresh,
+        overlays,
+        views,
+    })
 }
 
 /// Whether all that is kept is the child's own.
@@ -282,7 +299,12 @@ pub(super) fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
 }
 
 /// The making process. Only system calls from here on.
-fn run_helper(ends: HelperPipes, mounts: &[MountAction], names: Option<&IdMapLines>, user: Option<RawFd>) {
+fn run_helper(
+    ends: HelperPipes,
+    mounts: &[MountAction],
+    names: Option<&IdMapLines>,
+    user: Option<RawFd>,
+) {
     let HelperPipes { report, wait, go } = ends;
     // SAFETY: descriptors are open, paths end with zeros, buffers are live.
     unsafe {
@@ -372,7 +394,9 @@ pub(super) fn perform_mount(mount: &MountAction) -> i32 {
     let none = std::ptr::null();
     match mount {
         MountAction::Seal(open) => return seal_read_only(open),
-        MountAction::PartialDirectory(folder, kept) => return mount_partial_directory(folder, kept),
+        MountAction::PartialDirectory(folder, kept) => {
+            return mount_partial_directory(folder, kept);
+        }
         MountAction::Overlay(plan) => return mount_overlay(plan),
         MountAction::Bind(from, to) => {
             let tree = clone_mount_tree(from);
@@ -411,7 +435,10 @@ pub(super) fn perform_mount(mount: &MountAction) -> i32 {
                 libc::MS_BIND,
                 std::ptr::null(),
             ),
-            MountAction::Seal(_) | MountAction::PartialDirectory(..) | MountAction::Overlay(_) | MountAction::Bind(..) => 0,
+            MountAction::Seal(_)
+            | MountAction::PartialDirectory(..)
+            | MountAction::Overlay(_)
+            | MountAction::Bind(..) => 0,
         }
     };
     if done != 0 {

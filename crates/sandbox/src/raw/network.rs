@@ -8,8 +8,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use super::child::errno;
-use super::helper::{HelperPipes, HelperProcess, FORK_LOCK, wait_for_byte, next_report, send_report};
-use super::namespace::{IdMapLines, map_ids, enter_inner_user_namespace};
+use super::helper::{
+    FORK_LOCK, HelperPipes, HelperProcess, next_report, send_report, wait_for_byte,
+};
+use super::namespace::{IdMapLines, enter_inner_user_namespace, map_ids};
 
 /// The descriptors of a network space.
 #[derive(Debug)]
@@ -33,7 +35,9 @@ impl NetworkHandles {
         let names = IdMapLines::for_current_user();
         let attempt = |names: Option<&IdMapLines>| {
             let helper = HelperProcess::fork(|ends| run_helper(ends, names))?;
-            helper.drive(|process, reports, go| Self::from_helper(process, reports, go, names.is_some()))
+            helper.drive(|process, reports, go| {
+                Self::from_helper(process, reports, go, names.is_some())
+            })
         };
         match attempt(names.as_ref()) {
             // Where nobody may be called root, the own id has to do.

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use super::child::errno;
-use super::namespace::{MountAction, ChildNamespaces, perform_mount};
+use super::namespace::{ChildNamespaces, MountAction, perform_mount};
 
 /// Room for the few calls that are made.
 const STACK_BYTES: usize = 64 << 10;
@@ -32,7 +32,8 @@ pub(crate) fn remount(namespaces: &ChildNamespaces, mounts: &[MountAction]) -> i
         let top = stack.as_mut_ptr().add(stack.capacity());
         // No signal tells of its end, so that nobody else waits for it.
         let flags = libc::CLONE_VM | libc::CLONE_VFORK;
-        let process = libc::clone(run_child, top.cast(), flags, (&raw const order).cast_mut().cast());
+        let process =
+            libc::clone(run_child, top.cast(), flags, (&raw const order).cast_mut().cast());
         let cause = errno();
         libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
         if process < 0 {

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use super::child::{Step, errno};
-use super::image::{PreExec, ExecImage};
+use super::image::{ExecImage, PreExec};
 use crate::ProcessGroup;
 
 /// All that the child needs.

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::Barrier;
 
-use hermes_sandbox::{ProcessGroup, LaunchSpec, Sandbox};
+use hermes_sandbox::{LaunchSpec, ProcessGroup, Sandbox};
 
 use crate::support::{World, has_namespaces, python};
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hermes_core::HostService;
-use hermes_sandbox::{ProcessGroup, JOB_VARIABLE, LaunchSpec, ProbeOutcome, den, probe};
+use hermes_sandbox::{JOB_VARIABLE, LaunchSpec, ProbeOutcome, ProcessGroup, private_dir, probe};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::support::{World, has_namespaces, python};
@@ -154,24 +154,24 @@ fn the_folder_of_another_child_cannot_be_seen() {
     if !has_namespaces() {
         return;
     }
-    let den = private_dir().unwrap();
-    let others = tempfile::tempdir_in(&private_dir).unwrap();
-    let own = tempfile::tempdir_in(&private_dir).unwrap();
+    let parent = private_dir().unwrap();
+    let others = tempfile::tempdir_in(&parent).unwrap();
+    let own = tempfile::tempdir_in(&parent).unwrap();
     for folder in [&others, &own] {
         fs::create_dir(folder.path().join("0")).unwrap();
         fs::write(folder.path().join("0/code"), "print()").unwrap();
     }
     let mut world = World::new();
     world.confinement.write.push(std::env::temp_dir().canonicalize().unwrap());
-    let script = format!("ls -AR {0}; echo x >> {0}/a", den.display());
+    let script = format!("ls -AR {0}; echo x >> {0}/a", parent.display());
     assert_eq!(world.sh(&script).out.lines().count(), 1);
     world.confinement.write.push(own.path().join("0"));
     let sandbox = world.sandbox();
-    let later = tempfile::tempdir_in(&private_dir).unwrap();
+    let later = tempfile::tempdir_in(&parent).unwrap();
     let script = format!(
         "echo more >> {0}/0/code && cat {0}/0/code; ls -A {1}; echo x > {2}/a; echo x > {3}/0/code",
         own.path().display(),
-        den.display(),
+        parent.display(),
         later.path().display(),
         others.path().display(),
     );

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use hermes_core::{PartialDir, OverlayMount};
+use hermes_core::{OverlayMount, PartialDir};
 use hermes_sandbox::overlay_directory;
 
 use crate::support::{World, has_namespaces};
@@ -42,7 +42,11 @@ fn a_child_changes_its_own_layer_and_the_next_one_sees_it() {
     fs::write(cache.join("credentials"), "secret\n").unwrap();
     fs::write(cache.join("deep/token"), "secret\n").unwrap();
     let sandbox = world.sandbox();
-    assert!(sandbox.enforcement().gaps.iter().all(|gap| !gap.contains("overlay")), "{}", sandbox.enforcement());
+    assert!(
+        sandbox.enforcement().gaps.iter().all(|gap| !gap.contains("overlay")),
+        "{}",
+        sandbox.enforcement()
+    );
     let script = format!(
         "cd {cache}; cat old; echo mine > old; echo new > new; ls -A . deep; cat credentials",
         cache = cache.display()

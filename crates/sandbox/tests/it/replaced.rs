@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use hermes_core::{PendingSecrets, PartialDir};
+use hermes_core::{PartialDir, PendingSecrets};
 use hermes_sandbox::Sandbox;
 
 use crate::support::{World, has_namespaces, run};

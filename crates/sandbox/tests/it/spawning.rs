@@ -164,7 +164,10 @@ fn probes_find_that_it_does_not_hold() {
     fs::write(world.inside.join("open"), "x").unwrap();
     // Scratch space outside of what may be written.
     let probes = probe(&world.confinement, &world.outside);
-    assert!(probes.iter().any(|it| !it.passed() && it.wanted == ProbeOutcome::Permitted), "{probes:?}");
+    assert!(
+        probes.iter().any(|it| !it.passed() && it.wanted == ProbeOutcome::Permitted),
+        "{probes:?}"
+    );
     world.confinement.write.clear();
     let ran = Ran::of(&world.sandbox(), Command::new("sh").args(["-c", "exit 0"]));
     assert!(ran.ok);

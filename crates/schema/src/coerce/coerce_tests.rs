@@ -134,8 +134,11 @@ fn integral_floats_are_respelled_in_valid_arguments_too() {
             "list": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
         },
     }));
-    let coerced =
-        coerce_arguments(&schema, json!({"n": 2.0, "f": 2.0, "list": [1.0, "1.0"], "free": 4.0}), &[]);
+    let coerced = coerce_arguments(
+        &schema,
+        json!({"n": 2.0, "f": 2.0, "list": [1.0, "1.0"], "free": 4.0}),
+        &[],
+    );
     assert_eq!(coerced.value, json!({"n": 2, "f": 2.0, "list": [1, "1.0"], "free": 4.0}));
     assert!(coerced.value["n"].is_u64() || coerced.value["n"].is_i64());
     assert_eq!(coerced.changes.len(), 2);
@@ -267,8 +270,11 @@ fn null_for_an_optional_property_is_no_property() {
         },
         "required": ["a"],
     }));
-    let coerced =
-        coerce_arguments(&schema, json!({"a": 1, "b": null, "c": null, "in": {"x": null}, "z": null}), &[]);
+    let coerced = coerce_arguments(
+        &schema,
+        json!({"a": 1, "b": null, "c": null, "in": {"x": null}, "z": null}),
+        &[],
+    );
     assert_eq!(coerced.value, json!({"a": 1, "c": null, "in": {}, "z": null}));
     assert_eq!(
         serde_json::to_value(&coerced.changes[0]).unwrap(),
@@ -353,7 +359,8 @@ fn odd_names_identifiers_and_drafts() {
         },
         "$defs": {"n": {"type": "integer"}},
     }));
-    let coerced = coerce_arguments(&schema, json!({"a b/%~ü": "1", "ref": "2", "pair": ["3", "true"]}), &[]);
+    let coerced =
+        coerce_arguments(&schema, json!({"a b/%~ü": "1", "ref": "2", "pair": ["3", "true"]}), &[]);
     assert_eq!(coerced.value, json!({"a b/%~ü": 1, "ref": 2, "pair": [3, true]}));
     assert_eq!(coerced.changes[0].path, "/a b~1%~0ü");
     let too_large = coerce_arguments(&schema, json!({"ref": "20"}), &[]);

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::keys::normalize_name;
 use super::number;
-use crate::type_set::TypeSet;
 use crate::repair::{self, RepairKind};
+use crate::type_set::TypeSet;
 use crate::validate::SchemaNode;
 
 /// A value that the given one may stand for.
@@ -30,7 +30,11 @@ impl ConversionCandidate {
 ///
 /// Within a group the first that fits is meant; groups compete, and if two of them fit with
 /// different values, the value has no single reading.
-pub(super) fn candidates(value: &Value, wanted: TypeSet, schemas: &[SchemaNode<'_>]) -> Vec<Vec<ConversionCandidate>> {
+pub(super) fn candidates(
+    value: &Value,
+    wanted: TypeSet,
+    schemas: &[SchemaNode<'_>],
+) -> Vec<Vec<ConversionCandidate>> {
     let mut groups = Vec::new();
     match value {
         Value::String(text) => {
@@ -43,7 +47,9 @@ pub(super) fn candidates(value: &Value, wanted: TypeSet, schemas: &[SchemaNode<'
             }
             if wanted.intersects(TypeSet::INTEGER.or(TypeSet::NUMBER)) {
                 let parsed = number::parse_number(text, !wanted.intersects(TypeSet::NUMBER));
-                groups.push(parsed.map(|n| ConversionCandidate::scalar(n, "number")).into_iter().collect());
+                groups.push(
+                    parsed.map(|n| ConversionCandidate::scalar(n, "number")).into_iter().collect(),
+                );
             }
             if wanted.intersects(TypeSet::OBJECT) {
                 groups.push(parse_container(text, '{').into_iter().flatten().collect());
@@ -57,8 +63,10 @@ pub(super) fn candidates(value: &Value, wanted: TypeSet, schemas: &[SchemaNode<'
                 let text = Value::String(value.to_string());
                 groups.push(vec![ConversionCandidate::scalar(text, "text")]);
             }
-            if let Some(integer) =
-                value.as_f64().filter(|_| wanted.intersects(TypeSet::INTEGER)).and_then(number::integer_from_float)
+            if let Some(integer) = value
+                .as_f64()
+                .filter(|_| wanted.intersects(TypeSet::INTEGER))
+                .and_then(number::integer_from_float)
             {
                 groups.push(vec![ConversionCandidate::scalar(integer, "integral")]);
             }
@@ -152,7 +160,11 @@ fn matching_choices(text: &str, schemas: &[SchemaNode<'_>]) -> Vec<ConversionCan
     let given = lower(text);
     let meant = LANGUAGE_ALIASES.iter().filter(|(short, _)| *short == given).map(|(_, name)| *name);
     let mut known = meant.filter(|name| listed.contains(name));
-    known.next().map(|name| ConversionCandidate::scalar(Value::from(name), "choice")).into_iter().collect()
+    known
+        .next()
+        .map(|name| ConversionCandidate::scalar(Value::from(name), "choice"))
+        .into_iter()
+        .collect()
 }
 
 /// Other names that languages go by.

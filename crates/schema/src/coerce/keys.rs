@@ -63,7 +63,10 @@ pub(super) fn match_unknown_keys(
     // `None` marks a spelling that several properties, or several keys, share.
     let mut properties: HashMap<String, Option<&str>> = HashMap::new();
     for name in &known {
-        properties.entry(normalize_name(name)).and_modify(|shared| *shared = None).or_insert(Some(name));
+        properties
+            .entry(normalize_name(name))
+            .and_modify(|shared| *shared = None)
+            .or_insert(Some(name));
     }
     let mut strays: IndexMap<String, Option<&str>> = IndexMap::new();
     for key in map.keys().filter(|key| !declared.contains(key.as_str())) {

@@ -33,9 +33,9 @@
 //! (`additionalProperties: false`), if the absent property is required, or, at the top level, if the
 //! schema says nothing about further properties; the value must suit the property.
 
+mod conversions;
 mod keys;
 mod number;
-mod conversions;
 mod walker;
 
 use serde::Serialize;
@@ -112,8 +112,13 @@ fn write_brief(value: &Value, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Resu
 /// whenever the name itself is absent and the alias is not a property of its own.
 ///
 /// Arguments that a broken schema or too deep nesting keeps from being judged come back as they are.
-pub fn coerce_arguments(schema: &Schema, args: Value, aliases: &[(&str, &str)]) -> CoercedArguments {
-    let mut coerced = CoercedArguments { value: args, changes: Vec::new(), unlisted_changes: 0, is_valid: false };
+pub fn coerce_arguments(
+    schema: &Schema,
+    args: Value,
+    aliases: &[(&str, &str)],
+) -> CoercedArguments {
+    let mut coerced =
+        CoercedArguments { value: args, changes: Vec::new(), unlisted_changes: 0, is_valid: false };
     let Ok(compiled) = schema.compiled() else {
         return coerced;
     };
@@ -123,7 +128,13 @@ pub fn coerce_arguments(schema: &Schema, args: Value, aliases: &[(&str, &str)]) 
     if !survey.too_deep {
         coerced.is_valid = compiled.root().is_valid(&coerced.value);
         if !coerced.is_valid || survey.integral_float {
-            let valid = walker::coerce_value(compiled, &mut coerced.value, coerced.is_valid, survey, &mut log);
+            let valid = walker::coerce_value(
+                compiled,
+                &mut coerced.value,
+                coerced.is_valid,
+                survey,
+                &mut log,
+            );
             // Text that was parsed may have made it deeper than can be judged.
             coerced.is_valid = valid && !ValueSurvey::measure(&coerced.value).too_deep;
         }

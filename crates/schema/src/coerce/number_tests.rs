@@ -66,7 +66,10 @@ fn integral_floats_become_integers_if_some_integer_is_equal() {
     assert_eq!(integer_from_float(3.0), Some(json!(3)));
     assert_eq!(integer_from_float(-3.0), Some(json!(-3)));
     assert_eq!(integer_from_float(1e19), Some(json!(10_000_000_000_000_000_000_u64)));
-    assert_eq!(integer_from_float(9_223_372_036_854_775_808.0), Some(json!(9_223_372_036_854_775_808_u64)));
+    assert_eq!(
+        integer_from_float(9_223_372_036_854_775_808.0),
+        Some(json!(9_223_372_036_854_775_808_u64))
+    );
     for other in [3.5, 1e20, -1e19, 18_446_744_073_709_551_616.0, f64::NAN, f64::INFINITY] {
         assert_eq!(integer_from_float(other), None, "{other}");
     }

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::conversions::{self, ConversionCandidate};
 use super::{ChangeLog, keys, number};
 use crate::depth::{MAX_DEPTH, ValueSurvey};
-use crate::type_set::TypeSet;
 use crate::pointer;
+use crate::type_set::TypeSet;
 use crate::validate::{CompiledSchema, SchemaNode, applicable};
 
 /// Nested visits: a level of the value may take two, one for a union and one for its branch.
@@ -215,7 +215,12 @@ impl<'s> CoercionWalker<'s> {
     }
 
     /// Mends a container by the branch of a union that it belongs to.
-    fn fix_in_branch(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>], branches: Vec<SchemaNode<'s>>) {
+    fn fix_in_branch(
+        &mut self,
+        value: &mut Value,
+        nodes: &[SchemaNode<'s>],
+        branches: Vec<SchemaNode<'s>>,
+    ) {
         let kind = TypeSet::for_value(value);
         let fitting: Vec<SchemaNode<'s>> = branches
             .into_iter()

@@ -7,7 +7,10 @@ use crate::validate::expand_nullable_owned;
 
 const MAX_NAME_CHARS: usize = 64;
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+pub(super) fn translate(
+    document: Map<String, Value>,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let folded = match expand_nullable_owned(Value::Object(document)) {
         Value::Object(map) => map,
         _ => super::empty_object_schema(),
@@ -17,7 +20,10 @@ pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationRe
 }
 
 /// Gives top-level properties names that are accepted: letters, digits, `_`, `.`, `-`, at most 64.
-fn rename_properties(mut schema: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+fn rename_properties(
+    mut schema: Map<String, Value>,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let Some(Value::Object(properties)) = schema.get("properties") else {
         return schema;
     };
@@ -60,8 +66,11 @@ fn is_accepted_char(c: char) -> bool {
 
 /// An accepted name like this one that is still free.
 fn unused_name(name: &str, taken: &[String]) -> String {
-    let mut base: String =
-        name.chars().map(|c| if is_accepted_char(c) { c } else { '_' }).take(MAX_NAME_CHARS).collect();
+    let mut base: String = name
+        .chars()
+        .map(|c| if is_accepted_char(c) { c } else { '_' })
+        .take(MAX_NAME_CHARS)
+        .collect();
     if base.is_empty() {
         base.push('_');
     }

@@ -358,8 +358,11 @@ fn anthropic_names_are_well_formed_and_can_be_undone() {
 
     let aliases: Vec<(&str, &str)> =
         translated.renamed.iter().map(|(new, old)| (new.as_str(), old.as_str())).collect();
-    let coerced =
-        crate::coerce_arguments(&Schema::new(schema), json!({"user_id_2": 1, "user_id": "x"}), &aliases);
+    let coerced = crate::coerce_arguments(
+        &Schema::new(schema),
+        json!({"user_id_2": 1, "user_id": "x"}),
+        &aliases,
+    );
     assert_eq!(coerced.value, json!({"user id": 1, "user_id": "x"}));
     assert!(coerced.is_valid);
 }

@@ -20,7 +20,10 @@ const NEWER_KEYWORDS: [&str; 10] = [
     "$anchor",
 ];
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+pub(super) fn translate(
+    document: Map<String, Value>,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let folded = match expand_nullable_owned(Value::Object(document)) {
         Value::Object(map) => map,
         _ => super::empty_object_schema(),
@@ -40,7 +43,11 @@ pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationRe
     schema
 }
 
-fn rewrite(schema: Map<String, Value>, path: &str, report: &mut TranslationReport) -> Map<String, Value> {
+fn rewrite(
+    schema: Map<String, Value>,
+    path: &str,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let mut schema = subschemas::map_children(schema, path, |child, path| match child {
         Value::Object(map) => Value::Object(rewrite(map, path, report)),
         other => other,

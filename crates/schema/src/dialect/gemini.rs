@@ -32,14 +32,21 @@ const ACCEPTED_KEYWORDS: [&str; 22] = [
     "example",
 ];
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+pub(super) fn translate(
+    document: Map<String, Value>,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let schema = root::plain_object(inline::inline_references(document, report), report);
     let mut schema = rewrite(schema, "", report);
     schema.shift_remove("nullable");
     schema
 }
 
-fn rewrite(schema: Map<String, Value>, path: &str, report: &mut TranslationReport) -> Map<String, Value> {
+fn rewrite(
+    schema: Map<String, Value>,
+    path: &str,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let mut schema = schema;
     while let Some(Value::Array(parts)) = schema.shift_remove("allOf") {
         for part in parts {
@@ -140,8 +147,11 @@ fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut Trans
         "enum",
         "dropped, only strings can be listed; the values are in the description",
     );
-    let shown: Vec<String> =
-        values.iter().take(12).map(|value| excerpt_value(value, excerpt::DEFAULT_EXCERPT_CHARS)).collect();
+    let shown: Vec<String> = values
+        .iter()
+        .take(12)
+        .map(|value| excerpt_value(value, excerpt::DEFAULT_EXCERPT_CHARS))
+        .collect();
     let note = format!("Allowed values: {}.", shown.join(", "));
     let description = match schema.get("description").and_then(Value::as_str) {
         Some(text) if !text.is_empty() => format!("{text} {note}"),

@@ -9,10 +9,17 @@ use crate::{pointer, subschemas};
 const MAX_SCHEMAS: usize = 5_000;
 
 /// The document without references. A reference that leads back into itself ends there.
-pub(super) fn inline_references(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+pub(super) fn inline_references(
+    document: Map<String, Value>,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let whole = Value::Object(document);
-    let mut inliner =
-        RefInliner { document: &whole, report, active: vec![String::new()], schemas_left: MAX_SCHEMAS };
+    let mut inliner = RefInliner {
+        document: &whole,
+        report,
+        active: vec![String::new()],
+        schemas_left: MAX_SCHEMAS,
+    };
     match inliner.expand(&whole, "", 0) {
         Value::Object(expanded) => expanded,
         _ => super::empty_object_schema(),

@@ -32,7 +32,13 @@ pub(super) fn intersect(
     first
 }
 
-fn combine_keyword(keyword: &str, ours: Value, theirs: Value, path: &str, report: &mut TranslationReport) -> Value {
+fn combine_keyword(
+    keyword: &str,
+    ours: Value,
+    theirs: Value,
+    path: &str,
+    report: &mut TranslationReport,
+) -> Value {
     match (keyword, ours, theirs) {
         (
             "properties" | "$defs" | "definitions",
@@ -65,7 +71,9 @@ fn combine_keyword(keyword: &str, ours: Value, theirs: Value, path: &str, report
             report.record_loss(path, "type", "kept only the first of two contrary types");
             ours
         }),
-        ("items" | "additionalProperties", ours, theirs) => intersect_values(ours, theirs, path, report),
+        ("items" | "additionalProperties", ours, theirs) => {
+            intersect_values(ours, theirs, path, report)
+        }
         (keyword, ours, theirs) if LOWER_BOUNDS.contains(&keyword) => {
             if ours.as_f64() >= theirs.as_f64() { ours } else { theirs }
         }
@@ -73,13 +81,22 @@ fn combine_keyword(keyword: &str, ours: Value, theirs: Value, path: &str, report
             if ours.as_f64() <= theirs.as_f64() { ours } else { theirs }
         }
         (keyword, ours, _) => {
-            report.record_loss(path, keyword, "kept only the first of two that should hold together");
+            report.record_loss(
+                path,
+                keyword,
+                "kept only the first of two that should hold together",
+            );
             ours
         }
     }
 }
 
-fn intersect_values(ours: Value, theirs: Value, path: &str, report: &mut TranslationReport) -> Value {
+fn intersect_values(
+    ours: Value,
+    theirs: Value,
+    path: &str,
+    report: &mut TranslationReport,
+) -> Value {
     match (ours, theirs) {
         (Value::Bool(false), _) | (_, Value::Bool(false)) => Value::Bool(false),
         (Value::Object(ours), Value::Object(theirs)) => {

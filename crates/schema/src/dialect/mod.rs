@@ -131,7 +131,11 @@ pub fn translate(schema: &Value, dialect: SchemaDialect) -> TranslatedSchema {
     };
     // Newer keywords were not judged at the start and may have come out in an older one's place.
     let translated = prepare::drop_malformed(Value::Object(translated), &mut report);
-    TranslatedSchema { schema: Value::Object(translated), losses: report.losses, renamed: report.renamed }
+    TranslatedSchema {
+        schema: Value::Object(translated),
+        losses: report.losses,
+        renamed: report.renamed,
+    }
 }
 
 /// What a translation has to tell besides its result.

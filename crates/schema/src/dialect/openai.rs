@@ -5,7 +5,10 @@ use serde_json::{Map, Value, json};
 use super::{TranslationReport, root, types};
 use crate::subschemas;
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+pub(super) fn translate(
+    document: Map<String, Value>,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let mut schema = rewrite(document);
     // At the top `null` is no possible set of arguments.
     schema.shift_remove("nullable");

@@ -21,7 +21,11 @@ pub(super) fn prepare(schema: &Value, report: &mut TranslationReport) -> Map<Str
         Value::Object(map) => fix_malformed(map.clone(), "", schema, report),
         Value::Null | Value::Bool(true) => return empty_object_schema(),
         _ => {
-            report.record_loss("", "type", "replaced by an object without properties, it was no schema");
+            report.record_loss(
+                "",
+                "type",
+                "replaced by an object without properties, it was no schema",
+            );
             return empty_object_schema();
         }
     };
@@ -38,9 +42,15 @@ fn fix_malformed(
         Value::Object(map) => Value::Object(fix_malformed(map, path, document, report)),
         Value::Bool(_) => child,
         Value::String(name) if name == "object" => Value::Object(empty_object_schema()),
-        Value::String(name) if subschemas::TYPE_NAMES.contains(&name.as_str()) => json!({"type": name}),
+        Value::String(name) if subschemas::TYPE_NAMES.contains(&name.as_str()) => {
+            json!({"type": name})
+        }
         _ => {
-            report.record_loss(path, "type", "replaced by an object without properties, it was no schema");
+            report.record_loss(
+                path,
+                "type",
+                "replaced by an object without properties, it was no schema",
+            );
             Value::Object(empty_object_schema())
         }
     });
@@ -50,7 +60,8 @@ fn fix_malformed(
         }
     }
     if let Some(reference) = map.get("$ref") {
-        let found = reference.as_str().and_then(|reference| pointer::follow_ref(document, reference));
+        let found =
+            reference.as_str().and_then(|reference| pointer::follow_ref(document, reference));
         if !found.is_some_and(|(target, _)| target.is_object() || target.is_boolean()) {
             map.shift_remove("$ref");
             report.record_loss(path, "$ref", "removed, it leads nowhere");
@@ -84,7 +95,10 @@ fn exclusive_bound(schema: &mut Map<String, Value>, exclusive: &str, inclusive: 
 }
 
 /// Takes out keywords that JSON Schema itself would refuse, such as `required: true`.
-pub(super) fn drop_malformed(mut schema: Value, report: &mut TranslationReport) -> Map<String, Value> {
+pub(super) fn drop_malformed(
+    mut schema: Value,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     for _ in 0..MAX_MALFORMED {
         let path = match jsonschema::draft7::meta::validate(&schema) {
             Ok(()) => break,

@@ -66,7 +66,8 @@ fn flatten(
     report: &mut TranslationReport,
 ) -> Map<String, Value> {
     if let Some(reference) = schema.shift_remove("$ref") {
-        let target = reference.as_str().and_then(|reference| pointer::follow_ref(document, reference));
+        let target =
+            reference.as_str().and_then(|reference| pointer::follow_ref(document, reference));
         match target {
             Some((Value::Object(target), _)) if *steps > 0 => {
                 *steps -= 1;

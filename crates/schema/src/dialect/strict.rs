@@ -38,14 +38,22 @@ const ENFORCED_FORMATS: [&str; 9] =
 /// Schemas in the result at most. Writing out references can multiply a document without end.
 const MAX_SCHEMAS: usize = 5_000;
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+pub(super) fn translate(
+    document: Map<String, Value>,
+    report: &mut TranslationReport,
+) -> Map<String, Value> {
     let mut document = root::plain_object(document, report);
     let definitions = take_definitions(&mut document);
     let mut whole = document.clone();
     whole.insert("$defs".to_owned(), Value::Object(definitions.clone()));
     let whole = Value::Object(whole);
-    let mut strict =
-        StrictTranslator { document: &whole, report, unfolding: Vec::new(), schemas_left: MAX_SCHEMAS, depth: 0 };
+    let mut strict = StrictTranslator {
+        document: &whole,
+        report,
+        unfolding: Vec::new(),
+        schemas_left: MAX_SCHEMAS,
+        depth: 0,
+    };
     let schema = Value::Object(strict.object_schema(document, ""));
     let mut kept = Map::new();
     for (name, definition) in definitions {
@@ -167,7 +175,12 @@ impl StrictTranslator<'_, '_> {
     }
 
     /// Parts that hold together become one schema.
-    fn merge_all_of(&mut self, parts: Vec<Value>, mut map: Map<String, Value>, path: &str) -> Value {
+    fn merge_all_of(
+        &mut self,
+        parts: Vec<Value>,
+        mut map: Map<String, Value>,
+        path: &str,
+    ) -> Value {
         let annotated = map.keys().all(|keyword| ANNOTATION_KEYWORDS.contains(&keyword.as_str()));
         if annotated && let [Value::Object(only)] = parts.as_slice() {
             return self.rewrite(Value::Object(types::adopt_alternative(map, only.clone())), path);
@@ -196,14 +209,23 @@ impl StrictTranslator<'_, '_> {
                 merge::intersect(part, target.clone(), path, self.report)
             }
             _ => {
-                self.report.record_loss(path, "$ref", "cut off, it leads nowhere or back into itself");
+                self.report.record_loss(
+                    path,
+                    "$ref",
+                    "cut off, it leads nowhere or back into itself",
+                );
                 part
             }
         }
     }
 
     /// A reference has to stand alone: with anything beside it, its target is written out here.
-    fn rewrite_reference(&mut self, reference: &str, siblings: Map<String, Value>, path: &str) -> Value {
+    fn rewrite_reference(
+        &mut self,
+        reference: &str,
+        siblings: Map<String, Value>,
+        path: &str,
+    ) -> Value {
         let reference = to_defs_reference(reference);
         let Some((target, pointer)) = pointer::follow_ref(self.document, &reference) else {
             self.report.record_loss(path, "$ref", "narrowed to scalars, it leads nowhere");

@@ -140,7 +140,10 @@ fn is_plain_option(union: &Map<String, Value>, keyword: &str, rest: &[Value]) ->
 }
 
 /// A single alternative in place of the union around it, whose annotations prevail.
-pub(super) fn adopt_alternative(outer: Map<String, Value>, inner: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn adopt_alternative(
+    outer: Map<String, Value>,
+    inner: Map<String, Value>,
+) -> Map<String, Value> {
     let mut merged = inner;
     for (keyword, value) in outer {
         if ANNOTATION_KEYWORDS.contains(&keyword.as_str()) || !merged.contains_key(&keyword) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2, memmem};
 use serde_json::{Number, Value};
 
-use super::{MAX_LISTED_REPAIRS, TextRepair, RepairKind};
+use super::{MAX_LISTED_REPAIRS, RepairKind, TextRepair};
 
 /// Where reading stopped, and what would have been right there.
 #[derive(Debug)]
@@ -196,7 +196,10 @@ impl<'t> RepairLexer<'t> {
             "false" => Value::Bool(false),
             "null" | "none" => Value::Null,
             "nan" | "inf" | "infinity" => {
-                return Err(SyntaxFault::new(start, "a finite number (NaN and Infinity are not JSON)"));
+                return Err(SyntaxFault::new(
+                    start,
+                    "a finite number (NaN and Infinity are not JSON)",
+                ));
             }
             cut if self.position == self.end
                 && !cut.is_empty()

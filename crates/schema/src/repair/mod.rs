@@ -123,8 +123,11 @@ pub struct RepairError {
 /// # Errors
 /// When the text cannot be read in one clear way, with the place and what was expected there.
 pub fn parse_arguments(text: &str) -> Result<ParsedArguments, RepairError> {
-    let mut parsed =
-        if text.trim().is_empty() { ParsedArguments::without_repairs(Value::Null) } else { parse_value(text)? };
+    let mut parsed = if text.trim().is_empty() {
+        ParsedArguments::without_repairs(Value::Null)
+    } else {
+        parse_value(text)?
+    };
     if let Value::String(inner) = &parsed.value
         && let Some(object) = decode_object(inner, MAX_ENCODINGS)
     {

@@ -3,13 +3,14 @@
 use memchr::{memchr, memmem};
 use serde_json::{Map, Value};
 
-use super::lexer::{SyntaxFault, RepairLexer};
+use super::lexer::{RepairLexer, SyntaxFault};
 use super::{ParsedArguments, RepairKind};
 use crate::depth::MAX_DEPTH;
 
 /// Reads one JSON value and nothing else but blanks, fences, surplus closers and clear prose.
 pub(super) fn parse_tolerant(text: &str) -> Result<ParsedArguments, SyntaxFault> {
-    let mut parser = TolerantParser { lexer: RepairLexer::new(text), stack: Vec::new(), root: None };
+    let mut parser =
+        TolerantParser { lexer: RepairLexer::new(text), stack: Vec::new(), root: None };
     parser.skip_lead_in();
     while parser.root.is_none() {
         parser.lexer.skip_blank();
@@ -209,7 +210,9 @@ impl TolerantParser<'_> {
         };
         match value {
             Some(value) => self.add_value(value),
-            None if self.stack.is_empty() => return Err(self.lexer.syntax_fault("a complete value")),
+            None if self.stack.is_empty() => {
+                return Err(self.lexer.syntax_fault("a complete value"));
+            }
             None => {
                 self.lexer.record_repair(RepairKind::MissingValue, start);
                 if let Some(BracketContent::Object { key, .. }) = self.top_bracket() {

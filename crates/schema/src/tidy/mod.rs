@@ -118,7 +118,8 @@ fn trim_keywords(schema: Value, reshape: bool, nulls: NullHandling) -> Value {
     let Value::Object(map) = schema else {
         return schema;
     };
-    let mut map = subschemas::map_children(map, "", |child, _| trim_keywords(child, reshape, nulls));
+    let mut map =
+        subschemas::map_children(map, "", |child, _| trim_keywords(child, reshape, nulls));
     if map.get("title").is_some_and(Value::is_string) {
         map.shift_remove("title");
     }
@@ -146,12 +147,13 @@ fn unwrap_single_part(mut map: Map<String, Value>) -> Map<String, Value> {
     };
     let Some(part) = part else { return map };
     let outer: Vec<&String> = map.keys().filter(|keyword| *keyword != "allOf").collect();
-    let clash = outer
-        .iter()
-        .any(|keyword| part.contains_key(*keyword) && !ANNOTATION_KEYWORDS.contains(&keyword.as_str()));
+    let clash = outer.iter().any(|keyword| {
+        part.contains_key(*keyword) && !ANNOTATION_KEYWORDS.contains(&keyword.as_str())
+    });
     let beside =
         !part.contains_key("$ref") || outer.iter().all(|keyword| is_allowed_beside_ref(keyword));
-    let hidden = map.contains_key("$ref") && !part.keys().all(|keyword| is_allowed_beside_ref(keyword));
+    let hidden =
+        map.contains_key("$ref") && !part.keys().all(|keyword| is_allowed_beside_ref(keyword));
     if clash || !beside || hidden {
         return map;
     }
@@ -183,7 +185,9 @@ fn merge_into(mut outer: Map<String, Value>, inner: Map<String, Value>) -> Map<S
 fn constants_to_enum(mut map: Map<String, Value>) -> Map<String, Value> {
     for keyword in ["oneOf", "anyOf"] {
         let Some(Value::Array(branches)) = map.get(keyword) else { continue };
-        let Some(listed) = ConstantUnion::from_branches(branches, keyword == "oneOf") else { continue };
+        let Some(listed) = ConstantUnion::from_branches(branches, keyword == "oneOf") else {
+            continue;
+        };
         let typed = match (map.get("type"), &listed.kind) {
             (None, _) => true,
             (Some(outer), Some(inner)) => outer == inner,

@@ -20,7 +20,9 @@ pub(super) fn has_only_definition_refs(document: &Value) -> bool {
         let foreign = !at_root
             && (schema.get("$id").is_some_and(Value::is_string) || has_definitions(schema));
         let mut fine = direct && !foreign;
-        subschemas::for_each_child(schema, |_, child| fine = fine && is_definition_ref(child, false));
+        subschemas::for_each_child(schema, |_, child| {
+            fine = fine && is_definition_ref(child, false)
+        });
         fine
     }
     is_definition_ref(document, true)
@@ -135,6 +137,8 @@ impl DefinitionInliner<'_> {
             let written = merge_into(map, definition.clone());
             return self.inline_definitions(Value::Object(written), depth + 1);
         }
-        Value::Object(subschemas::map_children(map, "", |child, _| self.inline_definitions(child, depth + 1)))
+        Value::Object(subschemas::map_children(map, "", |child, _| {
+            self.inline_definitions(child, depth + 1)
+        }))
     }
 }

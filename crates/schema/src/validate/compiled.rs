@@ -89,7 +89,8 @@ impl CompiledSchema {
             Draft::Unknown => Draft::Draft7,
             known => known,
         };
-        let root = validator_options(draft).build(&document).map_err(|error| invalid_schema(&error))?;
+        let root =
+            validator_options(draft).build(&document).map_err(|error| invalid_schema(&error))?;
         Ok(Self {
             document,
             draft,
@@ -177,20 +178,33 @@ impl CompiledSchema {
             })
             .as_ref()?;
         let reference = format!("{DOCUMENT_URI}#{}", pointer::percent_encode(pointer));
-        validator_options(self.draft).with_registry(registry).build(&json!({"$ref": reference})).ok()
+        validator_options(self.draft)
+            .with_registry(registry)
+            .build(&json!({"$ref": reference}))
+            .ok()
     }
 
     /// All schemas that apply together with these: references and `allOf` followed.
-    pub(crate) fn conjunction<'s, 'n>(&'s self, nodes: &'n [SchemaNode<'s>]) -> Cow<'n, [SchemaNode<'s>]> {
+    pub(crate) fn conjunction<'s, 'n>(
+        &'s self,
+        nodes: &'n [SchemaNode<'s>],
+    ) -> Cow<'n, [SchemaNode<'s>]> {
         self.expand_schemas(nodes, &["allOf"])
     }
 
     /// All schemas that apply or may apply: `anyOf` and `oneOf` followed as well.
-    pub(crate) fn alternatives<'s, 'n>(&'s self, nodes: &'n [SchemaNode<'s>]) -> Cow<'n, [SchemaNode<'s>]> {
+    pub(crate) fn alternatives<'s, 'n>(
+        &'s self,
+        nodes: &'n [SchemaNode<'s>],
+    ) -> Cow<'n, [SchemaNode<'s>]> {
         self.expand_schemas(nodes, &["allOf", "anyOf", "oneOf"])
     }
 
-    fn expand_schemas<'s, 'n>(&'s self, nodes: &'n [SchemaNode<'s>], through: &[&str]) -> Cow<'n, [SchemaNode<'s>]> {
+    fn expand_schemas<'s, 'n>(
+        &'s self,
+        nodes: &'n [SchemaNode<'s>],
+        through: &[&str],
+    ) -> Cow<'n, [SchemaNode<'s>]> {
         let leads_on = |node: &SchemaNode<'_>| {
             ["$ref"].iter().chain(through).any(|keyword| node.get(keyword).is_some())
         };

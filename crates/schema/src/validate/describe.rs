@@ -96,8 +96,12 @@ fn describe_untyped(document: &Value, map: &Map<String, Value>, level: usize) ->
 fn describe_type(document: &Value, map: &Map<String, Value>, name: &str, level: usize) -> String {
     let range = match name {
         "integer" | "number" => describe_range(map, "minimum", "maximum"),
-        "string" => describe_range(map, "minLength", "maxLength").map(|range| format!("{range} characters")),
-        "array" => describe_range(map, "minItems", "maxItems").map(|range| format!("{range} items")),
+        "string" => {
+            describe_range(map, "minLength", "maxLength").map(|range| format!("{range} characters"))
+        }
+        "array" => {
+            describe_range(map, "minItems", "maxItems").map(|range| format!("{range} items"))
+        }
         _ => None,
     };
     let mut text = name.to_owned();

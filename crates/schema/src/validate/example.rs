@@ -43,7 +43,12 @@ struct ExampleBuilder<'s> {
 
 impl<'s> ExampleBuilder<'s> {
     /// A value for a position with these schemas, as near to the given one as possible.
-    fn make_value(&mut self, nodes: &[SchemaNode<'s>], given: Option<&Value>, level: usize) -> Value {
+    fn make_value(
+        &mut self,
+        nodes: &[SchemaNode<'s>],
+        given: Option<&Value>,
+        level: usize,
+    ) -> Value {
         if let Some(given) = given
             && self.compiled.accepts(given, nodes)
         {
@@ -63,7 +68,8 @@ impl<'s> ExampleBuilder<'s> {
             None
         };
         if let Some(container @ (Value::Array(_) | Value::Object(_))) = given {
-            let mended = self.candidates_of_type(TypeSet::for_value(container), &facets, given, level);
+            let mended =
+                self.candidates_of_type(TypeSet::for_value(container), &facets, given, level);
             for candidate in mended {
                 if let Some(found) = accepted(self, candidate) {
                     return found;
@@ -129,12 +135,16 @@ impl<'s> ExampleBuilder<'s> {
         // Inside a container the same union may have to be decided anew.
         let settled = std::mem::take(&mut self.settled);
         let candidates = match kind {
-            TypeSet::OBJECT => vec![self.make_object(facets, given.and_then(Value::as_object), level)],
+            TypeSet::OBJECT => {
+                vec![self.make_object(facets, given.and_then(Value::as_object), level)]
+            }
             TypeSet::ARRAY => {
                 let given = given.and_then(Value::as_array).map(Vec::as_slice);
                 vec![self.make_array(facets, given, level)]
             }
-            TypeSet::STRING => sample::sample_strings(facets).into_iter().map(Value::String).collect(),
+            TypeSet::STRING => {
+                sample::sample_strings(facets).into_iter().map(Value::String).collect()
+            }
             TypeSet::INTEGER => sample::sample_numbers(facets, true),
             TypeSet::NUMBER => sample::sample_numbers(facets, false),
             TypeSet::BOOLEAN => vec![Value::Bool(true), Value::Bool(false)],
@@ -183,7 +193,12 @@ impl<'s> ExampleBuilder<'s> {
     }
 
     /// Adds what other properties bring along.
-    fn add_dependents(&mut self, map: &mut Map<String, Value>, facets: &[SchemaNode<'s>], level: usize) {
+    fn add_dependents(
+        &mut self,
+        map: &mut Map<String, Value>,
+        facets: &[SchemaNode<'s>],
+        level: usize,
+    ) {
         let rules = facets.iter().flat_map(|facet| {
             ["dependentRequired", "dependencies"]
                 .into_iter()
@@ -199,14 +214,25 @@ impl<'s> ExampleBuilder<'s> {
         }
     }
 
-    fn add_property(&mut self, map: &mut Map<String, Value>, facets: &[SchemaNode<'s>], name: &str, level: usize) {
+    fn add_property(
+        &mut self,
+        map: &mut Map<String, Value>,
+        facets: &[SchemaNode<'s>],
+        name: &str,
+        level: usize,
+    ) {
         if !map.contains_key(name) {
             let nodes = applicable::property_nodes(facets, name);
             map.insert(name.to_owned(), self.make_value(&nodes, None, level + 1));
         }
     }
 
-    fn make_array(&mut self, facets: &[SchemaNode<'s>], given: Option<&[Value]>, level: usize) -> Value {
+    fn make_array(
+        &mut self,
+        facets: &[SchemaNode<'s>],
+        given: Option<&[Value]>,
+        level: usize,
+    ) -> Value {
         let least = sample::size_limits(facets, "minItems").max().unwrap_or(0);
         let most = sample::size_limits(facets, "maxItems").min().unwrap_or(usize::MAX);
         let contained: Vec<SchemaNode<'s>> =

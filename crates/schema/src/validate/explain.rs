@@ -53,8 +53,9 @@ pub(super) fn explain(
                         explain(document, inner, violations);
                     }
                 }
-                None => violations
-                    .push(scene.no_alternative_given(context).unwrap_or_else(|| scene.no_alternative())),
+                None => violations.push(
+                    scene.no_alternative_given(context).unwrap_or_else(|| scene.no_alternative()),
+                ),
             }
         }
         kind => {
@@ -113,7 +114,11 @@ impl ErrorContext<'_> {
 
     fn received(&self) -> String {
         let value = self.error.instance();
-        format!("{} {}", json_type_name(value), excerpt_value(value, excerpt::DEFAULT_EXCERPT_CHARS))
+        format!(
+            "{} {}",
+            json_type_name(value),
+            excerpt_value(value, excerpt::DEFAULT_EXCERPT_CHARS)
+        )
     }
 
     /// The usual form: `expected X, received Y`, and a hint.
@@ -124,7 +129,12 @@ impl ErrorContext<'_> {
             message.push_str("; ");
             message.push_str(&hint);
         }
-        SchemaViolation { path: self.path().to_owned(), expected: expected.to_owned(), received, message }
+        SchemaViolation {
+            path: self.path().to_owned(),
+            expected: expected.to_owned(),
+            received,
+            message,
+        }
     }
 
     fn missing_property(&self, property: &Value) -> SchemaViolation {
@@ -169,14 +179,21 @@ impl ErrorContext<'_> {
         SchemaViolation {
             path: pointer::join(self.path(), name),
             expected: "no such property".to_owned(),
-            received: format!("{} {}", json_type_name(&value), excerpt_value(&value, excerpt::DEFAULT_EXCERPT_CHARS)),
+            received: format!(
+                "{} {}",
+                json_type_name(&value),
+                excerpt_value(&value, excerpt::DEFAULT_EXCERPT_CHARS)
+            ),
             message: format!("unknown property `{shown}`; {hint}"),
         }
     }
 
     /// An object that lacks what each of the alternatives wants, and nothing
     /// else is wrong with it.
-    fn no_alternative_given(&self, branches: &[Vec<ValidationError<'_>>]) -> Option<SchemaViolation> {
+    fn no_alternative_given(
+        &self,
+        branches: &[Vec<ValidationError<'_>>],
+    ) -> Option<SchemaViolation> {
         let mut wanted = Vec::new();
         for branch in branches {
             let names = branch.iter().map(|error| match error.kind() {
@@ -213,8 +230,11 @@ impl ErrorContext<'_> {
 
     fn nearest_choice(&self, choices: Option<&Vec<Value>>) -> Option<String> {
         let given = self.error.instance().as_str().filter(|text| text.len() < 256)?;
-        let near =
-            similar::nearest(given, choices?.iter().filter_map(Value::as_str), MIN_SUGGESTION_RATIO)?;
+        let near = similar::nearest(
+            given,
+            choices?.iter().filter_map(Value::as_str),
+            MIN_SUGGESTION_RATIO,
+        )?;
         Some(format!("did you mean {}?", Value::from(near)))
     }
 
@@ -237,7 +257,10 @@ impl ErrorContext<'_> {
             Kind::MinLength { limit } => format!("a string of at least {limit} characters"),
             Kind::MaxLength { limit } => format!("a string of at most {limit} characters"),
             Kind::Pattern { pattern } => {
-                format!("a string matching the pattern `{}`", excerpt(pattern, excerpt::DEFAULT_EXCERPT_CHARS))
+                format!(
+                    "a string matching the pattern `{}`",
+                    excerpt(pattern, excerpt::DEFAULT_EXCERPT_CHARS)
+                )
             }
             Kind::Format { format } => format!("a string in the format `{format}`"),
             Kind::MinItems { limit } => format!("an array of at least {limit} items"),
@@ -255,7 +278,10 @@ impl ErrorContext<'_> {
                 "a value of exactly one of the allowed forms, this fits several".to_owned()
             }
             Kind::PropertyNames { error } => {
-                format!("other property names ({})", excerpt(&error.to_string(), excerpt::DEFAULT_EXCERPT_CHARS))
+                format!(
+                    "other property names ({})",
+                    excerpt(&error.to_string(), excerpt::DEFAULT_EXCERPT_CHARS)
+                )
             }
             // Masked, for the full text would repeat the whole value.
             _ => {

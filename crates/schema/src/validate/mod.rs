@@ -1,10 +1,10 @@
 //! Checking arguments against a tool's schema, and saying what is wrong in words to act on.
 
+pub(crate) mod applicable;
 mod compiled;
 mod describe;
 mod example;
 mod explain;
-pub(crate) mod applicable;
 mod nullable;
 mod sample;
 mod violation;
@@ -82,8 +82,9 @@ impl Schema {
     /// Whether the arguments satisfy the schema. A schema that does not compile is satisfied by
     /// nothing.
     pub fn is_valid(&self, args: &Value) -> bool {
-        self.compiled()
-            .is_ok_and(|compiled| !ValueSurvey::measure(args).too_deep && compiled.root().is_valid(args))
+        self.compiled().is_ok_and(|compiled| {
+            !ValueSurvey::measure(args).too_deep && compiled.root().is_valid(args)
+        })
     }
 
     /// Checks the arguments.
@@ -129,7 +130,9 @@ impl Schema {
     /// lists are shortened where the schema allows, for it is meant to be read.
     pub fn corrected_example(&self, args: &Value) -> Value {
         match self.compiled() {
-            Ok(compiled) if !ValueSurvey::measure(args).too_deep => example::make_example(compiled, args),
+            Ok(compiled) if !ValueSurvey::measure(args).too_deep => {
+                example::make_example(compiled, args)
+            }
             _ => args.clone(),
         }
     }

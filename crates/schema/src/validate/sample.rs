@@ -32,7 +32,9 @@ pub(super) fn sample_strings(facets: &[SchemaNode<'_>]) -> Vec<String> {
     }
     found.extend(SAMPLE_WORDS.map(str::to_owned));
     if least <= MAX_SAMPLE_CHARS {
-        found.extend(SAMPLE_WORDS.map(|word| word.chars().cycle().take(word.len().max(least)).collect()));
+        found.extend(
+            SAMPLE_WORDS.map(|word| word.chars().cycle().take(word.len().max(least)).collect()),
+        );
     }
     for text in &mut found {
         if let Some((cut, _)) = text.char_indices().nth(most) {

@@ -1,7 +1,8 @@
 //! What always holds.
 
 use hermes_schema::{
-    SchemaDialect, MAX_DEPTH, Schema, coerce, excerpt, parse_arguments, tidy, translate,
+    MAX_DEPTH, Schema, SchemaDialect, coerce_arguments, excerpt, parse_arguments, tidy_schema,
+    translate,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Input and output pairs that hold for the original tool system, and where this one differs.
 
-use hermes_schema::{Schema, coerce, parse_arguments};
+use hermes_schema::{Schema, coerce_arguments, parse_arguments};
 use serde_json::{Value, json};
 
 /// Coerces `value` as the required property `x`.

@@ -1,6 +1,8 @@
 use std::fmt::Write as _;
 
-use hermes_search::{CaseMode, ContentQuery, PageRange, SearchPattern, MatchOutput, FileSelection, SortOrder};
+use hermes_search::{
+    CaseMode, ContentQuery, FileSelection, MatchOutput, PageRange, SearchPattern, SortOrder,
+};
 use proptest::prelude::*;
 
 use crate::harness::{ALL, LINES, Tree, lines, of, paths};
@@ -27,8 +29,10 @@ fn matches_come_by_path_and_line() {
 #[test]
 fn files_and_counts() {
     let tree = Tree::new(&[("a", "x\nx\n"), ("b", "y\n"), ("c", "x x\n")]);
-    let counted =
-        tree.search(&of(SearchPattern::regex("x"), MatchOutput::Counts), PageRange { offset: 0, limit: 1 });
+    let counted = tree.search(
+        &of(SearchPattern::regex("x"), MatchOutput::Counts),
+        PageRange { offset: 0, limit: 1 },
+    );
     assert_eq!((counted.matches, counted.page.total, counted.page.is_exact), (3, 2, true));
     assert_eq!((paths(&counted), counted.page.items[0].count), (vec!["a".to_owned()], 2));
     assert!(counted.page.has_more);
@@ -58,14 +62,17 @@ fn a_full_page_ends_the_search_and_says_at_least() {
     for number in 0..400 {
         tree.write(format!("d{:02}/f{number:03}", number % 20), "x\nx\n");
     }
-    let searched = tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 0, limit: 3 });
+    let searched =
+        tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 0, limit: 3 });
     assert_eq!(searched.page.items.iter().map(|h| h.matches.len()).sum::<usize>(), 3);
     assert!(!searched.page.is_exact && searched.page.has_more);
     assert!(searched.page.total > 3 && searched.page.total <= 800);
-    let exact = tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 797, limit: 3 });
+    let exact =
+        tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 797, limit: 3 });
     assert_eq!((exact.page.total, exact.page.is_exact), (800, true));
     assert!(!exact.page.has_more);
-    let beyond = tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 900, limit: 3 });
+    let beyond =
+        tree.search(&of(SearchPattern::regex("x"), LINES), PageRange { offset: 900, limit: 3 });
     assert!(beyond.page.items.is_empty() && beyond.page.total == 800);
 }
 
@@ -101,11 +108,14 @@ fn newest_or_fullest_files_first() {
     tree.age("a", 10);
     tree.age("b", 30);
     tree.age("x.txt", 20);
-    let by = |sort| paths(&tree.search(&ContentQuery { sort, ..of(SearchPattern::regex("x"), LINES) }, ALL));
+    let by = |sort| {
+        paths(&tree.search(&ContentQuery { sort, ..of(SearchPattern::regex("x"), LINES) }, ALL))
+    };
     assert_eq!(by(SortOrder::Path), ["a", "b", "x.txt"]);
     assert_eq!(by(SortOrder::Modified), ["a", "x.txt", "b"]);
     assert_eq!(by(SortOrder::Relevance), ["x.txt", "b", "a"]);
-    let relevant = ContentQuery { sort: SortOrder::Relevance, ..of(SearchPattern::regex("x"), LINES) };
+    let relevant =
+        ContentQuery { sort: SortOrder::Relevance, ..of(SearchPattern::regex("x"), LINES) };
     let first = tree.search(&relevant, PageRange { offset: 0, limit: 1 });
     assert_eq!((first.page.total, first.page.is_exact, first.page.has_more), (4, true, true));
 }
@@ -154,7 +164,12 @@ fn binary_files_as_ripgrep_has_them() {
     assert_eq!(paths(&searched), ["late", "text"]);
     // A file that is named is looked into.
     let named = tree
-        .search_in("start", &FileSelection::default(), &of(SearchPattern::regex("needle"), LINES), ALL)
+        .search_in(
+            "start",
+            &FileSelection::default(),
+            &of(SearchPattern::regex("needle"), LINES),
+            ALL,
+        )
         .unwrap();
     assert_eq!(named.page.total, 1);
     assert!(lines(&named)[0].ends_with("(binary file matches)"));
@@ -171,7 +186,10 @@ fn marked_and_named_encodings() {
     for pattern in ["caf.", "cr.me", "crème", "br"] {
         assert_eq!(tree.lines(pattern), ["latin.txt:1:café crème brûlée"], "{pattern}");
     }
-    let latin = ContentQuery { encoding: Some("latin1".to_owned()), ..of(SearchPattern::regex("é"), LINES) };
+    let latin = ContentQuery {
+        encoding: Some("latin1".to_owned()),
+        ..of(SearchPattern::regex("é"), LINES)
+    };
     assert_eq!(lines(&tree.search(&latin, ALL)), ["latin.txt:1:café crème brûlée"]);
     let wrong = ContentQuery { encoding: Some("klingon".to_owned()), ..latin };
     assert!(tree.search_in("", &FileSelection::default(), &wrong, ALL).is_err());
@@ -371,8 +389,12 @@ fn a_late_line_feed_makes_carriage_returns_characters_again() {
         .map(|hits| (hits.path.to_str().unwrap(), hits.matches[0].line_number()))
         .collect();
     assert_eq!(numbers, [("late", 1), ("long", 2), ("old", 120_001), ("small", 1)]);
-    let one =
-        tree.search_in("old", &FileSelection::default(), &of(SearchPattern::regex("^needle"), LINES), ALL);
+    let one = tree.search_in(
+        "old",
+        &FileSelection::default(),
+        &of(SearchPattern::regex("^needle"), LINES),
+        ALL,
+    );
     assert_eq!(one.unwrap().page.items[0].matches[0].line_number(), 120_001);
 }
 

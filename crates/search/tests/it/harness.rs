@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 use hermes_core::ToolContext;
 use hermes_files::FileAccess;
 use hermes_search::{
-    ContentQuery, ResultPage, FoundEntry, NameQuery, PageRange, PathGlob, SearchPattern, MatchOutput, SearchRoot, SearchError, ContentResults,
-    FileSelection, SortOrder, EntryKinds, SearchMonitor, find_names, search,
+    ContentQuery, ContentResults, EntryKinds, FileSelection, FoundEntry, MatchOutput, NameQuery,
+    PageRange, PathGlob, ResultPage, SearchError, SearchMonitor, SearchPattern, SearchRoot,
+    SortOrder, find_names, search,
 };
 use tempfile::TempDir;
 
@@ -70,11 +71,23 @@ impl Tree {
         lines(&self.search(&of(SearchPattern::regex(pattern), LINES), ALL))
     }
 
-    pub(crate) fn names(&self, glob: &str, sort: SortOrder, page: PageRange) -> ResultPage<FoundEntry> {
+    pub(crate) fn names(
+        &self,
+        glob: &str,
+        sort: SortOrder,
+        page: PageRange,
+    ) -> ResultPage<FoundEntry> {
         let names =
             NameQuery { glob: PathGlob::new(glob, false).unwrap(), kinds: EntryKinds::Files, sort };
         let cx = ToolContext::bare(self.path());
-        find_names(&self.root(""), &FileSelection::default(), &names, page, &SearchMonitor::new(&cx)).unwrap()
+        find_names(
+            &self.root(""),
+            &FileSelection::default(),
+            &names,
+            page,
+            &SearchMonitor::new(&cx),
+        )
+        .unwrap()
     }
 }
 

@@ -1,5 +1,8 @@
 use hermes_core::ToolContext;
-use hermes_search::{NameQuery, PageRange, PathGlob, FileSelection, SortOrder, EntryKinds, SearchMonitor, find_names, find_fuzzy};
+use hermes_search::{
+    EntryKinds, FileSelection, NameQuery, PageRange, PathGlob, SearchMonitor, SortOrder,
+    find_fuzzy, find_names,
+};
 
 use crate::harness::{ALL, Tree, named};
 
@@ -74,7 +77,8 @@ fn folders_when_asked() {
     let find = |wanted, sort| {
         let names = NameQuery { glob: PathGlob::new("src", false).unwrap(), kinds: wanted, sort };
         let root = tree.root("");
-        let found = find_names(&root, &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx));
+        let found =
+            find_names(&root, &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx));
         named(&found.unwrap())
     };
     for sort in [SortOrder::Path, SortOrder::Relevance] {
@@ -83,9 +87,18 @@ fn folders_when_asked() {
         assert_eq!(both, ["lib/src", "src"]);
         assert_eq!(find(EntryKinds::Files, sort), [""; 0]);
     }
-    let names =
-        NameQuery { glob: PathGlob::new("**", false).unwrap(), kinds: EntryKinds::Both, sort: SortOrder::Path };
-    let found = find_names(&tree.root(""), &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx));
+    let names = NameQuery {
+        glob: PathGlob::new("**", false).unwrap(),
+        kinds: EntryKinds::Both,
+        sort: SortOrder::Path,
+    };
+    let found = find_names(
+        &tree.root(""),
+        &FileSelection::default(),
+        &names,
+        ALL,
+        &SearchMonitor::new(&cx),
+    );
     let all = named(&found.unwrap());
     let mut sorted: Vec<std::path::PathBuf> = all.iter().map(Into::into).collect();
     sorted.sort();
@@ -130,7 +143,8 @@ fn a_file_as_the_root_has_one_name() {
             kinds: EntryKinds::Files,
             sort: SortOrder::Path,
         };
-        let found = find_names(&root, &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx));
+        let found =
+            find_names(&root, &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx));
         assert_eq!(found.unwrap().total, expected);
     }
 }
@@ -162,11 +176,16 @@ fn links_are_names_wherever_they_lead() {
     );
     let cx = ToolContext::bare(tree.path());
     let find = |wanted, glob: &str| {
-        let names = NameQuery { glob: PathGlob::new(glob, false).unwrap(), kinds: wanted, sort: SortOrder::Path };
-        find_names(&tree.root(""), &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx)).unwrap()
+        let names = NameQuery {
+            glob: PathGlob::new(glob, false).unwrap(),
+            kinds: wanted,
+            sort: SortOrder::Path,
+        };
+        find_names(&tree.root(""), &FileSelection::default(), &names, ALL, &SearchMonitor::new(&cx))
+            .unwrap()
     };
     assert_eq!(named(&find(EntryKinds::Dirs, "**")), ["d"]);
-    let looked_at =
-        [EntryKinds::Files, EntryKinds::Dirs, EntryKinds::Both].map(|wanted| find(wanted, "none").files_visited);
+    let looked_at = [EntryKinds::Files, EntryKinds::Dirs, EntryKinds::Both]
+        .map(|wanted| find(wanted, "none").files_visited);
     assert_eq!(looked_at, [10, 1, 11]);
 }

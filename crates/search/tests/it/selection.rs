@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{GrantExceptions, Grants, Scope};
-use hermes_search::{SearchPattern, MatchOutput, FileSelection, HiddenPathRules};
+use hermes_search::{FileSelection, HiddenPathRules, MatchOutput, SearchPattern};
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
 use proptest::prelude::*;
@@ -94,7 +94,8 @@ fn as_ripgrep_chooses() {
             for globs in [vec![], vec!["*.log"], vec!["!*.log"], vec!["sub/**"], vec![".env", "x*"]]
             {
                 let globs = globs.into_iter().map(str::to_owned).collect();
-                let selection = FileSelection { hidden, ignore_files, globs, ..FileSelection::default() };
+                let selection =
+                    FileSelection { hidden, ignore_files, globs, ..FileSelection::default() };
                 check(&tree, "", &selection);
             }
         }
@@ -131,7 +132,9 @@ fn git_keeps_its_books_to_itself() {
     let shown = |ignore_files| {
         let selection = FileSelection { hidden: true, ignore_files, ..FileSelection::default() };
         paths(
-            &tree.search_in("", &selection, &of(SearchPattern::regex("x"), MatchOutput::Files), ALL).unwrap(),
+            &tree
+                .search_in("", &selection, &of(SearchPattern::regex("x"), MatchOutput::Files), ALL)
+                .unwrap(),
         )
     };
     assert_eq!(shown(true), ["a"]);
@@ -175,9 +178,13 @@ fn another_name_of_a_veiled_file_is_not_shown() {
     std::fs::hard_link(&secret, root.join("sub/hl")).unwrap();
     std::fs::hard_link(root.join("twice"), root.join("again")).unwrap();
     let found = std::fs::metadata(&secret).unwrap();
-    let veil = HiddenPathRules::from_grants(&Grants::allow_all().with_exceptions(Arc::new(Secret((found.dev(), found.ino())))));
+    let veil = HiddenPathRules::from_grants(
+        &Grants::allow_all().with_exceptions(Arc::new(Secret((found.dev(), found.ino())))),
+    );
     let selection = FileSelection { protected: veil, ..FileSelection::default() };
-    for report in [MatchOutput::Files, MatchOutput::Counts, MatchOutput::Lines { before: 0, after: 0 }] {
+    for report in
+        [MatchOutput::Files, MatchOutput::Counts, MatchOutput::Lines { before: 0, after: 0 }]
+    {
         let content = of(SearchPattern::regex("x"), report);
         let found = tree.search_in("", &selection, &content, ALL).unwrap();
         assert_eq!(paths(&found), ["a", "again", "sub/b", "twice"]);

@@ -9,7 +9,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
-use hermes_search::{EarlyStop, SearchPattern, MatchOutput, SearchError, FileSelection, SortOrder, SearchMonitor, search};
+use hermes_search::{
+    EarlyStop, FileSelection, MatchOutput, SearchError, SearchMonitor, SearchPattern, SortOrder,
+    search,
+};
 
 use crate::harness::{ALL, LINES, Tree, lines, named, of};
 
@@ -19,7 +22,8 @@ fn a_cancelled_search_is_over() {
     let cx = ToolContext::bare(tree.path());
     cx.cancel.cancel();
     let content = of(SearchPattern::regex("x"), LINES);
-    let found = search(&tree.root(""), &FileSelection::default(), &content, ALL, &SearchMonitor::new(&cx));
+    let found =
+        search(&tree.root(""), &FileSelection::default(), &content, ALL, &SearchMonitor::new(&cx));
     assert!(matches!(found, Err(SearchError::Cancelled)));
 }
 
@@ -32,7 +36,8 @@ fn a_search_ends_in_the_middle_of_a_file() {
     let cx = ToolContext::bare(tree.path());
     let watch = SearchMonitor::new(&cx).with_timeout(Duration::from_millis(50));
     let content = of(SearchPattern::regex("x"), MatchOutput::Counts);
-    let found = search(&tree.root("hole"), &FileSelection::default(), &content, ALL, &watch).unwrap();
+    let found =
+        search(&tree.root("hole"), &FileSelection::default(), &content, ALL, &watch).unwrap();
     assert_eq!(found.page.early_stop, Some(EarlyStop::TimedOut));
 }
 
@@ -43,7 +48,8 @@ fn when_time_is_up_what_is_known_is_told() {
     cx.deadline = Some(Instant::now());
     let content = of(SearchPattern::regex("x"), MatchOutput::Counts);
     let searched =
-        search(&tree.root(""), &FileSelection::default(), &content, ALL, &SearchMonitor::new(&cx)).unwrap();
+        search(&tree.root(""), &FileSelection::default(), &content, ALL, &SearchMonitor::new(&cx))
+            .unwrap();
     assert_eq!(searched.page.early_stop, Some(EarlyStop::TimedOut));
     assert!(!searched.page.is_exact && searched.page.has_more);
 }
@@ -173,7 +179,8 @@ fn a_line_that_nobody_can_hold_is_skipped_and_told() {
 fn the_kernels_own_files_are_no_trap() {
     let cx = ToolContext::bare("/proc/self");
     let files = hermes_files::FileAccess::new(&cx);
-    let Ok(root) = hermes_search::SearchRoot::open(&files, std::path::Path::new("/proc/self")) else {
+    let Ok(root) = hermes_search::SearchRoot::open(&files, std::path::Path::new("/proc/self"))
+    else {
         return;
     };
     let selection = FileSelection { max_depth: Some(1), ..FileSelection::default() };

@@ -19,14 +19,16 @@ const MIN_SOUGHT_CHARS: usize = 8;
 const MAX_SOUGHT_VALUES: usize = 16;
 
 /// Words after which a quoted assignment is one as a whole: `-e "PW=a b"`.
-const ASSIGNMENT_COMMANDS: &[&str] = &["-e", "--env", "-x", "declare", "env", "export", "local", "readonly"];
+const ASSIGNMENT_COMMANDS: &[&str] =
+    &["-e", "--env", "-x", "declare", "env", "export", "local", "readonly"];
 
 /// What is no secret, whatever its name.
 const SETTING_WORDS: &[&str] = &["true", "false", "yes", "no", "on", "off", "none", "null", "auto"];
 
 /// The parts of a command that are such values, from the left.
 pub(crate) fn assigned_values(text: &str) -> Vec<Range<usize>> {
-    let mut reader = AssignmentReader { text, bytes: text.as_bytes(), quote: None, found: Vec::new() };
+    let mut reader =
+        AssignmentReader { text, bytes: text.as_bytes(), quote: None, found: Vec::new() };
     let mut at = 0;
     while at < text.len() {
         at = reader.read_at(at);
@@ -119,7 +121,8 @@ impl AssignmentReader<'_> {
         let inside = self
             .quote
             .is_some_and(|(quote, _)| !quoted || escape == 1 || self.byte(end) != Some(quote));
-        (inside && self.byte(colon) == Some(b':')).then(|| (self.run_end(colon + 1, is_blank), true))
+        (inside && self.byte(colon) == Some(b':'))
+            .then(|| (self.run_end(colon + 1, is_blank), true))
     }
 
     /// `-e "PW=a b"`: the assignment is all that the quotes hold.

@@ -91,11 +91,21 @@ pub(crate) struct TokenShape {
     pub(crate) must_look_random: bool,
 }
 
-const fn token(prefix: &'static str, kind: SecretKind, body: fn(u8) -> bool, least: usize) -> TokenShape {
+const fn token(
+    prefix: &'static str,
+    kind: SecretKind,
+    body: fn(u8) -> bool,
+    least: usize,
+) -> TokenShape {
     TokenShape { prefix, kind, body, min_chars: least, must_look_random: false }
 }
 
-const fn random_token(prefix: &'static str, kind: SecretKind, body: fn(u8) -> bool, least: usize) -> TokenShape {
+const fn random_token(
+    prefix: &'static str,
+    kind: SecretKind,
+    body: fn(u8) -> bool,
+    least: usize,
+) -> TokenShape {
     TokenShape { prefix, kind, body, min_chars: least, must_look_random: true }
 }
 

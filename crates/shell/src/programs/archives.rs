@@ -4,8 +4,8 @@ use hermes_core::Scope;
 
 use super::recursive_reads;
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 
 /// Describes programs that pack and unpack.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
@@ -35,7 +35,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
                     if let Some((archive, rest)) = files.split_first() {
                         act.write(archive);
                         rest.iter().for_each(|word| act.read(word));
-                        let roots: Vec<ShellWord> = rest.iter().map(|word| (*word).clone()).collect();
+                        let roots: Vec<ShellWord> =
+                            rest.iter().map(|word| (*word).clone()).collect();
                         recursive_reads::check_recursive_read(act, &roots);
                     }
                 }
@@ -130,7 +131,8 @@ fn zip(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                     && word.text.contains('m'))
         });
         if moves {
-            if !crate::blocked_operations::block_if_protected(act, files, "root-delete", "Deletes") {
+            if !crate::blocked_operations::block_if_protected(act, files, "root-delete", "Deletes")
+            {
                 act.ask("recursive-delete", "Deletes what was packed");
             }
             files.iter().for_each(|word| act.delete(word));
@@ -228,14 +230,21 @@ fn tar(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             act.read(&list);
             read_list(act, list.content.as_deref());
         }
-        let roots: Vec<ShellWord> =
-            args.operands.iter().map(|word| super::git_losses::in_dir(folder.as_ref(), word)).collect();
+        let roots: Vec<ShellWord> = args
+            .operands
+            .iter()
+            .map(|word| super::git_losses::in_dir(folder.as_ref(), word))
+            .collect();
         recursive_reads::check_recursive_read(act, &roots);
         for word in args.operands.iter() {
             match &folder {
                 Some(folder) if !word.text.starts_with('/') => {
                     let text = format!("{}/{}", folder.text, word.text);
-                    act.read(&ShellWord { text, known: word.known && folder.known, ..word.clone() });
+                    act.read(&ShellWord {
+                        text,
+                        known: word.known && folder.known,
+                        ..word.clone()
+                    });
                 }
                 _ => act.read(word),
             }

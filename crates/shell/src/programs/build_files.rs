@@ -4,9 +4,9 @@
 
 use std::sync::LazyLock;
 
+use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 use crate::secret_paths;
-use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::static_names::StaticNameMap;
 use crate::text::glob_match;
 
@@ -66,8 +66,10 @@ fn files_by_program(list: &'static [(&'static str, &'static str)]) -> StaticName
     names.collect()
 }
 
-static BUILD_FILE_TABLE: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|| files_by_program(BUILD_FILES_BY_PROGRAM));
-static COMPILER_TABLE: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|| files_by_program(SOURCES_BY_COMPILER));
+static BUILD_FILE_TABLE: LazyLock<StaticNameMap<&'static str>> =
+    LazyLock::new(|| files_by_program(BUILD_FILES_BY_PROGRAM));
+static COMPILER_TABLE: LazyLock<StaticNameMap<&'static str>> =
+    LazyLock::new(|| files_by_program(SOURCES_BY_COMPILER));
 
 /// Whether a program follows or compiles files at all.
 pub(crate) fn uses_build_files(program: &str) -> bool {
@@ -100,7 +102,8 @@ pub(crate) fn judge(act: &mut EffectBuilder<'_>, name: &str, text: Option<&str>)
 /// Judges what is in a recipe.
 fn check_content(act: &mut EffectBuilder<'_>, name: &str, text: &str) {
     let text = &text[..text.floor_char_boundary(64 * 1024)];
-    if BUILD_FILE_TABLE["make"].split(' ').any(|file| glob_match(file, name)) || name.ends_with("justfile")
+    if BUILD_FILE_TABLE["make"].split(' ').any(|file| glob_match(file, name))
+        || name.ends_with("justfile")
     {
         return check_rules(act, text);
     }
@@ -125,7 +128,9 @@ pub(super) fn check_rules(act: &mut EffectBuilder<'_>, text: &str) {
         let indented = line.starts_with(['\t', ' ']);
         let recipe = if indented { Some(line) } else { line.split_once(';').map(|(_, r)| r) };
         if let Some(recipe) = recipe {
-            code.push_str(&expand_variables(recipe.trim_start().trim_start_matches(['@', '-', '+'])));
+            code.push_str(&expand_variables(
+                recipe.trim_start().trim_start_matches(['@', '-', '+']),
+            ));
             code.push('\n');
         }
         let calls = line.contains("$(shell") || line.contains("!=") || line.contains('`');
@@ -207,7 +212,8 @@ fn check_commands(act: &mut EffectBuilder<'_>, text: &str) {
         let (key, code) = trimmed.split_once(['=', ':']).unwrap_or(("", trimmed));
         let own = part.starts_with([' ', '\t']) && key.is_empty();
         let code = code.trim().trim_matches(['"', '\'']);
-        if (own || COMMAND_KEYS.contains(&key.trim().trim_start_matches("- "))) && !code.is_empty() {
+        if (own || COMMAND_KEYS.contains(&key.trim().trim_start_matches("- "))) && !code.is_empty()
+        {
             act.inner.push(InnerCommand::Source(ShellWord::literal(code)));
         }
     }

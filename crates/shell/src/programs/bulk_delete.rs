@@ -1,8 +1,8 @@
 //! One command that changes or empties many files at once.
 
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::text::program_name;
 
 /// Names of files that somebody wrote by hand.
@@ -54,7 +54,9 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             let target = words.iter().find_map(|word| word.text.strip_prefix("of="));
             check_emptied(act, target.map(ShellWord::literal).iter());
         }
-        "chmod" if words.iter().any(ShellWord::is_below_cwd) && words.iter().any(revokes_access) => {
+        "chmod"
+            if words.iter().any(ShellWord::is_below_cwd) && words.iter().any(revokes_access) =>
+        {
             act.ask("mass-change", "Locks every file that is found");
         }
         "chown" | "chgrp" if words.iter().any(ShellWord::is_below_cwd) => {
@@ -78,7 +80,9 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             let sources = |word: &&ShellWord| {
                 word.is_found_path() && word.hints.iter().all(|hint| is_source_file(hint))
                     || word.glob
-                        && (word.text.ends_with("/*") || word.text == "*" || is_source_file(&word.text))
+                        && (word.text.ends_with("/*")
+                            || word.text == "*"
+                            || is_source_file(&word.text))
             };
             let deep = words.iter().filter(sources).count() > 0 && !(short('d') || short('t'));
             // zstd keeps what it has packed.
@@ -101,7 +105,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "chown" | "chgrp" if short('R') || has(&["--recursive"]) => {
             let owner = words.iter().find(|word| !word.text.starts_with('-'));
             let strange = ["nobody", "nogroup", "daemon", "65534", "bin"];
-            let given = |word: &&ShellWord| word.text.split(':').any(|part| strange.contains(&part));
+            let given =
+                |word: &&ShellWord| word.text.split(':').any(|part| strange.contains(&part));
             if owner.filter(given).is_some() {
                 act.ask("owner-change", "Gives everything in a folder to somebody else");
             }
@@ -153,7 +158,8 @@ fn revokes_access(word: &ShellWord) -> bool {
 pub(super) fn for_each_found(act: &mut EffectBuilder<'_>, command: &[ShellWord], narrowed: bool) {
     let program = command.first().map(|word| program_name(&word.text));
     let words = command.get(1..).unwrap_or(&[]);
-    let operands: Vec<&ShellWord> = words.iter().filter(|word| !word.text.starts_with('-')).collect();
+    let operands: Vec<&ShellWord> =
+        words.iter().filter(|word| !word.text.starts_with('-')).collect();
     let found = |word: &&&ShellWord| word.text == "{}";
     let target = operands.last().filter(found).is_some();
     let outside = |word: &&&ShellWord| {

@@ -3,8 +3,8 @@
 use hermes_core::Scope;
 
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 
 /// Describes the command lines of clusters and clouds.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {

@@ -83,7 +83,11 @@ const ACTING_NAMES: &str = "system exec shell_exec passthru popen proc_open eval
     GLOBALS _GET apply spawn import";
 
 /// The first thing in the code that is not known to be harmless.
-pub(super) fn first_unknown_call(language: CodeLanguage, bare: &str, strings: &[String]) -> Option<String> {
+pub(super) fn first_unknown_call(
+    language: CodeLanguage,
+    bare: &str,
+    strings: &[String],
+) -> Option<String> {
     let safe = match language {
         CodeLanguage::Php => SAFE_PHP_CALLS,
         CodeLanguage::Julia => SAFE_JULIA_CALLS,
@@ -110,7 +114,9 @@ pub(super) fn first_unknown_call(language: CodeLanguage, bare: &str, strings: &[
         return Some(name.to_owned());
     }
     // The name of a function may be handed over as text.
-    if let Some(text) = strings.iter().find(|text| listed(ACTING_NAMES, text) || is_called_by_name(text)) {
+    if let Some(text) =
+        strings.iter().find(|text| listed(ACTING_NAMES, text) || is_called_by_name(text))
+    {
         return Some(text.clone());
     }
     if language == CodeLanguage::Octave {
@@ -246,7 +252,11 @@ const FILE_READER_CALLS: &[&str] = &[
 
 /// How every call in the code that reads a file names it. `places` says where
 /// in the code each text begins.
-pub(super) fn read_arguments(bare: &str, strings: &[String], places: &[usize]) -> Vec<FileArgument> {
+pub(super) fn read_arguments(
+    bare: &str,
+    strings: &[String],
+    places: &[usize],
+) -> Vec<FileArgument> {
     file_arguments(bare, strings, places, FILE_READER_CALLS)
 }
 

@@ -5,14 +5,15 @@
 use hermes_core::Scope;
 
 use super::code_calls::{self, FileArgument};
-use super::inline_writes;
-use super::inline_code::{self, CodeSnippet};
 use super::code_names::{
-    UNSAFE_JAVASCRIPT_NAMES, UNSAFE_OTHER_NAMES, UNSAFE_PYTHON_NAMES, SAFE_OS_NAMES, SAFE_PERL_MODULES, SAFE_PYTHON_MODULES, SAFE_NODE_MODULES,
+    SAFE_NODE_MODULES, SAFE_OS_NAMES, SAFE_PERL_MODULES, SAFE_PYTHON_MODULES,
+    UNSAFE_JAVASCRIPT_NAMES, UNSAFE_OTHER_NAMES, UNSAFE_PYTHON_NAMES,
 };
+use super::inline_code::{self, CodeSnippet};
+use super::inline_writes;
+use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::secret_paths;
-use crate::eval_context::EffectBuilder;
 
 /// The language of a piece of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +68,10 @@ pub(super) fn judge_with(
         CodeLanguage::Python => python(&bare, &code.text),
         CodeLanguage::JavaScript => javascript(&bare, &strings),
         CodeLanguage::Perl => perl(&bare),
-        CodeLanguage::Ruby | CodeLanguage::Other => find_name(&bare.replace("JSON.parse", "JSON"), UNSAFE_OTHER_NAMES)
-            .or_else(|| (bare.contains('`') || runs_in_percent(&bare)).then(|| "`".to_owned())),
+        CodeLanguage::Ruby | CodeLanguage::Other => {
+            find_name(&bare.replace("JSON.parse", "JSON"), UNSAFE_OTHER_NAMES)
+                .or_else(|| (bare.contains('`') || runs_in_percent(&bare)).then(|| "`".to_owned()))
+        }
         CodeLanguage::Php
         | CodeLanguage::Julia
         | CodeLanguage::R
@@ -108,7 +111,12 @@ pub(super) fn judge_with(
 
 /// Files that the code reads: those that it names by a text are read, and one
 /// that is put together may be any.
-fn check_reads(act: &mut EffectBuilder<'_>, bare: &str, strings: &[String], places: &[usize]) -> Option<String> {
+fn check_reads(
+    act: &mut EffectBuilder<'_>,
+    bare: &str,
+    strings: &[String],
+    places: &[usize],
+) -> Option<String> {
     let readings = code_calls::read_arguments(bare, strings, places);
     let looks = find_name(bare, &["listdir", "glob", "read_text", "read_bytes", "lines"]).is_some();
     // A call under another name shows only by the name it had before.
@@ -124,7 +132,10 @@ fn check_reads(act: &mut EffectBuilder<'_>, bare: &str, strings: &[String], plac
     for path in strings.iter().filter(|text| {
         text.len() < 512 && !text.contains(['\n', '\0', ' ']) && text.contains(['/', '.'])
     }) {
-        act.read(&ShellWord { glob: crate::text::has_glob(path), ..ShellWord::literal(path.clone()) });
+        act.read(&ShellWord {
+            glob: crate::text::has_glob(path),
+            ..ShellWord::literal(path.clone())
+        });
     }
     if lists_everything(bare) && readings.contains(&FileArgument::Variable) {
         act.ask("secret-path", crate::eval_context::SHOWS_ALL_REASON);
@@ -339,11 +350,12 @@ fn strip_strings(language: CodeLanguage, code: &str) -> (String, Vec<String>, Ve
             at += 1;
             continue;
         }
-        let width = if letters.get(at..at + 3) == Some(&[c, c, c]) && language == CodeLanguage::Python {
-            3
-        } else {
-            1
-        };
+        let width =
+            if letters.get(at..at + 3) == Some(&[c, c, c]) && language == CodeLanguage::Python {
+                3
+            } else {
+                1
+            };
         let start = at + width;
         let mut end = start;
         loop {

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use hermes_core::Scope;
 
 use super::installed_dirs::{is_at_home, is_installed};
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
 /// What is to be thought of the value of an option.
@@ -67,7 +67,11 @@ const LOAD_OPTIONS: &[(&str, &str, CodeLoad)] = &[
     ("yt-dlp youtube-dl", "--exec --exec-before-download --config-locations", CodeLoad::Always),
     ("sphinx-build", "-c", CodeLoad::IfOutside),
     ("mkdocs", "-f --config-file", CodeLoad::IfOutside),
-    ("eslint", "-c --config --rulesdir --resolve-plugins-relative-to --plugin", CodeLoad::IfOutside),
+    (
+        "eslint",
+        "-c --config --rulesdir --resolve-plugins-relative-to --plugin",
+        CodeLoad::IfOutside,
+    ),
     ("prettier stylelint", "--plugin --config", CodeLoad::IfOutside),
     (
         "jest vitest mocha webpack vite rollup",
@@ -113,15 +117,16 @@ const LOAD_OPTIONS: &[(&str, &str, CodeLoad)] = &[
     ("kustomize", "--load-restrictor", CodeLoad::Always),
 ];
 
-static LOADS_BY_NAME: LazyLock<StaticNameMap<Vec<(&'static str, CodeLoad)>>> = LazyLock::new(|| {
-    let mut by_name: StaticNameMap<Vec<(&'static str, CodeLoad)>> = StaticNameMap::default();
-    for (names, options, load) in LOAD_OPTIONS {
-        for name in names.split(' ') {
-            by_name.entry(name).or_default().push((*options, *load));
+static LOADS_BY_NAME: LazyLock<StaticNameMap<Vec<(&'static str, CodeLoad)>>> =
+    LazyLock::new(|| {
+        let mut by_name: StaticNameMap<Vec<(&'static str, CodeLoad)>> = StaticNameMap::default();
+        for (names, options, load) in LOAD_OPTIONS {
+            for name in names.split(' ') {
+                by_name.entry(name).or_default().push((*options, *load));
+            }
         }
-    }
-    by_name
-});
+        by_name
+    });
 
 /// Whether a path belongs to the project.
 fn is_project_path(act: &EffectBuilder<'_>, path: &Path) -> bool {
@@ -166,7 +171,9 @@ fn judge(act: &mut EffectBuilder<'_>, value: &ShellWord, load: CodeLoad) {
     let far = far || inline;
     let stream = text == "-" || text.starts_with("/dev/");
     match load {
-        CodeLoad::Always => act.ask("program-option", format!("Loads or runs something else ({text})")),
+        CodeLoad::Always => {
+            act.ask("program-option", format!("Loads or runs something else ({text})"))
+        }
         CodeLoad::Program if !far && reaches_network(act) && is_near_program(text) => {
             let reason = format!("Runs something of the project that gets the network ({text})");
             act.ask("program-option", reason);
@@ -308,7 +315,8 @@ fn check_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             }
         }
         "coverage" | "jupyter" | "papermill" | "streamlit" => {
-            let code = |word: &&ShellWord| [".py", ".ipynb"].iter().any(|end| word.text.ends_with(end));
+            let code =
+                |word: &&ShellWord| [".py", ".ipynb"].iter().any(|end| word.text.ends_with(end));
             let scripts: Vec<ShellWord> = words.iter().filter(code).cloned().collect();
             scripts.iter().for_each(|script| act.run_file(script));
         }
@@ -334,7 +342,8 @@ fn check_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 fn check_test_plugins(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
     let files = words.iter().filter(|word| word.text.starts_with(['/', '~', '.']));
-    let far = files.filter_map(|word| act.context.absolute(word)).any(|p| !is_project_path(act, &p));
+    let far =
+        files.filter_map(|word| act.context.absolute(word)).any(|p| !is_project_path(act, &p));
     let loads = words.windows(2).any(|pair| {
         pair[0].text == "-p"
             && !pair[1].text.starts_with("no:")

@@ -4,8 +4,8 @@ use hermes_core::Scope;
 
 use crate::args::CommandArgs;
 use crate::blocked_operations;
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 
 const READ_ONLY_VERBS: &[&str] = &[
     "ps",
@@ -96,7 +96,13 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         act.mark_read_only();
         return true;
     }
-    let far = CommandArgs::parse(global, VALUED_OPTIONS).values(&["-H", "--host", "-c", "--context", "--url"]);
+    let far = CommandArgs::parse(global, VALUED_OPTIONS).values(&[
+        "-H",
+        "--host",
+        "-c",
+        "--context",
+        "--url",
+    ]);
     if far.iter().any(|word| !word.text.starts_with("unix:") && word.text != "default") {
         act.ask("infrastructure-change", "Speaks to containers of another machine");
     }

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use hermes_core::Scope;
 
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, by_name};
 
 /// How a client is given statements.
@@ -309,8 +309,9 @@ fn is_read_only(text: &str) -> bool {
         let changes = words.iter().any(|word| {
             matches!(*word, "INSERT" | "UPDATE" | "DELETE" | "INTO" | "DROP" | "MERGE" | "TRUNCATE")
         });
-        let acts = words.iter().zip(words.iter().skip(1)).any(|(word, _)| ACTING_FUNCTIONS.contains(word))
-            || words.last().is_some_and(|word| ACTING_FUNCTIONS.contains(word));
+        let acts =
+            words.iter().zip(words.iter().skip(1)).any(|(word, _)| ACTING_FUNCTIONS.contains(word))
+                || words.last().is_some_and(|word| ACTING_FUNCTIONS.contains(word));
         // An order to the client in the middle of a query.
         let ordered = words.iter().skip(1).any(|word| word.starts_with('\\'));
         match first {
@@ -393,14 +394,18 @@ fn runs_programs(text: &str) -> bool {
         "source ", "edit",
     ];
     let lower = text.to_ascii_lowercase();
-    lower.lines().map(str::trim).any(|line| CLIENT_COMMANDS.iter().any(|order| line.starts_with(order)))
+    lower
+        .lines()
+        .map(str::trim)
+        .any(|line| CLIENT_COMMANDS.iter().any(|order| line.starts_with(order)))
         || ["from program", "to program", "load_extension(", "writefile(", "\\g |", "\\gexec"]
             .iter()
             .any(|mark| lower.contains(mark))
 }
 
 fn redis(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(words, &["-h", "-p", "-a", "-n", "-u", "-r", "-i", "--user", "--pass"]);
+    let args =
+        CommandArgs::parse(words, &["-h", "-p", "-a", "-n", "-u", "-r", "-i", "--user", "--pass"]);
     let verb = args.operand(0).to_ascii_uppercase();
     let reads = [
         "GET", "MGET", "KEYS", "SCAN", "INFO", "PING", "TTL", "TYPE", "EXISTS", "HGET", "HGETALL",
@@ -418,7 +423,8 @@ fn redis(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 }
 
 fn mongo(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(words, &["--eval", "-u", "-p", "--host", "--port", "-f", "--file"]);
+    let args =
+        CommandArgs::parse(words, &["--eval", "-u", "-p", "--host", "--port", "-f", "--file"]);
     let code: String = args.values(&["--eval"]).iter().map(|word| word.text.as_str()).collect();
     // Calls that are known to look; the rest may change something.
     let looking = [

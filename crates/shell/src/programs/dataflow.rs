@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use hermes_core::{Effect, Resource, Scope};
 
+use crate::eval_context::history_loss_reason;
 use crate::git_history::damages_history;
 use crate::leaf::{CommandFinding, LeafCommand};
-use crate::eval_context::history_loss_reason;
 
 /// Adds what follows from the order of the leaves.
 pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Path) {
@@ -32,7 +32,8 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
         if leaf.run_files.iter().any(|path| built.contains(path)) {
             leaf.findings.retain(|found| found.category != crate::UNKNOWN_PROGRAM);
         }
-        let runs = |files: &HashSet<PathBuf>| leaf.run_files.iter().any(|path| files.contains(path));
+        let runs =
+            |files: &HashSet<PathBuf>| leaf.run_files.iter().any(|path| files.contains(path));
         let within = |path: &PathBuf| brought.iter().any(|folder| path.starts_with(folder));
         let loads = leaf.loaded_code.iter().any(|path| {
             fetched.contains(path) || brought.iter().any(|folder| path.starts_with(folder))
@@ -45,7 +46,8 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
             Some(("remote-to-shell", "Runs a file that the same command downloads"))
         } else if enables() {
             Some(("chmod-then-run", "Runs a file that the same command makes executable"))
-        } else if runs(&made) || (dubious && leaf.run_files.iter().any(|path| !path.ends_with("*"))) {
+        } else if runs(&made) || (dubious && leaf.run_files.iter().any(|path| !path.ends_with("*")))
+        {
             Some(("written-then-run", "Runs a file that the same command writes"))
         } else {
             None
@@ -55,7 +57,10 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
         }
         dubious |= leaf.suspicious_build;
         if leaf.program == "kill" && hunted {
-            leaf.add_finding(CommandFinding::ask("force-kill", "Stops the program that runs this command"));
+            leaf.add_finding(CommandFinding::ask(
+                "force-kill",
+                "Stops the program that runs this command",
+            ));
         }
         hunted |= matches!(leaf.program.as_str(), "pgrep" | "pidof" | "ps")
             && leaf.words.iter().any(|w| w.text.contains("hermes") || w.text.contains("ppid"));
@@ -178,7 +183,8 @@ const PRIVILEGE_PROGRAMS: &[&str] = &[
 /// What is done with the rights of somebody else: reading files that one may
 /// not read oneself is no less than writing.
 fn check_privileges(leaf: &mut LeafCommand) {
-    let unbound = leaf.wrappers.iter().find(|via| PRIVILEGE_PROGRAMS.contains(&via.as_str())).cloned();
+    let unbound =
+        leaf.wrappers.iter().find(|via| PRIVILEGE_PROGRAMS.contains(&via.as_str())).cloned();
     if let Some(via) = unbound {
         leaf.add_finding(CommandFinding::ask(
             "privilege",
@@ -200,7 +206,10 @@ fn check_privileges(leaf: &mut LeafCommand) {
             matches!(name, "--rcfile" | "--init-file")
         })
     {
-        leaf.add_finding(CommandFinding::ask("env-override", "Makes a shell run another file first"));
+        leaf.add_finding(CommandFinding::ask(
+            "env-override",
+            "Makes a shell run another file first",
+        ));
     }
     let sudo = leaf.wrappers.iter().position(|via| via == "sudo");
     let Some(words) = sudo.and_then(|at| leaf.unwrapped_words.get(at)) else { return };
@@ -254,7 +263,8 @@ fn check_privileges(leaf: &mut LeafCommand) {
 /// What the programs around a leaf write, and how often they start it. The
 /// builtins of a shell are read without them.
 fn describe_wrappers(leaf: &mut LeafCommand) {
-    let outer: Vec<_> = leaf.wrappers.iter().cloned().zip(leaf.unwrapped_words.iter().cloned()).collect();
+    let outer: Vec<_> =
+        leaf.wrappers.iter().cloned().zip(leaf.unwrapped_words.iter().cloned()).collect();
     for (via, words) in outer {
         let inner = leaf.words.first().and_then(|first| words.iter().position(|w| w == first));
         let own = words.get(1..inner.unwrap_or(words.len()).max(1)).unwrap_or(&[]);
@@ -266,7 +276,10 @@ fn describe_wrappers(leaf: &mut LeafCommand) {
             || texts.contains(&"--max-procs=0")
             || texts.windows(2).any(|pair| matches!(pair, ["-P" | "--max-procs", "0"]));
         if via.ends_with("xargs") && without_bound {
-            leaf.add_finding(CommandFinding::ask("fork-bomb", "Starts as many processes as there are lines"));
+            leaf.add_finding(CommandFinding::ask(
+                "fork-bomb",
+                "Starts as many processes as there are lines",
+            ));
         }
     }
 }
@@ -363,7 +376,9 @@ fn follow_links(leaf: &mut LeafCommand, links: &HashMap<PathBuf, PathBuf>) {
         }
     }
     more.into_iter().for_each(|effect| leaf.add_effect(effect));
-    losses.into_iter().for_each(|loss| leaf.add_finding(CommandFinding::ask("git-history-loss", loss)));
+    losses
+        .into_iter()
+        .for_each(|loss| leaf.add_finding(CommandFinding::ask("git-history-loss", loss)));
 }
 
 fn is_change(scope: &Scope) -> bool {

@@ -3,8 +3,8 @@
 
 use hermes_core::{Resource, Scope};
 
-use crate::leaf::{TextTaint, ShellWord};
 use crate::eval_context::EffectBuilder;
+use crate::leaf::{ShellWord, TextTaint};
 
 /// More is hardly ever meant.
 const LARGE_SIZE_BYTES: u64 = 10_000_000_000;
@@ -249,8 +249,8 @@ fn check_emptying(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord
 }
 
 fn check_lockout(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let deep =
-        has_short_option(words, 'R') || words.iter().any(|word| word.text == "--recursive" || word.glob);
+    let deep = has_short_option(words, 'R')
+        || words.iter().any(|word| word.text == "--recursive" || word.glob);
     let shut = words.iter().any(|word| {
         matches!(
             word.text.as_str(),
@@ -304,10 +304,12 @@ fn check_ref_overwrite(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 
 /// A folder of the project that is moved out of it is gone for the project.
 fn check_move_out(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let operands: Vec<&ShellWord> = words.iter().filter(|word| !word.text.starts_with('-')).collect();
+    let operands: Vec<&ShellWord> =
+        words.iter().filter(|word| !word.text.starts_with('-')).collect();
     let Some((target, sources)) = operands.split_last() else { return };
     let root = act.context.at.cwd();
-    let inside = |word: &ShellWord| act.context.absolute(word).is_some_and(|path| path.starts_with(root));
+    let inside =
+        |word: &ShellWord| act.context.absolute(word).is_some_and(|path| path.starts_with(root));
     let folder = |word: &&&ShellWord| {
         let name = word.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
         let made = matches!(

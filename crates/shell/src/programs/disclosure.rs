@@ -4,9 +4,9 @@
 use hermes_core::{Effect, Resource, Scope};
 
 use crate::args::CommandArgs;
+use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::secret_paths;
-use crate::eval_context::EffectBuilder;
 
 /// Programs whose input may name files to be put in.
 const INCLUDING_PROGRAMS: &[&str] = &[
@@ -93,8 +93,10 @@ fn prints_clipboard(act: &EffectBuilder<'_>, words: &[ShellWord]) -> bool {
         "-h",
         "--help",
     ];
-    let args = CommandArgs::parse(words, &["-t", "--selectionTimeout", "-l", "--logfile", "--display"]);
-    args.has(&["-o", "--output"]) || !act.context.input.connected && !args.has(CLIPBOARD_INPUT_OPTIONS)
+    let args =
+        CommandArgs::parse(words, &["-t", "--selectionTimeout", "-l", "--logfile", "--display"]);
+    args.has(&["-o", "--output"])
+        || !act.context.input.connected && !args.has(CLIPBOARD_INPUT_OPTIONS)
 }
 
 /// Files that a text names.
@@ -132,7 +134,9 @@ fn read_as_file(act: &mut EffectBuilder<'_>, path: &str) {
 
 /// A search for everything that goes into hidden files shows all of them.
 fn whole_search(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let flag = |letters: &[char], long: &[&str]| super::recursive_reads::is_recursive(words, letters, long);
+    let flag = |letters: &[char], long: &[&str]| {
+        super::recursive_reads::is_recursive(words, letters, long)
+    };
     let deep = match act.program {
         "grep" | "egrep" | "ugrep" => {
             flag(&['r', 'R'], &["--recursive", "--dereference-recursive"])
@@ -171,7 +175,8 @@ fn describe_media(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         let listed =
             at > 0 && words.get(at - 1).is_some_and(|before| before.text.ends_with("_list"));
         let scheme = text.split([':', ',']).next().unwrap_or("");
-        if let (Some(host), true) = (text.split("://").nth(1), SENDING_PROTOCOLS.contains(&scheme) && !input)
+        if let (Some(host), true) =
+            (text.split("://").nth(1), SENDING_PROTOCOLS.contains(&scheme) && !input)
         {
             let host = host.split(['/', ':']).next().unwrap_or("").to_owned();
             act.affect_host(Scope::NETWORK_SEND, Some(&host));
@@ -189,8 +194,10 @@ fn describe_media(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         };
         let Some(path) = behind.filter(|path| !path.is_empty()) else { continue };
         let reads = input || text.contains("textfile=") || act.program != "ffmpeg";
-        let paths: Vec<ShellWord> =
-            path.split('|').map(|path| ShellWord { text: path.to_owned(), ..word.clone() }).collect();
+        let paths: Vec<ShellWord> = path
+            .split('|')
+            .map(|path| ShellWord { text: path.to_owned(), ..word.clone() })
+            .collect();
         for path in &paths {
             match reads {
                 true => read_as_file(act, &path.text),

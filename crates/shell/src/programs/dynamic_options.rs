@@ -2,8 +2,8 @@
 //! options or verbs. For most programs that is not worth a question, as what
 //! they can do is held by others; for some, an option makes all the difference.
 
-use crate::leaf::{RuntimeExtent, TextTaint, ShellWord};
 use crate::eval_context::EffectBuilder;
+use crate::leaf::{RuntimeExtent, ShellWord, TextTaint};
 
 /// Programs with options that delete, overwrite or run something.
 const OPTION_SENSITIVE_PROGRAMS: &[&str] = &[
@@ -119,7 +119,9 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "git" if is_sensitive_git_verb(words) => open.next(),
         "chmod" | "chown" => own.clone().next().filter(|word| may_be_option(word)),
         program if OPTION_SENSITIVE_PROGRAMS.contains(&program) => open.next(),
-        _ => open.find(|word| word.taint.has(unread) && word.runtime_extent == RuntimeExtent::Whole),
+        _ => {
+            open.find(|word| word.taint.has(unread) && word.runtime_extent == RuntimeExtent::Whole)
+        }
     };
     if let Some(word) = found {
         let reason = format!(
@@ -133,8 +135,14 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 /// Whether a word may begin with a dash: it comes from what somebody else has
 /// written, and is not known to be a number, a name or a path.
 fn may_be_option(word: &ShellWord) -> bool {
-    let written = TextTaint::COMPUTED.with(TextTaint::FOREIGN).with(TextTaint::REMOTE).with(TextTaint::DECODED);
-    !word.known && !word.named && word.runtime_extent != RuntimeExtent::NotAtStart && word.taint.has(written)
+    let written = TextTaint::COMPUTED
+        .with(TextTaint::FOREIGN)
+        .with(TextTaint::REMOTE)
+        .with(TextTaint::DECODED);
+    !word.known
+        && !word.named
+        && word.runtime_extent != RuntimeExtent::NotAtStart
+        && word.taint.has(written)
 }
 
 fn is_sensitive_git_verb(words: &[ShellWord]) -> bool {

@@ -2,7 +2,10 @@
 
 use hermes_core::{Effect, Resource, Scope};
 
-use super::env_var_tables::{PROGRAM_VARIABLES, SEARCH_PATH_VARIABLES, HARMLESS_PROGRAMS, LOADER_VARIABLE_SET, OPTION_VARIABLES, CODE_PLACE_VARIABLES, BUILD_TOOL_VARIABLES, OUTPUT_FILE_VARIABLES};
+use super::env_var_tables::{
+    BUILD_TOOL_VARIABLES, CODE_PLACE_VARIABLES, HARMLESS_PROGRAMS, LOADER_VARIABLE_SET,
+    OPTION_VARIABLES, OUTPUT_FILE_VARIABLES, PROGRAM_VARIABLES, SEARCH_PATH_VARIABLES,
+};
 use crate::leaf::{CommandFinding, ShellWord};
 
 /// Whether a place is neither of the project nor where everybody has it.
@@ -50,7 +53,8 @@ fn has_terraform_option(name: &str, value: &ShellWord) -> bool {
     ];
     let is_plain = |word: &str| {
         let name = word.split('=').next().unwrap_or(word);
-        !word.starts_with('-') || HARMLESS_TERRAFORM_OPTIONS.contains(&name.trim_start_matches("--"))
+        !word.starts_with('-')
+            || HARMLESS_TERRAFORM_OPTIONS.contains(&name.trim_start_matches("--"))
     };
     let text = value.text.as_str();
     name.starts_with("TF_CLI_ARGS") && !(value.known && text.split_whitespace().all(is_plain))

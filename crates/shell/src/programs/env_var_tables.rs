@@ -42,7 +42,8 @@ const LOADER_VARIABLES: &str = "ANSIBLE_ACTION_PLUGINS ANSIBLE_BECOME_PASSWORD_F
     ZIPOPT npm_config_registry";
 
 /// The same as a set.
-pub(super) static LOADER_VARIABLE_SET: LazyLock<StaticNameSet> = LazyLock::new(|| LOADER_VARIABLES.split_whitespace().collect());
+pub(super) static LOADER_VARIABLE_SET: LazyLock<StaticNameSet> =
+    LazyLock::new(|| LOADER_VARIABLES.split_whitespace().collect());
 
 /// Variables that name a program to use.
 pub(super) const PROGRAM_VARIABLES: &[&str] = &[

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, by_name};
 
 /// Options of a program whose value is a program or shell source.
@@ -13,7 +13,10 @@ struct ExecOptions {
     options: &'static [&'static str],
 }
 
-const fn exec_options(names: &'static [&'static str], options: &'static [&'static str]) -> ExecOptions {
+const fn exec_options(
+    names: &'static [&'static str],
+    options: &'static [&'static str],
+) -> ExecOptions {
     ExecOptions { names, options }
 }
 
@@ -36,7 +39,10 @@ const EXEC_OPTION_TABLE: &[ExecOptions] = &[
     exec_options(&["cmake"], &["-DCMAKE_C_COMPILER_LAUNCHER", "-DCMAKE_CXX_COMPILER_LAUNCHER"]),
     exec_options(&["mysql", "mariadb", "mycli"], &["--pager", "--init-command"]),
     exec_options(&["npm", "pnpm", "yarn"], &["--script-shell"]),
-    exec_options(&["gcc", "g++", "cc", "c++", "clang", "clang++"], &["-wrapper", "-fplugin", "-specs"]),
+    exec_options(
+        &["gcc", "g++", "cc", "c++", "clang", "clang++"],
+        &["-wrapper", "-fplugin", "-specs"],
+    ),
     exec_options(&["rustdoc"], &["--runtool", "--test-builder"]),
     exec_options(&["ffmpeg"], &["-init_hw_device"]),
     exec_options(&["pytest", "py.test"], &["--pdbcls", "--rsh"]),
@@ -208,13 +214,16 @@ fn cargo(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         let tool = value.trim().trim_matches(['"', '\'']);
         let plain = matches!(tool, "sccache" | "lld" | "mold" | "clang" | "rust-lld");
         let flags = key.ends_with("rustflags");
-        if key.is_empty() || (CARGO_EXEC_KEYS.iter().any(|mark| key.contains(mark)) && !plain && !flags) {
+        if key.is_empty()
+            || (CARGO_EXEC_KEYS.iter().any(|mark| key.contains(mark)) && !plain && !flags)
+        {
             act.ask("program-option", format!("Makes cargo run something else ({})", setting.text));
         }
     }
     let at = words.iter().position(|word| word.text == "watch");
     if let Some(at) = at.filter(|at| *at < 2) {
-        let args = CommandArgs::parse(words.get(at + 1..).unwrap_or(&[]), &["-s", "--shell", "-x", "-w"]);
+        let args =
+            CommandArgs::parse(words.get(at + 1..).unwrap_or(&[]), &["-s", "--shell", "-x", "-w"]);
         for code in args.values(&["-s", "--shell"]) {
             act.inner.push(crate::eval_context::InnerCommand::Source(code));
         }
@@ -276,7 +285,8 @@ fn ssh(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         let text = option.text.trim_start();
         let (name, code) = text.split_once(['=', ' ']).unwrap_or((text, ""));
         let name = name.to_ascii_lowercase();
-        if !SSH_EXEC_SETTINGS.contains(&name.trim()) || code.trim() == "none" || code.trim() == "no" {
+        if !SSH_EXEC_SETTINGS.contains(&name.trim()) || code.trim() == "none" || code.trim() == "no"
+        {
             continue;
         }
         act.ask("program-option", format!("Makes ssh run another program ({name})"));

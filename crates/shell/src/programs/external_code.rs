@@ -6,8 +6,8 @@ use hermes_core::Scope;
 
 use super::code_loading::is_outside_code;
 use crate::args::CommandArgs;
-use crate::leaf::{TextTaint, ShellWord};
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::{ShellWord, TextTaint};
 
 /// Looks for code that comes from elsewhere.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
@@ -27,15 +27,23 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             words.iter().filter(made).for_each(|word| record_loaded_code(act, word));
         }
         "pytest" | "py.test" | "node" | "ruby" | "perl" | "php" | "lua" | "deno" => {
-            words.iter().filter(|word| is_file(word)).for_each(|word| record_loaded_code(act, word));
+            words
+                .iter()
+                .filter(|word| is_file(word))
+                .for_each(|word| record_loaded_code(act, word));
         }
         "gawk" | "awk" | "mawk" => {
             let args = CommandArgs::parse(words, &["-f", "--file", "-l", "--load", "-F", "-v"]);
-            args.values(&["-f", "--file", "-l", "--load"]).iter().for_each(|word| load_code(act, word));
+            args.values(&["-f", "--file", "-l", "--load"])
+                .iter()
+                .for_each(|word| load_code(act, word));
         }
-        "xsltproc" => words.iter().filter(|word| is_file(word)).take(1).for_each(|w| load_code(act, w)),
+        "xsltproc" => {
+            words.iter().filter(|word| is_file(word)).take(1).for_each(|w| load_code(act, w))
+        }
         "bazel" | "bazelisk" if has(&["run"]) => {
-            let foreign = |word: &ShellWord| word.text.starts_with('@') && !word.text.starts_with("@//");
+            let foreign =
+                |word: &ShellWord| word.text.starts_with('@') && !word.text.starts_with("@//");
             if words.iter().any(foreign) {
                 act.ask("outside-code", "Runs a program of another repository");
             }
@@ -63,7 +71,8 @@ fn verbs(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "composer" if words.iter().any(|word| matches!(word.text.as_str(), "exec")) => {
             let from = at(&["exec"]).map_or(words.len(), |at| at + 1);
             let rest = words.get(from..).unwrap_or(&[]);
-            let rest: Vec<ShellWord> = rest.iter().filter(|word| word.text != "--").cloned().collect();
+            let rest: Vec<ShellWord> =
+                rest.iter().filter(|word| word.text != "--").cloned().collect();
             act.inner.push(InnerCommand::Words(rest));
         }
         "mix" => {
@@ -103,7 +112,8 @@ fn record_loaded_code(act: &mut EffectBuilder<'_>, word: &ShellWord) {
 fn load_code(act: &mut EffectBuilder<'_>, word: &ShellWord) {
     record_loaded_code(act, word);
     let Some(path) = act.context.absolute(word) else { return };
-    let cached = super::installed_dirs::is_at_home(act.context.at, &path, &[".m2", ".gradle", ".ivy2"]);
+    let cached =
+        super::installed_dirs::is_at_home(act.context.at, &path, &[".m2", ".gradle", ".ivy2"]);
     let here = word.text.starts_with("/dev/") || word.content.is_some();
     if is_outside_code(act.context.at, &path) && !cached && !here {
         let reason = format!("Runs code from outside the project ({})", word.text);
@@ -190,7 +200,11 @@ fn compiler(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 /// Tests and programs that python is told to run as modules.
 fn modules(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let Some(at) = words.iter().position(|word| word.text == "-m") else {
-        return words.iter().filter(|word| is_file(word)).take(1).for_each(|w| record_loaded_code(act, w));
+        return words
+            .iter()
+            .filter(|word| is_file(word))
+            .take(1)
+            .for_each(|w| record_loaded_code(act, w));
     };
     let module = words.get(at + 1).map_or("", |word| word.text.as_str());
     let rest = words.get(at + 2..).unwrap_or(&[]);

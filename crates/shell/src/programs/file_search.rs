@@ -2,8 +2,8 @@
 
 use crate::args::CommandArgs;
 use crate::blocked_operations;
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand, SHOWS_ALL_REASON, shows_contents};
+use crate::leaf::ShellWord;
 
 use super::find_expression::{self, FindAction};
 
@@ -95,14 +95,20 @@ fn in_project(act: &EffectBuilder<'_>, root: &ShellWord) -> bool {
 }
 
 fn describe_delete(act: &mut EffectBuilder<'_>, roots: &[ShellWord], narrowed: bool) {
-    let blocked = !narrowed && blocked_operations::block_if_protected(act, roots, "root-delete", "Deletes");
+    let blocked =
+        !narrowed && blocked_operations::block_if_protected(act, roots, "root-delete", "Deletes");
     if !blocked {
         act.ask("recursive-delete", "Deletes everything that is found");
     }
     roots.iter().for_each(|root| act.delete(root));
 }
 
-fn describe_exec(act: &mut EffectBuilder<'_>, command: &[ShellWord], roots: &[ShellWord], narrowed: bool) {
+fn describe_exec(
+    act: &mut EffectBuilder<'_>,
+    command: &[ShellWord],
+    roots: &[ShellWord],
+    narrowed: bool,
+) {
     let program = command.first().map(|word| crate::text::program_name(&word.text));
     let removes = matches!(program.as_deref(), Some("rm" | "unlink" | "shred" | "rmdir"));
     if removes {
@@ -115,7 +121,9 @@ fn describe_exec(act: &mut EffectBuilder<'_>, command: &[ShellWord], roots: &[Sh
     if !removes && !lists {
         super::recursive_reads::check_recursive_read(act, roots);
     }
-    let whole = |root: &ShellWord| act.context.absolute(root).is_some_and(|path| path == act.context.at.cwd());
+    let whole = |root: &ShellWord| {
+        act.context.absolute(root).is_some_and(|path| path == act.context.at.cwd())
+    };
     if !narrowed && program.as_deref().is_some_and(shows_contents) && roots.iter().any(whole) {
         act.ask("secret-path", SHOWS_ALL_REASON);
     }

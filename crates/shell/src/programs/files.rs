@@ -3,8 +3,8 @@
 use super::recursive_reads;
 use crate::args::CommandArgs;
 use crate::blocked_operations;
-use crate::leaf::{TargetMode, ShellWord};
 use crate::eval_context::EffectBuilder;
+use crate::leaf::{ShellWord, TargetMode};
 
 /// Describes the programs that make, change and remove files.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
@@ -47,7 +47,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         "split" | "csplit" | "gsplit" => split_file(act, words),
         "patch" => apply_patch(act, words),
         "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "rustc" | "ld" | "as" => {
-            let args = CommandArgs::parse(words, &["-o", "-I", "-L", "-D", "-x", "-include", "-isystem"]);
+            let args =
+                CommandArgs::parse(words, &["-o", "-I", "-L", "-D", "-x", "-include", "-isystem"]);
             args.values(&["-o"]).iter().for_each(|word| act.write(word));
             args.operands.iter().for_each(|word| act.read(word));
         }
@@ -72,10 +73,9 @@ fn remove(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             act.ask("recursive-delete", reason);
         }
     } else {
-        let everything = args
-            .operands
-            .iter()
-            .find(|word| word.glob && blocked_operations::protected_place(act.context, word).is_some());
+        let everything = args.operands.iter().find(|word| {
+            word.glob && blocked_operations::protected_place(act.context, word).is_some()
+        });
         if let Some(word) = everything {
             let reason = format!("Deletes all files that match {}", word.text);
             act.ask("delete-with-glob", reason);
@@ -149,7 +149,12 @@ fn sources_and_target(args: &CommandArgs) -> (Vec<ShellWord>, Option<ShellWord>)
 }
 
 /// Notes where each of the sources comes to lie.
-fn record_transfers(act: &mut EffectBuilder<'_>, args: &CommandArgs, sources: &[ShellWord], target: &ShellWord) {
+fn record_transfers(
+    act: &mut EffectBuilder<'_>,
+    args: &CommandArgs,
+    sources: &[ShellWord],
+    target: &ShellWord,
+) {
     for source in sources {
         // `src/.` is what is in the folder.
         let contents = source.text == "." || source.text.ends_with("/.");
@@ -258,7 +263,10 @@ fn record_link(act: &mut EffectBuilder<'_>, target: &ShellWord, source: &ShellWo
     let Some(link) = act.context.absolute(target) else { return };
     // What a symbolic link says counts from the folder that it is in.
     let from = link.parent().map_or_else(|| link.clone(), std::path::Path::to_path_buf);
-    let Some(to) = source.known_text().map(|text| act.context.at.normalize(&from.join(text))) else { return };
+    let Some(to) = source.known_text().map(|text| act.context.at.normalize(&from.join(text)))
+    else {
+        return;
+    };
     let inside = to.file_name().map(|name| link.join(name));
     act.leaf.links.extend(inside.map(|inside| (inside, to.clone())));
     act.leaf.links.push((link, to));
@@ -325,7 +333,8 @@ fn synchronise(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             None => act.read(source),
         }
     }
-    let near: Vec<ShellWord> = sources.iter().filter(|word| machine(word).is_none()).cloned().collect();
+    let near: Vec<ShellWord> =
+        sources.iter().filter(|word| machine(word).is_none()).cloned().collect();
     recursive_reads::check_recursive_read(act, &near);
     args.values(&["--files-from", "--exclude-from", "--password-file"])
         .iter()
@@ -336,7 +345,12 @@ fn synchronise(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         act.ask("recursive-delete", "Deletes what was copied");
     }
     if deletes && !dry {
-        blocked_operations::block_if_protected(act, std::slice::from_ref(target), "root-delete", "Deletes");
+        blocked_operations::block_if_protected(
+            act,
+            std::slice::from_ref(target),
+            "root-delete",
+            "Deletes",
+        );
         act.ask("recursive-delete", "Deletes what is not in the source");
     }
     match machine(target) {
@@ -349,7 +363,11 @@ fn synchronise(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             for source in &near {
                 let contents =
                     source.text == "." || source.text.ends_with('/') || source.text.ends_with("/.");
-                act.transfer(source, target, if contents { TargetMode::Replace } else { TargetMode::IntoIfDir });
+                act.transfer(
+                    source,
+                    target,
+                    if contents { TargetMode::Replace } else { TargetMode::IntoIfDir },
+                );
             }
         }
     }
@@ -357,7 +375,8 @@ fn synchronise(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 
 fn truncate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(words, &["-s", "--size", "-r", "--reference"]);
-    let log = |word: &ShellWord| [".log", ".out", ".tmp"].iter().any(|end| word.text.ends_with(end));
+    let log =
+        |word: &ShellWord| [".log", ".out", ".tmp"].iter().any(|end| word.text.ends_with(end));
     let logs = args.operands.iter().all(|word| word.known && !word.glob && log(word));
     if !logs && args.value(&["-s", "--size"]).is_some_and(|size| size.text == "0") {
         act.ask("data-loss", "Empties files");
@@ -376,7 +395,8 @@ fn allocate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 }
 
 fn shred(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(words, &["-n", "-s", "--iterations", "--size", "--random-source"]);
+    let args =
+        CommandArgs::parse(words, &["-n", "-s", "--iterations", "--size", "--random-source"]);
     if args.has(&["--help", "--version"]) {
         return act.mark_read_only();
     }
@@ -411,16 +431,28 @@ fn change_mode(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         .cloned()
         .collect();
     let referenced = words.iter().any(|word| word.text.starts_with("--reference"));
-    let mode = if referenced || operands.is_empty() { ShellWord::default() } else { operands.remove(0) };
+    let mode =
+        if referenced || operands.is_empty() { ShellWord::default() } else { operands.remove(0) };
     if recursive {
-        blocked_operations::block_if_protected(act, &operands, "root-mode", "Changes the rights of everything in");
+        blocked_operations::block_if_protected(
+            act,
+            &operands,
+            "root-mode",
+            "Changes the rights of everything in",
+        );
     }
     if program.ends_with("chmod") {
         if judge_mode(act, &mode.text, recursive) {
-            blocked_operations::block_if_protected(act, &operands, "root-mode", "Lets everybody write to");
+            blocked_operations::block_if_protected(
+                act,
+                &operands,
+                "root-mode",
+                "Lets everybody write to",
+            );
         }
         if mode.text.contains('x') || mode.text.bytes().any(|b| matches!(b, b'7' | b'5' | b'1')) {
-            let made: Vec<_> = operands.iter().filter_map(|word| act.context.absolute(word)).collect();
+            let made: Vec<_> =
+                operands.iter().filter_map(|word| act.context.absolute(word)).collect();
             act.leaf.made_executable.extend(made);
         }
     } else if recursive

@@ -194,7 +194,9 @@ impl<'w> FindParser<'w> {
         self.at += 1;
         match name {
             "-delete" => self.push_action(name, 0, now),
-            "-exec" | "-execdir" | "-ok" | "-okdir" => self.push_action(name, self.command_len(), now),
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                self.push_action(name, self.command_len(), now)
+            }
             "-fprint" | "-fprint0" | "-fls" => self.push_action(name, 1, now),
             "-fprintf" => self.push_action(name, 2, now),
             _ if NARROWING_BARE_TESTS.contains(&name) => {

@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
 /// Programs, and the words of which one makes them write; none for those that
@@ -76,8 +76,10 @@ fn matches_mark(text: &str, mark: &str) -> bool {
 
 /// Verbs of dasel that write the file which an option names.
 fn describe_dasel(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args =
-        CommandArgs::parse(words, &["-f", "--file", "-o", "--out", "-v", "--value", "-t", "-r", "-w"]);
+    let args = CommandArgs::parse(
+        words,
+        &["-f", "--file", "-o", "--out", "-v", "--value", "-t", "-r", "-w"],
+    );
     if matches!(args.operand(0), "put" | "delete") {
         let places = args.values(&["-o", "--out"]);
         let files = if places.is_empty() { args.values(&["-f", "--file"]) } else { places };

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
 /// Scripts by name, and their orders that lose data or open a shell.

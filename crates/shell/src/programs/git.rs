@@ -4,8 +4,8 @@ use hermes_core::Scope;
 
 use super::{git_losses, git_options, git_settings};
 use crate::args::CommandArgs;
-use crate::leaf::{LeafCommand, ShellWord};
 use crate::eval_context::EffectBuilder;
+use crate::leaf::{LeafCommand, ShellWord};
 
 const READ_ONLY_VERBS: &[&str] = &[
     "status",
@@ -64,7 +64,8 @@ pub(super) fn is_path_of_tool(tool: &ShellWord) -> bool {
 }
 
 /// Said of a repository that anybody may have put there.
-pub(super) const FOREIGN_REPO_REASON: &str = "Works in a repository whose settings may run programs (git)";
+pub(super) const FOREIGN_REPO_REASON: &str =
+    "Works in a repository whose settings may run programs (git)";
 
 /// Whether anybody may have put a repository there.
 fn is_foreign_repo(act: &EffectBuilder<'_>, path: &std::path::Path) -> bool {
@@ -187,7 +188,8 @@ const SETTINGS_PRESERVING_VERBS: &[&str] = &[
 pub fn changes_settings(leaf: &LeafCommand) -> bool {
     let words = leaf.words.get(1..).filter(|_| leaf.program == "git").unwrap_or_default();
     let verb = split_global(words).1.first();
-    let is_plain = |word: &ShellWord| word.known && SETTINGS_PRESERVING_VERBS.contains(&word.text.as_str());
+    let is_plain =
+        |word: &ShellWord| word.known && SETTINGS_PRESERVING_VERBS.contains(&word.text.as_str());
     leaf.effects.iter().any(|effect| effect.scope == Scope::GIT_WRITE)
         && !verb.is_some_and(is_plain)
 }
@@ -248,7 +250,12 @@ fn changes_repo(verb: &str, arguments: &[ShellWord]) -> bool {
 }
 
 /// Network and files of a verb.
-fn describe_verb(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord], folder: Option<&ShellWord>) {
+fn describe_verb(
+    act: &mut EffectBuilder<'_>,
+    verb: &str,
+    arguments: &[ShellWord],
+    folder: Option<&ShellWord>,
+) {
     let host = arguments.iter().find_map(|word| {
         super::network::url_host(&word.text).or_else(|| super::network::remote_host(&word.text))
     });
@@ -334,8 +341,14 @@ fn describe_verb(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord
 }
 
 /// Verbs of its additions that talk to another machine.
-fn describe_bridge(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord], host: Option<&str>) {
-    let args = CommandArgs::parse(arguments, &["-I", "-X", "--include", "--exclude", "-r", "--revision"]);
+fn describe_bridge(
+    act: &mut EffectBuilder<'_>,
+    verb: &str,
+    arguments: &[ShellWord],
+    host: Option<&str>,
+) {
+    let args =
+        CommandArgs::parse(arguments, &["-I", "-X", "--include", "--exclude", "-r", "--revision"]);
     match (verb, args.operand(0)) {
         ("lfs", "push" | "lock" | "unlock")
         | ("svn", "dcommit" | "commit-diff" | "set-tree" | "branch" | "tag")
@@ -355,8 +368,10 @@ fn describe_bridge(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWo
 /// Command lines of code forges.
 fn describe_forge(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
-    let args =
-        CommandArgs::parse(words, &["-R", "--repo", "-X", "--method", "-f", "-F", "-H", "-b", "-t"]);
+    let args = CommandArgs::parse(
+        words,
+        &["-R", "--repo", "-X", "--method", "-f", "-F", "-H", "-b", "-t"],
+    );
     let verb = args.operand(1).to_owned();
     let api = args.operand(0) == "api";
     let writes = args.has(&["-X", "--method", "-f", "-F", "--input"])

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use hermes_core::Scope;
 
 use crate::args::CommandArgs;
+use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::secret_paths;
-use crate::eval_context::EffectBuilder;
 use crate::static_names::StaticNameMap;
 
 /// Verbs that change the repository or the working tree, and are known.
@@ -55,7 +55,12 @@ pub(super) fn in_dir(folder: Option<&ShellWord>, word: &ShellWord) -> ShellWord 
 
 /// Files that options of a verb read or write, and secrets that are in the
 /// repository itself.
-pub(super) fn describe_files(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord], folder: Option<&ShellWord>) {
+pub(super) fn describe_files(
+    act: &mut EffectBuilder<'_>,
+    verb: &str,
+    arguments: &[ShellWord],
+    folder: Option<&ShellWord>,
+) {
     const MESSAGE_OPTIONS: &[&str] = &["-F", "--file", "-t", "--template", "-m", "--message"];
     let args = CommandArgs::parse(
         arguments,
@@ -83,7 +88,9 @@ pub(super) fn describe_files(act: &mut EffectBuilder<'_>, verb: &str, arguments:
         ],
     );
     let here = |word: &ShellWord| in_dir(folder, word);
-    let read = |act: &mut EffectBuilder<'_>, words: &[ShellWord]| words.iter().for_each(|w| act.read(&here(w)));
+    let read = |act: &mut EffectBuilder<'_>, words: &[ShellWord]| {
+        words.iter().for_each(|w| act.read(&here(w)))
+    };
     match verb {
         "commit" | "tag" | "notes" | "merge" => {
             let args = CommandArgs::parse(arguments, MESSAGE_OPTIONS);
@@ -138,7 +145,12 @@ pub(super) fn describe_files(act: &mut EffectBuilder<'_>, verb: &str, arguments:
 }
 
 /// Secrets that the repository itself holds.
-fn stored_secrets(act: &mut EffectBuilder<'_>, verb: &str, args: &CommandArgs, folder: Option<&ShellWord>) {
+fn stored_secrets(
+    act: &mut EffectBuilder<'_>,
+    verb: &str,
+    args: &CommandArgs,
+    folder: Option<&ShellWord>,
+) {
     let shows = matches!(
         verb,
         "show"
@@ -177,7 +189,8 @@ pub(super) fn describe_losses(act: &mut EffectBuilder<'_>, verb: &str, arguments
     if matches!(verb, "add" | "commit" | "status" | "log" | "diff" | "show" | "ls-files") {
         return;
     }
-    let args = CommandArgs::parse(arguments, &["-m", "-b", "-B", "-c", "-C", "-u", "-o", "--exec", "-x"]);
+    let args =
+        CommandArgs::parse(arguments, &["-m", "-b", "-B", "-c", "-C", "-u", "-o", "--exec", "-x"]);
     let first = args.operand(0);
     if verb == "remote" && first == "set-url" {
         act.ask("git-remote", "Changes where this repository pushes to and pulls from");
@@ -186,7 +199,8 @@ pub(super) fn describe_losses(act: &mut EffectBuilder<'_>, verb: &str, arguments
         act.ask("recursive-delete", "Deletes all files that git does not know");
         act.affect_cwd(Scope::FILE_DELETE);
     }
-    let reason = tree_loss(verb, arguments, &args).or_else(|| reference_loss(verb, arguments, &args));
+    let reason =
+        tree_loss(verb, arguments, &args).or_else(|| reference_loss(verb, arguments, &args));
     if let Some(reason) = reason {
         act.ask("git-history-loss", reason);
     }
@@ -224,7 +238,8 @@ fn tree_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Option<
         "checkout" => forced || checks_out_files(arguments, args),
         "switch" => forced || has_option(arguments, &["--discard-changes"]),
         "restore" => {
-            !has_option(arguments, &["--staged", "-S"]) || has_option(arguments, &["--worktree", "-W", "-SW"])
+            !has_option(arguments, &["--staged", "-S"])
+                || has_option(arguments, &["--worktree", "-W", "-SW"])
         }
         "checkout-index" => forced,
         "read-tree" => has_option(arguments, &["--reset", "-u"]),
@@ -309,10 +324,15 @@ fn reference_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Op
         }
         // What every forge says to do with a new repository.
         "branch" if has_short_option(arguments, 'M') && is_first_branch() => return None,
-        "branch" if forced || has_short_option(arguments, 'C') || has_short_option(arguments, 'M') => {
+        "branch"
+            if forced || has_short_option(arguments, 'C') || has_short_option(arguments, 'M') =>
+        {
             "Moves a branch away from its commits"
         }
-        "branch" if deletes && (has_short_option(arguments, 'r') || has_option(arguments, &["--remotes"])) => {
+        "branch"
+            if deletes
+                && (has_short_option(arguments, 'r') || has_option(arguments, &["--remotes"])) =>
+        {
             "Deletes what is known of a remote branch"
         }
         "checkout" if args.has(&["-B"]) => "Moves a branch away from its commits",

@@ -59,7 +59,8 @@ fn work_dir(leaf: &LeafCommand) -> Option<&Path> {
 fn creates_repository(leaf: &LeafCommand) -> bool {
     let words = leaf.words.get(1..).unwrap_or_default();
     let (global, rest) = split_global(words);
-    let plain = |word: &ShellWord| matches!(&*word.text, "-q" | "--quiet" | "-b" | "main" | "master");
+    let plain =
+        |word: &ShellWord| matches!(&*word.text, "-q" | "--quiet" | "-b" | "main" | "master");
     let verb = rest.first().filter(|_| global.is_empty());
     verb.is_some_and(|verb| verb.text == "init") && rest.iter().skip(1).all(plain)
 }

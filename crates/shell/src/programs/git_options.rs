@@ -3,11 +3,16 @@
 use super::git::is_path_of_tool;
 use super::{git_losses, git_settings};
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 
 /// Options of verbs that run programs or write files.
-pub(super) fn options(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord], folder: Option<&ShellWord>) {
+pub(super) fn options(
+    act: &mut EffectBuilder<'_>,
+    verb: &str,
+    arguments: &[ShellWord],
+    folder: Option<&ShellWord>,
+) {
     let valued: &[&str] = match verb {
         "grep" => &["-e", "-f", "-A", "-B", "-C", "-m"],
         "difftool" | "mergetool" => &["-x", "--extcmd", "-t", "--tool"],
@@ -47,7 +52,8 @@ pub(super) fn options(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[Shel
         }
         "submodule" if args.operand(0) == "foreach" => {
             let code = arguments.iter().skip_while(|word| word.text != "foreach").skip(1);
-            let code: Vec<ShellWord> = code.filter(|word| word.text != "--recursive").cloned().collect();
+            let code: Vec<ShellWord> =
+                code.filter(|word| word.text != "--recursive").cloned().collect();
             match code.as_slice() {
                 [only] => act.inner.push(InnerCommand::Source(only.clone())),
                 _ => act.inner.push(InnerCommand::Words(code)),

@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use super::git;
-use crate::leaf::{LeafCommand, ShellWord};
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::{LeafCommand, ShellWord};
 use crate::static_names::StaticNameMap;
 
 /// What the value of a setting is.
@@ -50,7 +50,11 @@ const SETTING_USES: &[(&str, &str, SettingUse)] = &[
     ("difftool", "cmd path", SettingUse::Program),
     ("fetch", "bundleuri", SettingUse::Address),
     ("filter", "clean process smudge", SettingUse::Program),
-    ("gc", "pruneexpire reflogexpire reflogexpireunreachable worktreepruneexpire", SettingUse::Retention),
+    (
+        "gc",
+        "pruneexpire reflogexpire reflogexpireunreachable worktreepruneexpire",
+        SettingUse::Retention,
+    ),
     ("gc", "recentobjectshook", SettingUse::Program),
     ("gpg", "defaultkeycommand program", SettingUse::Program),
     ("guitool", "cmd", SettingUse::Program),
@@ -100,14 +104,16 @@ const SETTING_USES: &[(&str, &str, SettingUse)] = &[
     ("web", "browser", SettingUse::Program),
 ];
 
-static USES_BY_SECTION: LazyLock<StaticNameMap<Vec<(&'static str, SettingUse)>>> = LazyLock::new(|| {
-    let mut by_section: StaticNameMap<Vec<(&'static str, SettingUse)>> = StaticNameMap::default();
-    for (section, names, what) in SETTING_USES {
-        let names = names.split_whitespace().map(|name| (name, *what));
-        by_section.entry(section).or_default().extend(names);
-    }
-    by_section
-});
+static USES_BY_SECTION: LazyLock<StaticNameMap<Vec<(&'static str, SettingUse)>>> =
+    LazyLock::new(|| {
+        let mut by_section: StaticNameMap<Vec<(&'static str, SettingUse)>> =
+            StaticNameMap::default();
+        for (section, names, what) in SETTING_USES {
+            let names = names.split_whitespace().map(|name| (name, *what));
+            by_section.entry(section).or_default().extend(names);
+        }
+        by_section
+    });
 
 /// Values that make git run nothing, or what everybody runs.
 const HARMLESS_VALUES: &[&str] = &[
@@ -238,17 +244,27 @@ pub(super) fn judge(act: &mut EffectBuilder<'_>, setting: &ShellWord) {
     }
     let unknown = !setting.known && !setting.named;
     match setting_use(&name) {
-        Some(SettingUse::Program) if !HARMLESS_VALUES.contains(&value) => ask_program_setting(act, &name),
-        Some(SettingUse::Tool) if !setting.known || value.contains('/') => ask_program_setting(act, &name),
-        Some(SettingUse::BangCommand) if unknown || value.starts_with('!') => ask_program_setting(act, &name),
+        Some(SettingUse::Program) if !HARMLESS_VALUES.contains(&value) => {
+            ask_program_setting(act, &name)
+        }
+        Some(SettingUse::Tool) if !setting.known || value.contains('/') => {
+            ask_program_setting(act, &name)
+        }
+        Some(SettingUse::BangCommand) if unknown || value.starts_with('!') => {
+            ask_program_setting(act, &name)
+        }
         Some(SettingUse::Trust) if !value.is_empty() => {
             act.ask("env-override", format!("Changes whom git trusts or talks through ({name})"));
         }
         Some(SettingUse::Protocol) if unknown || opens_protocol(&name, value) => {
             act.ask("env-override", format!("Lets git talk to others in more ways ({name})"));
         }
-        Some(SettingUse::Address) if !value.is_empty() => act.ask("git-remote", REMOTE_CHANGE_REASON),
-        Some(SettingUse::Remote) if unknown || is_address(value) => act.ask("git-remote", REMOTE_CHANGE_REASON),
+        Some(SettingUse::Address) if !value.is_empty() => {
+            act.ask("git-remote", REMOTE_CHANGE_REASON)
+        }
+        Some(SettingUse::Remote) if unknown || is_address(value) => {
+            act.ask("git-remote", REMOTE_CHANGE_REASON)
+        }
         Some(SettingUse::KeepUntracked) if !matches!(value, "" | "true" | "yes" | "on" | "1") => {
             act.ask("git-history-loss", "Lets git delete files that it does not know");
         }
@@ -311,7 +327,8 @@ fn alias_runs_program(act: &EffectBuilder<'_>, value: &ShellWord) -> bool {
     git::describe(&mut other, words.get(1..).unwrap_or(&[]));
     let runs = !other.inner.is_empty();
     runs || leaf.findings.iter().any(|found| {
-        matches!(found.category, "env-override" | "program-option") && found.reason != git::FOREIGN_REPO_REASON
+        matches!(found.category, "env-override" | "program-option")
+            && found.reason != git::FOREIGN_REPO_REASON
     })
 }
 

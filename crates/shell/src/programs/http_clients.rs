@@ -5,14 +5,21 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use super::network::{authority_host, proxy_host, ask_dynamic_host, url_host};
+use super::network::{ask_dynamic_host, authority_host, proxy_host, url_host};
 use crate::args::CommandArgs;
-use crate::leaf::{TextTaint, ShellWord};
 use crate::eval_context::EffectBuilder;
+use crate::leaf::{ShellWord, TextTaint};
 
 /// Options of curl that take a value.
 static CURL_VALUED_OPTIONS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let groups = [PLAIN_OPTIONS, WRITE_OPTIONS, READ_OPTIONS, DATA_OPTIONS, FILE_NAMING_OPTIONS, PROXY_OPTIONS];
+    let groups = [
+        PLAIN_OPTIONS,
+        WRITE_OPTIONS,
+        READ_OPTIONS,
+        DATA_OPTIONS,
+        FILE_NAMING_OPTIONS,
+        PROXY_OPTIONS,
+    ];
     groups.iter().flat_map(|group| group.split_whitespace()).collect()
 });
 
@@ -39,7 +46,8 @@ const READ_OPTIONS: &str = "-K --config -E --cert --key --cacert --capath --netr
     --alt-svc --proxy-capath --proxy-crlfile --ssl-sessions --knownhosts";
 const DATA_OPTIONS: &str = "-d -F -T --data --data-raw --data-binary --data-urlencode --data-ascii --json \
     --form --upload-file --form-string --url-query";
-const FILE_NAMING_OPTIONS: &str = "-w --write-out -H --header -b --cookie --variable --proxy-header";
+const FILE_NAMING_OPTIONS: &str =
+    "-w --write-out -H --header -b --cookie --variable --proxy-header";
 /// Options without a value whose names are the beginning of one with a value.
 const BARE_OPTIONS: &[&str] = &["--head", "--netrc", "--parallel", "--crlf"];
 const PROXY_OPTIONS: &str = "-x --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname \
@@ -64,7 +72,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
 
 /// Browsers for the terminal. Forms are filled in from a file or the input.
 fn browse(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(words, &["-o", "-cmd_script", "-cmd_log", "-cfg", "-post", "-header"]);
+    let args =
+        CommandArgs::parse(words, &["-o", "-cmd_script", "-cmd_log", "-cfg", "-post", "-header"]);
     args.values(&["-o"]).iter().for_each(|word| act.write(word));
     let forms = args.values(&["-post"]);
     forms.iter().for_each(|form| upload(act, form));
@@ -92,7 +101,8 @@ const URL_OPENING_PROGRAMS: &[&str] = &[
 ];
 
 /// Options of ffmpeg whose value may name an address that it does not go to.
-const URL_MENTIONING_OPTIONS: &[&str] = &["-headers", "-user_agent", "-referer", "-cookies", "-metadata"];
+const URL_MENTIONING_OPTIONS: &[&str] =
+    &["-headers", "-user_agent", "-referer", "-cookies", "-metadata"];
 
 /// The machines from which such a program takes something, or to which it
 /// gives what it makes.
@@ -112,10 +122,13 @@ pub(super) fn describe_opened_urls(act: &mut EffectBuilder<'_>, words: &[ShellWo
             .iter()
             .filter_map(|start| word.text.find(start))
             .min()
-            .filter(|at| *at == 0 || act.program == "ffmpeg" && !URL_MENTIONING_OPTIONS.contains(&option));
+            .filter(|at| {
+                *at == 0 || act.program == "ffmpeg" && !URL_MENTIONING_OPTIONS.contains(&option)
+            });
         let Some(at) = address else { continue };
         // What is no input of ffmpeg is where its output goes.
-        let made = act.program == "ffmpeg" && option != "-i" && !URL_MENTIONING_OPTIONS.contains(&option);
+        let made =
+            act.program == "ffmpeg" && option != "-i" && !URL_MENTIONING_OPTIONS.contains(&option);
         let scope = if made || posts { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
         let text = word.text.get(at..).unwrap_or_default().to_owned();
         reach_urls(act, &scope, &[ShellWord { text, ..word.clone() }]);
@@ -198,7 +211,8 @@ fn curl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 }
 
 /// Protocols by which something is fetched.
-const FETCH_PROTOCOLS: &[&str] = &["http", "https", "ftp", "ftps", "sftp", "scp", "file", "ipfs", "ipns"];
+const FETCH_PROTOCOLS: &[&str] =
+    &["http", "https", "ftp", "ftps", "sftp", "scp", "file", "ipfs", "ipns"];
 
 /// Whether an address, or the name of a protocol, is one of those by which
 /// anything can be said to a port: telnet, gopher, dict, mail and the like.
@@ -274,7 +288,11 @@ fn write_outputs(act: &mut EffectBuilder<'_>, args: &CommandArgs, urls: &[ShellW
         // `#1` is a part of the address.
         let computed = named && word.text.contains('#');
         let word = if named { placed(&word) } else { word };
-        act.write(&ShellWord { known: word.known && !computed, named: word.named && !computed, ..word });
+        act.write(&ShellWord {
+            known: word.known && !computed,
+            named: word.named && !computed,
+            ..word
+        });
     }
     if args.has(&["-O", "--remote-name", "--remote-name-all", "-J"]) {
         for url in urls.iter().filter(|url| url.known) {
@@ -343,9 +361,14 @@ pub(super) fn upload(act: &mut EffectBuilder<'_>, file: &ShellWord) {
         "/etc/passwd",
         "/.git-credentials",
     ];
-    let path =
-        act.context.absolute(file).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-    if PRIVATE_PATH_MARKS.iter().any(|mark| path.contains(mark)) || file.taint.has(TextTaint::SECRET) {
+    let path = act
+        .context
+        .absolute(file)
+        .map(|path| path.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    if PRIVATE_PATH_MARKS.iter().any(|mark| path.contains(mark))
+        || file.taint.has(TextTaint::SECRET)
+    {
         act.ask("secret-exfiltration", "Sends a private file to another machine");
     }
 }
@@ -381,7 +404,8 @@ pub(super) fn reach_urls(act: &mut EffectBuilder<'_>, scope: &Scope, urls: &[She
         if url.known && (authority.contains(['{', '}']) || (authority.contains('[') && !bracket)) {
             act.ask("obfuscation", format!("The machine is written as a pattern ({authority})"));
         }
-        let host = url_host(&url.text).or_else(|| url.known.then(|| authority_host(&url.text)).flatten());
+        let host =
+            url_host(&url.text).or_else(|| url.known.then(|| authority_host(&url.text)).flatten());
         if let Some(host) = host.as_deref() {
             if METADATA_HOSTS.contains(&host) {
                 act.ask("metadata-address", format!("{host} hands out the machine's credentials"));
@@ -408,7 +432,8 @@ pub(super) fn follow_list(act: &mut EffectBuilder<'_>, scope: &Scope, list: &She
     };
     match text {
         Some(text) => {
-            let urls: Vec<ShellWord> = text.split_whitespace().take(64).map(ShellWord::literal).collect();
+            let urls: Vec<ShellWord> =
+                text.split_whitespace().take(64).map(ShellWord::literal).collect();
             reach_urls(act, scope, &urls);
         }
         None => ask_dynamic_host(act, &list.text),
@@ -467,8 +492,10 @@ fn httpie(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let method = args.operand(0).to_ascii_uppercase();
     let named =
         matches!(method.as_str(), "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS");
-    let url: Vec<ShellWord> = args.operands.iter().skip(usize::from(named)).take(1).cloned().collect();
-    let items: Vec<ShellWord> = args.operands.iter().skip(usize::from(named) + 1).cloned().collect();
+    let url: Vec<ShellWord> =
+        args.operands.iter().skip(usize::from(named)).take(1).cloned().collect();
+    let items: Vec<ShellWord> =
+        args.operands.iter().skip(usize::from(named) + 1).cloned().collect();
     let files: Vec<ShellWord> = items
         .iter()
         .filter_map(|word| {

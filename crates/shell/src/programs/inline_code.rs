@@ -11,9 +11,9 @@ use super::code_check::CodeLanguage;
 use super::databases;
 use super::network::url_host;
 use crate::embedded::{self, CommentStyle};
+use crate::eval_context::EffectBuilder;
 use crate::leaf::{CommandFinding, ShellWord};
 use crate::secret_paths;
-use crate::eval_context::EffectBuilder;
 
 /// Longer texts are no names.
 const MAX_NAME_BYTES: usize = 512;
@@ -289,7 +289,9 @@ impl CodeSnippet<'_> {
     /// Whether it runs commands in one of the ways of its language.
     fn runs_commands(&self) -> bool {
         let quoted = self.language != CodeLanguage::Python && self.whole.contains('`');
-        quoted || self.find_used_name(COMMAND_RUNNERS).is_some() || !percent_strings(self.whole).is_empty()
+        quoted
+            || self.find_used_name(COMMAND_RUNNERS).is_some()
+            || !percent_strings(self.whole).is_empty()
     }
 }
 
@@ -334,7 +336,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>) {
     );
     found.into_iter().for_each(|finding| act.leaf.add_finding(finding));
     check_loaded_code(act, code);
-    if code.find_used_name(NETWORK_FETCHERS).or_else(|| code.find_used_name(SOCKET_NAMES)).is_some() {
+    if code.find_used_name(NETWORK_FETCHERS).or_else(|| code.find_used_name(SOCKET_NAMES)).is_some()
+    {
         for host in code.strings.iter().filter_map(|text| url_host(text)) {
             act.affect_host(Scope::NETWORK_FETCH, Some(&host));
         }
@@ -425,7 +428,8 @@ fn describe_secrets(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined:
         }
     }
     let parts = code.strings.iter().chain(joined);
-    let hidden = parts.into_iter().find(|text| is_plain(text) && secret_paths::may_name_secret(text));
+    let hidden =
+        parts.into_iter().find(|text| is_plain(text) && secret_paths::may_name_secret(text));
     let is_mentioned = || secret_paths::mentions_secret(code.whole);
     if !is_told && (hidden.is_some() || is_mentioned()) {
         let what = hidden.map_or("a file", String::as_str);
@@ -446,7 +450,8 @@ fn removal_finding(code: &CodeSnippet<'_>) -> Option<CommandFinding> {
         .or_else(|| QUALIFIED_REMOVERS.iter().copied().find(|name| code.bare.contains(name)))?;
     let is_recursive = code.find_used_name(&["recursive"]).is_some()
         || code.language == CodeLanguage::Octave && removes == "rmdir";
-    let is_of_home = code.find_used_name(HOME_NAMES).is_some() || code.strings.iter().any(|text| text == "~");
+    let is_of_home =
+        code.find_used_name(HOME_NAMES).is_some() || code.strings.iter().any(|text| text == "~");
     if is_recursive || code.find_used_name(TREE_REMOVERS).is_some() {
         return Some(embedded::tree_deletion_finding(removes));
     }
@@ -455,7 +460,10 @@ fn removal_finding(code: &CodeSnippet<'_>) -> Option<CommandFinding> {
         return Some(CommandFinding::ask("data-loss", reason));
     }
     lists.then(|| {
-        CommandFinding::ask("mass-change", format!("Deletes or moves many files at once ({removes})"))
+        CommandFinding::ask(
+            "mass-change",
+            format!("Deletes or moves many files at once ({removes})"),
+        )
     })
 }
 
@@ -470,7 +478,9 @@ fn empties_file(code: &CodeSnippet<'_>) -> bool {
     writes.contains(&FileArgument::Text(String::new()))
         || code.bare.split("writeFileSync(").skip(1).any(ends_empty)
             && code.strings.iter().any(String::is_empty)
-        || code.language == CodeLanguage::Perl && code.find_used_name(&["open"]).is_some() && is_opened()
+        || code.language == CodeLanguage::Perl
+            && code.find_used_name(&["open"]).is_some()
+            && is_opened()
 }
 
 /// What has the shape of an attack.
@@ -489,7 +499,8 @@ fn attack_findings(code: &CodeSnippet<'_>, joined: &[String]) -> Vec<CommandFind
     }
     let has_address = code.strings.iter().any(|text| url_host(text).is_some());
     if has_address
-        && (evaluates && code.find_used_name(NETWORK_FETCHERS).is_some() || code.find_used_name(REMOTE_LOADERS).is_some())
+        && (evaluates && code.find_used_name(NETWORK_FETCHERS).is_some()
+            || code.find_used_name(REMOTE_LOADERS).is_some())
     {
         found.push(CommandFinding::ask("remote-to-shell", "Runs code that it downloads"));
     }

@@ -2,8 +2,8 @@
 //! judged like any other file, and the call as such is no longer strange.
 
 use super::code_calls::{self, FileArgument};
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 
 /// Calls of JavaScript that write the file they are given first.
 const WRITING_CALLS: &[&str] = &["writeFileSync", "appendFileSync"];
@@ -33,7 +33,9 @@ pub(super) fn javascript(
     }
     paths.iter().for_each(|path| act.write(&ShellWord::literal(path.as_str())));
     // As long as it was, since places in it are known by their numbers.
-    WRITING_CALLS.iter().fold(bare.to_owned(), |code, name| code.replace(name, &"_".repeat(name.len())))
+    WRITING_CALLS
+        .iter()
+        .fold(bare.to_owned(), |code, name| code.replace(name, &"_".repeat(name.len())))
 }
 
 /// The same for `Path("a").write_text(…)` and for what `Path("a").rglob("*.b")`

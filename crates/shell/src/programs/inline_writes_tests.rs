@@ -13,7 +13,8 @@ fn a_file_that_is_named_by_a_text_is_a_file_that_is_written() {
     ] {
         let analysis = look(source);
         assert!(analysis.level().is_none(), "{source}: {:?}", analysis.leaves);
-        let writes = |leaf: &crate::LeafCommand| leaf.effects.iter().any(|e| e.scope == Scope::FILE_WRITE);
+        let writes =
+            |leaf: &crate::LeafCommand| leaf.effects.iter().any(|e| e.scope == Scope::FILE_WRITE);
         assert!(analysis.leaves.iter().any(writes), "{source}");
     }
 }
@@ -27,7 +28,8 @@ fn any_other_name_is_still_strange() {
         "node -e \"const w=require('fs').writeFileSync; w('x','y')\"",
         "node -e \"require('fs').writeFileSync(process.argv[1],'x')\" a",
     ] {
-        let runs = |leaf: &crate::LeafCommand| leaf.effects.iter().any(|e| e.scope == Scope::CODE_EXECUTE);
+        let runs =
+            |leaf: &crate::LeafCommand| leaf.effects.iter().any(|e| e.scope == Scope::CODE_EXECUTE);
         assert!(look(source).leaves.iter().any(runs), "{source}");
     }
 }

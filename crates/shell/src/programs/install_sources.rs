@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use hermes_core::Scope;
 
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
-use crate::static_names::{StaticNameSet, StaticNameMap};
+use crate::leaf::ShellWord;
+use crate::static_names::{StaticNameMap, StaticNameSet};
 
 /// Verbs that work on the project, beside those that fetch or look.
 const PROJECT_VERBS: &[(&str, &str)] = &[
@@ -149,7 +149,8 @@ pub(super) fn check_source(act: &mut EffectBuilder<'_>, verb: &str, words: &[She
     const INSTALL_VERBS: &str = "install i in ins inst isntall add ci update up upgrade get download wheel \
         inject reinstall require create init run exec x dlx tool sync pip fetch restore develop \
         shell build profile clean-install it install-test";
-    static INSTALL_VERB_SET: LazyLock<StaticNameSet> = LazyLock::new(|| INSTALL_VERBS.split_whitespace().collect());
+    static INSTALL_VERB_SET: LazyLock<StaticNameSet> =
+        LazyLock::new(|| INSTALL_VERBS.split_whitespace().collect());
     if !INSTALL_VERB_SET.contains(verb) {
         return check_settings(act, verb, words);
     }
@@ -349,7 +350,8 @@ pub(super) fn fetched_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) 
 
 /// Makes an environment for Python in a folder, which may be emptied first.
 pub(super) fn create_venv(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    const VENV_VALUED_OPTIONS: &[&str] = &["--prompt", "-p", "--python", "--index", "--index-url", "-i"];
+    const VENV_VALUED_OPTIONS: &[&str] =
+        &["--prompt", "-p", "--python", "--index", "--index-url", "-i"];
     let args = CommandArgs::parse(words, VENV_VALUED_OPTIONS);
     let usual = [ShellWord::literal(".venv")];
     let folders: &[ShellWord] = match act.program {

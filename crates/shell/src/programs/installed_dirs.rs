@@ -56,7 +56,8 @@ const USER_PROGRAM_DIRS: &[&str] = &[
 
 /// Whether a path is in a folder for programs of the system or of the user.
 pub(super) fn is_installed(at: &WorkingDir, path: &Path) -> bool {
-    SYSTEM_PROGRAM_DIRS.iter().any(|place| path.starts_with(place)) || is_at_home(at, path, USER_PROGRAM_DIRS)
+    SYSTEM_PROGRAM_DIRS.iter().any(|place| path.starts_with(place))
+        || is_at_home(at, path, USER_PROGRAM_DIRS)
 }
 
 /// Whether a path is in one of these folders of the home folder.

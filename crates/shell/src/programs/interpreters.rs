@@ -4,8 +4,8 @@ use hermes_core::Scope;
 
 use super::code_check::{self, CodeLanguage};
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 
 /// How an interpreter is told what to run.
 struct InterpreterOptions {
@@ -238,7 +238,11 @@ fn interpret(act: &mut EffectBuilder<'_>, interpreter: &InterpreterOptions) {
 
 /// The modules that options make perl load, as the code would say it; those
 /// from outside the project are asked about.
-fn load_modules(act: &mut EffectBuilder<'_>, interpreter: &InterpreterOptions, args: &CommandArgs<'_>) -> String {
+fn load_modules(
+    act: &mut EffectBuilder<'_>,
+    interpreter: &InterpreterOptions,
+    args: &CommandArgs<'_>,
+) -> String {
     if !matches!(interpreter.name, "perl" | "ruby") {
         return String::new();
     }
@@ -255,7 +259,12 @@ fn load_modules(act: &mut EffectBuilder<'_>, interpreter: &InterpreterOptions, a
 
 /// Perl opens a name that begins or ends with `|` as a command, and keeps of a
 /// file that it edits only what is printed.
-fn perl_operands(act: &mut EffectBuilder<'_>, args: &CommandArgs<'_>, code: &[ShellWord], rest: &[ShellWord]) {
+fn perl_operands(
+    act: &mut EffectBuilder<'_>,
+    args: &CommandArgs<'_>,
+    code: &[ShellWord],
+    rest: &[ShellWord],
+) {
     for word in rest {
         let text = word.text.trim();
         let command = text.strip_suffix('|').or_else(|| text.strip_prefix('|'));
@@ -284,7 +293,8 @@ pub(super) fn check_input_code(act: &mut EffectBuilder<'_>, language: CodeLangua
     let tainted = act.check_tainted_code(input.taint);
     match input.text.clone() {
         Some(text) => {
-            act.leaf.reads_only = code_check::judge(act, language, &ShellWord::literal(text)) && !tainted;
+            act.leaf.reads_only =
+                code_check::judge(act, language, &ShellWord::literal(text)) && !tainted;
         }
         None if !tainted => {
             act.ask("interpreter-code", "Runs code that is only known when it runs")

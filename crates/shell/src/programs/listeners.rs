@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameSet;
 
 /// Programs that open a way in from outside.
@@ -91,8 +91,10 @@ const SERVER_PROGRAMS: &[&str] = &[
     "updog",
 ];
 
-static TUNNEL_NAMES: LazyLock<StaticNameSet> = LazyLock::new(|| TUNNEL_PROGRAMS.iter().copied().collect());
-static SERVER_NAMES: LazyLock<StaticNameSet> = LazyLock::new(|| SERVER_PROGRAMS.iter().copied().collect());
+static TUNNEL_NAMES: LazyLock<StaticNameSet> =
+    LazyLock::new(|| TUNNEL_PROGRAMS.iter().copied().collect());
+static SERVER_NAMES: LazyLock<StaticNameSet> =
+    LazyLock::new(|| SERVER_PROGRAMS.iter().copied().collect());
 
 /// Asks about servers on all interfaces and about tunnels.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
@@ -125,7 +127,9 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "adb" => verb == "tcpip",
         _ => false,
     };
-    if serves || (!only_mentions(act, program) && words.iter().any(|word| is_any_address(word, program))) {
+    if serves
+        || (!only_mentions(act, program) && words.iter().any(|word| is_any_address(word, program)))
+    {
         act.ask("network-listen", "Waits for connections from every network");
         act.affect_any(Scope::NETWORK_SEND);
     }

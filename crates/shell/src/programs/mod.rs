@@ -1,17 +1,26 @@
 //! What programs do, family by family.
 
-mod verb_aliases;
 mod archives;
-mod code_calls;
+pub(crate) mod build_files;
+pub(crate) mod bulk_delete;
 mod cloud;
+mod code_calls;
 mod code_check;
+mod code_loading;
+mod code_names;
 mod containers;
 mod databases;
+mod dataflow;
+mod destructive;
 mod disclosure;
-mod inline_writes;
+mod dynamic_options;
 mod env_overrides;
-mod find_expression;
+mod env_var_tables;
+mod exec_options;
+mod external_code;
+mod file_search;
 mod files;
+mod find_expression;
 mod formatters;
 mod frameworks;
 mod git;
@@ -19,64 +28,55 @@ mod git_losses;
 mod git_new_repos;
 mod git_options;
 mod git_settings;
-mod program_env;
+mod http_clients;
 mod inline_code;
-mod installed_dirs;
+mod inline_writes;
 mod install_sources;
+mod installed_dirs;
 mod interpreters;
 mod known_programs;
-mod other_languages;
 mod listeners;
-mod code_loading;
-mod destructive;
 mod network;
-mod dynamic_options;
-mod exec_options;
+mod other_languages;
 mod output_options;
-mod external_code;
 mod packages;
-mod readers;
-pub(crate) mod build_files;
-mod remote_input;
-mod runners;
-mod sed_awk;
-mod file_search;
-mod secrets;
-mod sed_script;
-mod request_payloads;
-mod dataflow;
-mod unknown;
-mod system;
-mod remote_tool_table;
-mod verb_tools;
-mod recursive_reads;
-mod env_var_tables;
-mod version_control;
-mod code_names;
-mod http_clients;
-mod wget;
-pub(crate) mod bulk_delete;
+mod program_env;
 mod project_tool_table;
+mod readers;
+mod recursive_reads;
+mod remote_input;
+mod remote_tool_table;
+mod request_payloads;
+mod runners;
+mod secrets;
+mod sed_awk;
+mod sed_script;
+mod system;
+mod unknown;
+mod verb_aliases;
+mod verb_tools;
+mod version_control;
+mod wget;
 
 use std::path::Path;
 use std::sync::LazyLock;
 
 use hermes_core::{Effect, Scope};
 
+use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::{CommandFinding, ShellWord};
 use crate::secret_paths;
-use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::static_names::StaticNameSet;
 use crate::text::glob_match;
 
-pub(crate) use verb_aliases::is_same_verb;
+pub(crate) use code_loading::is_outside_code;
+pub(crate) use dataflow::analyze_dataflow;
+pub(crate) use destructive::{bounds as bounds_output, is_endless, never_ends};
 pub(crate) use env_overrides::{environment_override, proxy_effect};
 pub use git::{changes_settings, push_remote};
 pub(crate) use program_env::describe as describe_given;
-pub(crate) use code_loading::is_outside_code;
-pub(crate) use destructive::{bounds as bounds_output, is_endless, never_ends};
-pub(crate) use dataflow::analyze_dataflow;
-pub(crate) use unknown::{check_shadowing, is_command, is_local, drop_name_trust};
+pub(crate) use unknown::{check_shadowing, drop_name_trust, is_command, is_local};
+pub(crate) use verb_aliases::is_same_verb;
 
 /// A family: true if the program is one of its own.
 type ProgramFamily = fn(&mut EffectBuilder<'_>, &[ShellWord]) -> bool;
@@ -199,7 +199,8 @@ const NON_READING_PROGRAMS: &[&str] = &[
 /// An argument that names a secret counts as read, whatever the program is:
 /// nobody knows them all.
 fn read_named_secrets(act: &mut EffectBuilder<'_>) {
-    static NON_READING_SET: LazyLock<StaticNameSet> = LazyLock::new(|| NON_READING_PROGRAMS.iter().copied().collect());
+    static NON_READING_SET: LazyLock<StaticNameSet> =
+        LazyLock::new(|| NON_READING_PROGRAMS.iter().copied().collect());
     if NON_READING_SET.contains(act.program) {
         return;
     }

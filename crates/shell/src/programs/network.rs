@@ -3,8 +3,8 @@
 use hermes_core::Scope;
 
 use crate::args::CommandArgs;
-use crate::leaf::{TextTaint, ShellWord};
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::{ShellWord, TextTaint};
 
 /// The host of a URL: lower case, without user, port and brackets.
 pub(crate) fn url_host(text: &str) -> Option<String> {
@@ -125,7 +125,8 @@ fn ssh(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
         at += 1 + usize::from(SSH_VALUED_OPTIONS.contains(&word.text.as_str()));
     }
-    let args = CommandArgs::parse(words.get(..at.min(words.len())).unwrap_or(&[]), SSH_VALUED_OPTIONS);
+    let args =
+        CommandArgs::parse(words.get(..at.min(words.len())).unwrap_or(&[]), SSH_VALUED_OPTIONS);
     args.values(&["-i", "-F"]).iter().for_each(|word| act.read(word));
     if args.has(&["-V"]) {
         return act.mark_read_only();
@@ -161,7 +162,8 @@ fn ssh(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 }
 
 fn copy(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(words, &["-P", "-i", "-o", "-F", "-S", "-c", "-l", "-J", "-b", "-D"]);
+    let args =
+        CommandArgs::parse(words, &["-P", "-i", "-o", "-F", "-S", "-c", "-l", "-J", "-b", "-D"]);
     args.values(&["-i", "-F"]).iter().for_each(|word| act.read(word));
     let last = args.operands.len().saturating_sub(1);
     for (index, word) in args.operands.iter().enumerate() {
@@ -211,7 +213,8 @@ fn socat(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 }
 
 fn keygen(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(words, &["-f", "-t", "-b", "-C", "-N", "-P", "-R", "-F", "-E", "-m"]);
+    let args =
+        CommandArgs::parse(words, &["-f", "-t", "-b", "-C", "-N", "-P", "-R", "-F", "-E", "-m"]);
     let files = args.values(&["-f"]);
     if args.has(&["-l", "-y", "-F", "-B", "-e"]) {
         act.mark_read_only();

@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use super::code_check::CodeLanguage;
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
 /// Programs, and the options after which code comes.
@@ -117,7 +117,8 @@ fn computes_only(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
 
 /// Orders that set something up or draw.
 fn is_plot_only(code: &str) -> bool {
-    const GNUPLOT_COMMANDS: &[&str] = &["set", "unset", "plot", "splot", "replot", "print", "reset", "pause"];
+    const GNUPLOT_COMMANDS: &[&str] =
+        &["set", "unset", "plot", "splot", "replot", "print", "reset", "pause"];
     let acts = ['`', '!', '|', '<', '@', '$'];
     let plain = |order: &str| {
         let verb = order.split_whitespace().next().unwrap_or("");

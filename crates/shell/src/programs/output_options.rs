@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
 /// What nearly everybody means by these names.

@@ -6,8 +6,8 @@ use hermes_core::Scope;
 
 use super::install_sources;
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, by_name};
 
 /// What the verbs of a package manager do.
@@ -335,7 +335,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     match program {
         "npx" | "bunx" | "pnpx" | "uvx" => {
             act.affect_any(Scope::NETWORK_FETCH);
-            let args = CommandArgs::parse(words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
+            let args =
+                CommandArgs::parse(words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
             match args.value(&["-c", "--call"]) {
                 Some(code) => act.inner.push(InnerCommand::Source(code)),
                 None => install_sources::fetched_program(act, words),
@@ -376,7 +377,10 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     }
     // `pip3.11` is pip.
     let plain = super::known_programs::without_version(program).unwrap_or(program);
-    let Some(manager) = MANAGERS_BY_NAME.get(program).or_else(|| MANAGERS_BY_NAME.get(plain)) else { return false };
+    let Some(manager) = MANAGERS_BY_NAME.get(program).or_else(|| MANAGERS_BY_NAME.get(plain))
+    else {
+        return false;
+    };
     manage(act, manager);
     true
 }

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use hermes_core::{Effect, Resource, Scope};
 
 use super::request_payloads::fetched_from;
-use crate::leaf::{LeafCommand, TextTaint, ShellWord};
-use crate::shell_scope::ShellValue;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::{LeafCommand, ShellWord, TextTaint};
+use crate::shell_scope::ShellValue;
 use crate::static_names::StaticNameMap;
 
 /// What a variable does to the programs that heed it.
@@ -30,7 +30,11 @@ const VARIABLE_EFFECTS: &[(&str, &str, VariableEffect)] = &[
         VariableEffect::Code,
     ),
     ("PYTHONUSERBASE", "aws az pip pip3 pipenv pipx poetry twine yt-dlp", VariableEffect::Code),
-    ("NODE_PATH", "bun cdk firebase netlify npm npx pnpm serverless sls vercel yarn", VariableEffect::Code),
+    (
+        "NODE_PATH",
+        "bun cdk firebase netlify npm npx pnpm serverless sls vercel yarn",
+        VariableEffect::Code,
+    ),
     ("RUBYLIB GEM_HOME GEM_PATH", "bundle bundler gem pod", VariableEffect::Code),
     ("PERL5LIB PERLLIB", "cpan cpanm", VariableEffect::Code),
     ("CARGO_HOME", "cargo rustup", VariableEffect::Code),
@@ -39,17 +43,23 @@ const VARIABLE_EFFECTS: &[(&str, &str, VariableEffect)] = &[
     ("JAVA_HOME CLASSPATH", "ant gradle lein mill mvn sbt", VariableEffect::Code),
     ("LUA_PATH LUA_CPATH", "luarocks", VariableEffect::Code),
     ("GIT_INDEX_FILE", "git", VariableEffect::OutputPath),
-    ("SSLKEYLOGFILE", "aria2c curl git http httpie node python python3 wget wget2", VariableEffect::OutputPath),
+    (
+        "SSLKEYLOGFILE",
+        "aria2c curl git http httpie node python python3 wget wget2",
+        VariableEffect::OutputPath,
+    ),
     ("TMPDIR", "mktemp", VariableEffect::OutputPath),
 ];
 
-static EFFECTS_BY_VARIABLE: LazyLock<StaticNameMap<(&'static str, VariableEffect)>> = LazyLock::new(|| {
-    let entries = VARIABLE_EFFECTS.iter();
-    let named = |(names, programs, gives): &'static (&'static str, &'static str, VariableEffect)| {
-        names.split(' ').map(move |name| (name, (*programs, *gives)))
-    };
-    entries.flat_map(named).collect()
-});
+static EFFECTS_BY_VARIABLE: LazyLock<StaticNameMap<(&'static str, VariableEffect)>> =
+    LazyLock::new(|| {
+        let entries = VARIABLE_EFFECTS.iter();
+        let named =
+            |(names, programs, gives): &'static (&'static str, &'static str, VariableEffect)| {
+                names.split(' ').map(move |name| (name, (*programs, *gives)))
+            };
+        entries.flat_map(named).collect()
+    });
 
 /// Looks at the variables that the program of a leaf is given.
 pub(crate) fn describe<'v>(
@@ -108,7 +118,8 @@ fn is_computed(value: &ShellValue) -> bool {
 /// Whether programs tell others what a variable says.
 fn is_sent(name: &str) -> bool {
     const SENT_PREFIXES: &[&str] = &["GIT_CONFIG_VALUE_", "npm_config_", "NPM_CONFIG_", "PIP_"];
-    const SENT_VARIABLES: &[&str] = &["PGAPPNAME", "PGDATABASE", "PGOPTIONS", "PGUSER", "REDISCLI_AUTH"];
+    const SENT_VARIABLES: &[&str] =
+        &["PGAPPNAME", "PGDATABASE", "PGOPTIONS", "PGUSER", "REDISCLI_AUTH"];
     name.contains("USER_AGENT")
         || name.contains("HEADER")
         || SENT_PREFIXES.iter().any(|start| name.starts_with(start))

@@ -150,7 +150,13 @@ pub(super) const PROJECT_TOOLS: &[VerbTool] = &[
         "check diffsettings findstatic showmigrations sqlmigrate version help",
         "makemessages compilemessages makemigrations startproject startapp test collectstatic",
     ),
-    tool(ToolDomain::Project, "nextflow", "-c", "info list log view config inspect -version", "lint"),
+    tool(
+        ToolDomain::Project,
+        "nextflow",
+        "-c",
+        "info list log view config inspect -version",
+        "lint",
+    ),
     tool(
         ToolDomain::Project,
         "coredumpctl loginctl hostnamectl-show bootctl networkctl resolvectl-show busctl-show \

@@ -6,9 +6,9 @@ use hermes_core::Scope;
 
 use super::recursive_reads;
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
-use crate::static_names::{StaticNameSet, StaticNameMap, by_name};
+use crate::leaf::ShellWord;
+use crate::static_names::{StaticNameMap, StaticNameSet, by_name};
 
 /// A program whose operands are files that it reads.
 struct ReaderProgram {
@@ -305,7 +305,8 @@ const SYSTEM_INFO_PROGRAMS: &[&str] = &[
 
 static READERS_BY_NAME: LazyLock<StaticNameMap<&'static ReaderProgram>> =
     LazyLock::new(|| by_name(READER_PROGRAMS, |reader| reader.names));
-static SYSTEM_INFO_SET: LazyLock<StaticNameSet> = LazyLock::new(|| SYSTEM_INFO_PROGRAMS.iter().copied().collect());
+static SYSTEM_INFO_SET: LazyLock<StaticNameSet> =
+    LazyLock::new(|| SYSTEM_INFO_PROGRAMS.iter().copied().collect());
 
 /// Describes the programs that look.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
@@ -368,9 +369,11 @@ fn read_files(act: &mut EffectBuilder<'_>, reader: &ReaderProgram, words: &[Shel
         args.values(&["-f"]).iter().for_each(|word| act.read(word));
     }
     let hidden = match act.program {
-        "grep" | "egrep" | "fgrep" | "zgrep" | "ggrep" | "ugrep" => {
-            recursive_reads::is_recursive(words, &['r', 'R'], &["--recursive", "--dereference-recursive"])
-        }
+        "grep" | "egrep" | "fgrep" | "zgrep" | "ggrep" | "ugrep" => recursive_reads::is_recursive(
+            words,
+            &['r', 'R'],
+            &["--recursive", "--dereference-recursive"],
+        ),
         "rg" | "ripgrep" | "ag" | "ack" => {
             let all = ["--hidden", "--no-ignore", "--unrestricted", "--all-types", "-."];
             recursive_reads::is_recursive(words, &['u', '.'], &all)

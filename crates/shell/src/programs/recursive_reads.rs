@@ -3,8 +3,8 @@
 
 use std::path::{Component, Path};
 
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 
 /// Folders below the home folder that hold secrets somewhere.
 const SECRET_HOLDING_DIRS: &[&str] =
@@ -19,7 +19,9 @@ pub(super) fn check_recursive_read(act: &mut EffectBuilder<'_>, roots: &[ShellWo
         let Some(path) = act.context.absolute(root) else { continue };
         // `~/*` is as good as the folder.
         let mut path = path.as_path();
-        while root.glob && path.file_name().is_some_and(|name| is_match_all(&name.to_string_lossy())) {
+        while root.glob
+            && path.file_name().is_some_and(|name| is_match_all(&name.to_string_lossy()))
+        {
             path = path.parent().unwrap_or(path);
         }
         let hidden = root.glob

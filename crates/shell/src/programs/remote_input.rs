@@ -1,7 +1,7 @@
 //! Orders that come from another machine, for programs that follow them.
 
-use crate::leaf::TextTaint;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::TextTaint;
 
 /// Programs that do what their input says.
 const INPUT_FOLLOWING_PROGRAMS: &[&str] = &[

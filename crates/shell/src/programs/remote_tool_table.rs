@@ -195,7 +195,13 @@ pub(super) const REMOTE_TOOLS: &[VerbTool] = &[
          update-check",
         "",
     ),
-    tool(ToolDomain::Containers, "buildah img kaniko", "", "images containers inspect info version", ""),
+    tool(
+        ToolDomain::Containers,
+        "buildah img kaniko",
+        "",
+        "images containers inspect info version",
+        "",
+    ),
     tool(
         ToolDomain::Network,
         "skopeo crane regctl oras reg",

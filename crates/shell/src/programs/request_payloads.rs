@@ -7,8 +7,8 @@ use hermes_core::{Effect, Resource, Scope};
 
 use super::network::{proxy_host, url_host};
 use crate::args::CommandArgs;
-use crate::leaf::{LeafCommand, TextTaint, ShellWord};
 use crate::eval_context::EffectBuilder;
+use crate::leaf::{LeafCommand, ShellWord, TextTaint};
 use crate::static_names::StaticNameMap;
 
 /// Programs that measure or ask a machine: the options that name a file whose
@@ -26,13 +26,14 @@ const PAYLOAD_OPTIONS: &[(&str, &str, &str)] = &[
     ("vegeta", "-body", ""),
 ];
 
-static OPTIONS_BY_NAME: LazyLock<StaticNameMap<(&'static str, &'static str)>> = LazyLock::new(|| {
-    let entries = PAYLOAD_OPTIONS.iter();
-    let named = |(names, files, data): &'static (&'static str, &'static str, &'static str)| {
-        names.split(' ').map(move |name| (name, (*files, *data)))
-    };
-    entries.flat_map(named).collect()
-});
+static OPTIONS_BY_NAME: LazyLock<StaticNameMap<(&'static str, &'static str)>> =
+    LazyLock::new(|| {
+        let entries = PAYLOAD_OPTIONS.iter();
+        let named = |(names, files, data): &'static (&'static str, &'static str, &'static str)| {
+            names.split(' ').map(move |name| (name, (*files, *data)))
+        };
+        entries.flat_map(named).collect()
+    });
 
 /// Programs that put all of their words into what they ask for.
 const REQUEST_PROGRAMS: &[&str] = &[
@@ -126,7 +127,10 @@ fn posts(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let orders: Vec<&ShellWord> = orders.collect();
     for order in &orders {
         if let Some((_, file)) = order.text.split_once('<') {
-            super::http_clients::upload(act, &ShellWord { text: file.trim().to_owned(), ..(*order).clone() });
+            super::http_clients::upload(
+                act,
+                &ShellWord { text: file.trim().to_owned(), ..(*order).clone() },
+            );
         }
     }
     !orders.is_empty()
@@ -191,7 +195,9 @@ fn named_hosts(act: &EffectBuilder<'_>, words: &[ShellWord]) -> Vec<String> {
         return Vec::new();
     }
     match act.program {
-        "go" => words.iter().filter(|word| is_computed_word(word)).filter_map(module_host).collect(),
+        "go" => {
+            words.iter().filter(|word| is_computed_word(word)).filter_map(module_host).collect()
+        }
         _ if reaches("network") => {
             let of_words = words.iter().filter_map(|word| url_host(value_of(word)));
             fetched_from(act.leaf).map(str::to_owned).chain(of_words).collect()

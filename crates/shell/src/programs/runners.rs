@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 use crate::text::program_name;
 
@@ -90,7 +90,9 @@ fn verb_command(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord])
     // A word of its own may come first; then the second one is the command.
     let named = command.first().map(|word| program_name(&word.text)).unwrap_or_default();
     let skip = usize::from(
-        super::known_programs::program_kind(&named).is_none() && !super::is_well_known(&named) && dashes.is_none(),
+        super::known_programs::program_kind(&named).is_none()
+            && !super::is_well_known(&named)
+            && dashes.is_none(),
     );
     let inner: Vec<ShellWord> = if command.len() > skip {
         command.get(skip..).unwrap_or(&[]).to_vec()

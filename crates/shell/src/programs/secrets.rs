@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
 /// Words that together make a tool show a secret; `a|b` is a choice, a word
@@ -96,7 +96,8 @@ static WORDS_BY_NAME: LazyLock<StaticNameMap<Vec<&'static [&'static str]>>> = La
 pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let program = act.program;
     let words = act.words.get(1..).unwrap_or(&[]);
-    let name = if program.starts_with(DOCKER_HELPER_PREFIX) { DOCKER_HELPER_PREFIX } else { program };
+    let name =
+        if program.starts_with(DOCKER_HELPER_PREFIX) { DOCKER_HELPER_PREFIX } else { program };
     let shows = WORDS_BY_NAME
         .get(name)
         .is_some_and(|entries| entries.iter().any(|wanted| contains_in_order(wanted, words)));

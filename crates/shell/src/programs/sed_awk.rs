@@ -3,12 +3,13 @@
 
 use super::sed_script;
 use crate::args::CommandArgs;
-use crate::leaf::{RuntimeExtent, ShellWord};
 use crate::eval_context::EffectBuilder;
+use crate::leaf::{RuntimeExtent, ShellWord};
 
 /// `sed`: its script may read, write and run.
 pub(super) fn sed(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(words, &["-e", "-f", "-l", "--expression", "--file", "--line-length"]);
+    let args =
+        CommandArgs::parse(words, &["-e", "-f", "-l", "--expression", "--file", "--line-length"]);
     let mut scripts = args.values(&["-e", "--expression"]);
     let mut operands = args.operands.to_vec();
     if scripts.is_empty() && !args.has(&["-f", "--file"]) && !operands.is_empty() {
@@ -55,8 +56,11 @@ fn judge_sed(act: &mut EffectBuilder<'_>, script: &ShellWord) {
 fn is_hidden(act: &mut EffectBuilder<'_>, script: &ShellWord) -> bool {
     let tainted = !script.known && act.check_tainted_code(script.taint);
     // What is glued to its option begins behind the sign.
-    let glued = !script.known && script.runtime_extent == RuntimeExtent::NotAtStart && script.text.starts_with('$');
-    let whole = script.runtime_extent == RuntimeExtent::Whole || glued || (script.glob && script.known);
+    let glued = !script.known
+        && script.runtime_extent == RuntimeExtent::NotAtStart
+        && script.text.starts_with('$');
+    let whole =
+        script.runtime_extent == RuntimeExtent::Whole || glued || (script.glob && script.known);
     if whole && !tainted {
         let reason = format!("Runs a script of {} that is only known when it runs", act.program);
         act.ask("interpreter-code", reason);

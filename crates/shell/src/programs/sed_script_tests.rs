@@ -31,7 +31,8 @@ fn every_way_to_run_a_program_is_seen() {
         "a one\ne touch x",
         "s/h/\\\n/;e touch x",
     ];
-    let missed: Vec<_> = scripts.iter().filter(|script| script_effects(script).runs.is_none()).collect();
+    let missed: Vec<_> =
+        scripts.iter().filter(|script| script_effects(script).runs.is_none()).collect();
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
@@ -57,7 +58,8 @@ fn plain_edits_run_nothing() {
         "s/a/b/we",
         "10q",
     ];
-    let loud: Vec<_> = scripts.iter().filter(|script| script_effects(script).runs.is_some()).collect();
+    let loud: Vec<_> =
+        scripts.iter().filter(|script| script_effects(script).runs.is_some()).collect();
     assert!(loud.is_empty(), "{loud:#?}");
 }
 

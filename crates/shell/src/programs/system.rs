@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use hermes_core::Scope;
 
 use crate::args::{CommandArgs, asks_for_help};
-use crate::leaf::ShellWord;
 use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, by_name};
 
 /// Programs that ask whatever they are told, with their category and reason.
@@ -128,7 +128,11 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
                 word.text.contains('=')
                     || matches!(word.text.as_str(), "-w" | "-p" | "--system" | "--write")
             });
-            if writes { act.ask("kernel", "Changes the running kernel") } else { act.mark_read_only() }
+            if writes {
+                act.ask("kernel", "Changes the running kernel")
+            } else {
+                act.mark_read_only()
+            }
         }
         "mount" => {
             if words.iter().any(|word| !word.text.starts_with('-')) {
@@ -364,8 +368,10 @@ fn power(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 }
 
 fn services(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args =
-        CommandArgs::parse(words, &["-t", "-p", "-H", "-M", "-n", "--type", "--property", "--state"]);
+    let args = CommandArgs::parse(
+        words,
+        &["-t", "-p", "-H", "-M", "-n", "--type", "--property", "--state"],
+    );
     let by_place = match act.program {
         "service" | "rc-service" => args.operand(1),
         _ => args.operand(0),
@@ -531,7 +537,8 @@ fn multiplexer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
         at += 1 + usize::from(TMUX_VALUED_OPTIONS.contains(&word.text.as_str()));
     }
-    let global = CommandArgs::parse(words.get(..at.min(words.len())).unwrap_or(&[]), TMUX_VALUED_OPTIONS);
+    let global =
+        CommandArgs::parse(words.get(..at.min(words.len())).unwrap_or(&[]), TMUX_VALUED_OPTIONS);
     for code in global.values(&["-c"]) {
         act.inner.push(InnerCommand::Source(code));
     }

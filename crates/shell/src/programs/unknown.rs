@@ -9,8 +9,8 @@ use hermes_core::{Effect, Scope};
 use super::installed_dirs::is_installed;
 use super::known_programs::{self, KnownProgramKind};
 use super::verb_tools::asks_about_itself;
+use crate::eval_context::{EffectBuilder, EvalContext, InnerCommand};
 use crate::leaf::{CommandFinding, LeafCommand, ShellWord};
-use crate::eval_context::{EffectBuilder, InnerCommand, EvalContext};
 use crate::text::program_name;
 
 /// Names that, with arguments after them, are hardly anything but a command.
@@ -140,7 +140,8 @@ fn locate(site: &EvalContext<'_>, program: &ShellWord) -> ProgramLocation {
 /// The python of a virtual environment is the project's own python, and
 /// installs for it.
 pub(crate) fn is_local(site: &EvalContext<'_>, program: &ShellWord) -> bool {
-    let lies_apart = matches!(locate(site, program), ProgramLocation::Project | ProgramLocation::Outside);
+    let lies_apart =
+        matches!(locate(site, program), ProgramLocation::Project | ProgramLocation::Outside);
     lies_apart && !site.absolute(program).is_some_and(|path| is_of_environment(&path))
 }
 

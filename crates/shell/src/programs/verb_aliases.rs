@@ -55,7 +55,8 @@ const VERB_SYNONYMS: &[(&str, &[&str])] = &[
 
 /// Whether two verbs of a program are one.
 pub(crate) fn is_same_verb(program: &str, wanted: &str, own: &str) -> bool {
-    let entry = VERB_SYNONYMS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
+    let entry =
+        VERB_SYNONYMS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
     entry.is_some_and(|(_, groups)| {
         groups.iter().any(|group| {
             let has = |verb: &str| group.split(' ').any(|other| other == verb);

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use super::remote_tool_table::REMOTE_TOOLS;
 use super::project_tool_table::PROJECT_TOOLS;
+use super::remote_tool_table::REMOTE_TOOLS;
 use crate::args::CommandArgs;
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 use crate::text::glob_match;
 
@@ -152,8 +152,12 @@ fn describe_read(act: &mut EffectBuilder<'_>, realm: ToolDomain) {
 
 fn describe_change(act: &mut EffectBuilder<'_>, realm: ToolDomain, verb: &str) {
     let (scope, category, what) = match realm {
-        ToolDomain::Cloud => (Some(Scope::CLOUD_WRITE), "infrastructure-change", "the infrastructure"),
-        ToolDomain::Containers => (Some(Scope::DOCKER_RUN), "container-loss", "containers or machines"),
+        ToolDomain::Cloud => {
+            (Some(Scope::CLOUD_WRITE), "infrastructure-change", "the infrastructure")
+        }
+        ToolDomain::Containers => {
+            (Some(Scope::DOCKER_RUN), "container-loss", "containers or machines")
+        }
         ToolDomain::Database => (Some(Scope::DATABASE_WRITE), "sql-loss", "a database"),
         ToolDomain::Machine => (None, "system-setting", "the machine"),
         ToolDomain::Network => (Some(Scope::NETWORK_SEND), "network-send", "another machine"),

@@ -1,7 +1,7 @@
 //! What version control other than git loses for good.
 
-use crate::leaf::ShellWord;
 use crate::eval_context::EffectBuilder;
+use crate::leaf::ShellWord;
 
 /// Asks about work that is not committed and would be gone.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {

@@ -7,9 +7,9 @@ use hermes_core::Scope;
 
 use super::http_clients::{follow_list, reach_urls, upload};
 use crate::args::CommandArgs;
-use crate::leaf::{TextTaint, ShellWord};
 use crate::eval_context::EffectBuilder;
-use crate::static_names::{StaticNameSet, StaticNameMap};
+use crate::leaf::{ShellWord, TextTaint};
+use crate::static_names::{StaticNameMap, StaticNameSet};
 
 /// Options that take a value.
 static VALUED_OPTIONS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -74,16 +74,20 @@ const HARMLESS_ORDERS: &str = "accept acceptregex addhostdir adjustextension bac
     showprogress spanhosts spider startpos strictcomments timeout timestamping tries \
     trustservernames unlink useproxy useragent useservertimestamps verbose wait waitretry xattr";
 
-static OPTIONS_BY_ORDER: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|| ORDER_OPTIONS.iter().copied().collect());
-static HARMLESS_ORDER_SET: LazyLock<StaticNameSet> = LazyLock::new(|| HARMLESS_ORDERS.split_whitespace().collect());
+static OPTIONS_BY_ORDER: LazyLock<StaticNameMap<&'static str>> =
+    LazyLock::new(|| ORDER_OPTIONS.iter().copied().collect());
+static HARMLESS_ORDER_SET: LazyLock<StaticNameSet> =
+    LazyLock::new(|| HARMLESS_ORDERS.split_whitespace().collect());
 
 /// Describes a call of wget.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let orders = CommandArgs::parse_abbreviated(words, &VALUED_OPTIONS, &[]).values(&["-e", "--execute"]);
+    let orders =
+        CommandArgs::parse_abbreviated(words, &VALUED_OPTIONS, &[]).values(&["-e", "--execute"]);
     if orders.is_empty() {
         return transfer(act, words);
     }
-    let mut all: Vec<ShellWord> = orders.iter().filter_map(|order| order_as_option(act, order)).collect();
+    let mut all: Vec<ShellWord> =
+        orders.iter().filter_map(|order| order_as_option(act, order)).collect();
     all.extend_from_slice(words);
     transfer(act, &all);
 }
@@ -141,7 +145,8 @@ fn transfer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         || args.values(&["--method"]).iter().any(|method| !is_safe_method(&method.text));
     let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
     let lists = args.values(&["-i", "--input-file"]);
-    let far: Vec<ShellWord> = lists.iter().filter(|word| word.text.contains("://")).cloned().collect();
+    let far: Vec<ShellWord> =
+        lists.iter().filter(|word| word.text.contains("://")).cloned().collect();
     if !far.is_empty() {
         act.ask("obfuscation", "Fetches whatever a list on another machine says");
         reach_urls(act, &scope, &far);

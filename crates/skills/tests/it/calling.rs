@@ -1,6 +1,6 @@
 //! What a model is told when a skill is called for.
 
-use hermes_skills::{SkillInvocation, FileReferenceStyle, expand_invocation, typed_text};
+use hermes_skills::{FileReferenceStyle, SkillInvocation, expand_invocation, typed_text};
 
 use crate::World;
 
@@ -14,7 +14,11 @@ fn a_skill_is_told_after_what_was_said() {
     let skill = catalogue.find_ready("greet").unwrap();
     let text = skill.instructions(None).unwrap();
     let said = "/greet the\n\nworld";
-    let message = expand_invocation(said, &[SkillInvocation { skill, text: &text }], FileReferenceStyle::Paths);
+    let message = expand_invocation(
+        said,
+        &[SkillInvocation { skill, text: &text }],
+        FileReferenceStyle::Paths,
+    );
     let folder = world.path("work/.hermes/skills/greet");
     assert_eq!(
         message,
@@ -27,7 +31,11 @@ fn a_skill_is_told_after_what_was_said() {
         )
     );
     assert_eq!(typed_text(&message), Some(said));
-    let told = expand_invocation(said, &[SkillInvocation { skill, text: &text }], FileReferenceStyle::Uris);
+    let told = expand_invocation(
+        said,
+        &[SkillInvocation { skill, text: &text }],
+        FileReferenceStyle::Uris,
+    );
     assert!(told.contains("skill://say-hi/scripts/hi%20there.sh"), "{told}");
     assert!(!told.contains(&*folder.to_string_lossy()), "{told}");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use hermes_skills::{SkillOrigin, SkillError};
+use hermes_skills::{SkillError, SkillOrigin};
 use serde_json::json;
 
 use crate::{World, told};
@@ -38,7 +38,10 @@ fn skills_are_found_in_all_places_and_the_first_one_counts() {
     let axolotl = catalogue.find("Axolotl").unwrap();
     assert_eq!((axolotl.category.as_deref(), axolotl.origin), (Some("mlops"), SkillOrigin::Home));
     let hidden = catalogue.all().iter().find(|s| s.unusable_reason().is_some()).unwrap();
-    assert!(hidden.unusable_reason().unwrap().contains("home/skills/plain comes first"), "{hidden:?}");
+    assert!(
+        hidden.unusable_reason().unwrap().contains("home/skills/plain comes first"),
+        "{hidden:?}"
+    );
     for name in ["mlops/axolotl", "mlops:axolotl", "/axolotl"] {
         assert_eq!(catalogue.find(name).unwrap().qualified_name, "axolotl", "{name}");
     }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_skills::{SkillCatalogue, SkillSettings, SkillLibrary, Skill, skill_roots};
+use hermes_skills::{Skill, SkillCatalogue, SkillLibrary, SkillSettings, skill_roots};
 use serde_json::{Value, json};
 
 /// A home and a project, with skills in both.
@@ -72,7 +72,8 @@ impl World {
 
 /// Each skill as `ADDRESS ORIGIN STANDING`.
 pub(crate) fn told(catalogue: &SkillCatalogue) -> Vec<String> {
-    let one =
-        |skill: &Skill| format!("{} {} {}", skill.qualified_name, skill.origin, skill.status.name());
+    let one = |skill: &Skill| {
+        format!("{} {} {}", skill.qualified_name, skill.origin, skill.status.name())
+    };
     catalogue.all().iter().map(one).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hermes_skills::{SkillFileContent, SkillError};
+use hermes_skills::{SkillError, SkillFileContent};
 use serde_json::json;
 
 use crate::World;
@@ -111,7 +111,8 @@ fn what_looks_like_an_attack_is_not_shown() {
     world.file("home/skills/fine/references/bad.md", ATTACK);
     let catalogue = world.look();
     for name in ["bad", "own"] {
-        let Err(SkillError::Threat { threat, .. }) = catalogue.find_ready(name).unwrap().instructions(None)
+        let Err(SkillError::Threat { threat, .. }) =
+            catalogue.find_ready(name).unwrap().instructions(None)
         else {
             panic!("{name} was shown")
         };
@@ -136,7 +137,10 @@ fn an_attack_is_found_anywhere_in_a_long_text() {
     let text = format!("---\nname: long\ndescription: d\n---\n{filler}\n{ATTACK}\n{filler}");
     world.file("home/skills/long/SKILL.md", text);
     let catalogue = world.look();
-    assert!(matches!(catalogue.find_ready("long").unwrap().instructions(None), Err(SkillError::Threat { .. })));
+    assert!(matches!(
+        catalogue.find_ready("long").unwrap().instructions(None),
+        Err(SkillError::Threat { .. })
+    ));
 }
 
 #[test]

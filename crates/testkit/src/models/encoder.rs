@@ -54,7 +54,9 @@ impl ReplyEncoder {
 
     pub(crate) fn begin(&self) -> String {
         match self.format {
-            ReplyFormat::Chat => self.chunk(json!({"role": "assistant", "content": ""}), Value::Null),
+            ReplyFormat::Chat => {
+                self.chunk(json!({"role": "assistant", "content": ""}), Value::Null)
+            }
             ReplyFormat::Responses => event(&json!({
                 "type": "response.created",
                 "response": {"id": "resp_1", "object": "response", "model": self.model, "status": "in_progress"},
@@ -92,7 +94,9 @@ impl ReplyEncoder {
     pub(crate) fn thought(&mut self, text: &str) -> String {
         match self.format {
             ReplyFormat::Chat => self.chunk(json!({"reasoning_content": text}), Value::Null),
-            ReplyFormat::Gemini => self.candidate(json!([{"text": text, "thought": true}]), Value::Null),
+            ReplyFormat::Gemini => {
+                self.candidate(json!([{"text": text, "thought": true}]), Value::Null)
+            }
             ReplyFormat::Anthropic => {
                 let begun = self.open("thinking", &json!({"type": "thinking", "thinking": ""}));
                 let thought = self.delta(&json!({"type": "thinking_delta", "thinking": text}));

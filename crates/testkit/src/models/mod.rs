@@ -10,8 +10,8 @@
 //! assert!(server.requests().is_empty());
 //! ```
 
-mod script;
 mod encoder;
+mod script;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-pub use script::{ScriptedReply, ServerScript, ReplyStep};
+pub use script::{ReplyStep, ScriptedReply, ServerScript};
 
 /// A request that came.
 #[derive(Debug, Clone)]

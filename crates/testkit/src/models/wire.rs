@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::script::{ScriptedReply, ReplyStep};
 use super::encoder::{ReplyEncoder, event};
+use super::script::{ReplyStep, ScriptedReply};
 use super::{RecordedRequest, ServerState};
 
 /// Whether the connection can be used again.
@@ -82,7 +82,11 @@ async fn answer_request(
     }
 }
 
-async fn send_reply(scene: ScriptedReply, mut voice: ReplyEncoder, stream: &mut TcpStream) -> io::Result<ConnectionReuse> {
+async fn send_reply(
+    scene: ScriptedReply,
+    mut voice: ReplyEncoder,
+    stream: &mut TcpStream,
+) -> io::Result<ConnectionReuse> {
     let mut steps = scene.steps.into_iter().peekable();
     // What comes before the first word comes before the status, too.
     while let Some(ReplyStep::Wait(milliseconds)) = steps.peek() {
@@ -112,7 +116,9 @@ async fn send_reply(scene: ScriptedReply, mut voice: ReplyEncoder, stream: &mut 
                     send(stream, &sent).await?;
                 }
             }
-            ReplyStep::Usage { input, output, cached, cost } => voice.usage(input, output, cached, cost),
+            ReplyStep::Usage { input, output, cached, cost } => {
+                voice.usage(input, output, cached, cost)
+            }
             ReplyStep::Wait(milliseconds) => {
                 stream.flush().await?;
                 tokio::time::sleep(Duration::from_millis(milliseconds)).await;

@@ -3,7 +3,7 @@
 use super::change::strip_line_end;
 use super::hunk::{HunkPart, hunks};
 use super::width::char_width;
-use super::{TextDiff, DiffLayout, DiffWriter, RenderedDiff};
+use super::{DiffLayout, DiffWriter, RenderedDiff, TextDiff};
 
 /// The narrowest column that shows anything.
 const MIN_COLUMN_WIDTH: usize = 8;

@@ -98,14 +98,18 @@ impl LineCursor<'_> {
 fn common_ends(old: &str, new: &str, terminator: u8) -> (usize, usize) {
     let (old, new) = (old.as_bytes(), new.as_bytes());
     let blocks = old.chunks(COMPARE_BLOCK_BYTES).zip(new.chunks(COMPARE_BLOCK_BYTES));
-    let sure = blocks.take_while(|(old, new)| old.len() == COMPARE_BLOCK_BYTES && old == new).count() * COMPARE_BLOCK_BYTES;
+    let sure =
+        blocks.take_while(|(old, new)| old.len() == COMPARE_BLOCK_BYTES && old == new).count()
+            * COMPARE_BLOCK_BYTES;
     let same = sure + count_equal(old.iter().skip(sure), new.iter().skip(sure));
     let head = memchr::memrchr(terminator, old.get(..same).unwrap_or_default());
     let head = head.map_or(0, |at| at + 1);
     let old = old.get(head..).unwrap_or_default();
     let new = new.get(head..).unwrap_or_default();
     let blocks = old.rchunks(COMPARE_BLOCK_BYTES).zip(new.rchunks(COMPARE_BLOCK_BYTES));
-    let sure = blocks.take_while(|(old, new)| old.len() == COMPARE_BLOCK_BYTES && old == new).count() * COMPARE_BLOCK_BYTES;
+    let sure =
+        blocks.take_while(|(old, new)| old.len() == COMPARE_BLOCK_BYTES && old == new).count()
+            * COMPARE_BLOCK_BYTES;
     let same = sure + count_equal(old.iter().rev().skip(sure), new.iter().rev().skip(sure));
     let tail = old.get(old.len() - same..).unwrap_or_default();
     let tail = memchr::memchr(terminator, tail).map_or(0, |at| tail.len() - at - 1);

@@ -111,9 +111,12 @@ fn a_carriage_return_at_the_end_is_no_line_feed() {
 
 #[test]
 fn names_with_blanks_are_closed_by_a_tab_as_by_git() {
-    assert!(unified_diff("a\n", "b\n", "a/h ", "b/h i", 3).starts_with("--- a/h \t\n+++ b/h i\t\n@@"));
     assert!(
-        unified_diff("a\n", "b\n", "a/h", "b/\"h i", 3).starts_with("--- a/h\n+++ \"b/\\\"h i\"\n@@")
+        unified_diff("a\n", "b\n", "a/h ", "b/h i", 3).starts_with("--- a/h \t\n+++ b/h i\t\n@@")
+    );
+    assert!(
+        unified_diff("a\n", "b\n", "a/h", "b/\"h i", 3)
+            .starts_with("--- a/h\n+++ \"b/\\\"h i\"\n@@")
     );
 }
 
@@ -257,8 +260,9 @@ fn a_changed_word_is_seen_in_the_longest_line() {
 fn columns_are_as_wide_as_they_look() {
     let old = "same\n日本語 text\nold\ngone\n";
     let new = "same\n日本 text\nnew\n";
-    let told =
-        TextDiff::new(old, new, &DiffOptions::default()).side_by_side(&DiffLayout::full("a", "b"), 31).text;
+    let told = TextDiff::new(old, new, &DiffOptions::default())
+        .side_by_side(&DiffLayout::full("a", "b"), 31)
+        .text;
     let expected = "\
 --- a
 +++ b
@@ -273,9 +277,10 @@ gone           <
 
 #[test]
 fn long_lines_go_on_below_and_controls_are_seen() {
-    let told = TextDiff::new("abcdefghij\tx\n", "abcdefghijK\u{1B}[0m\r\n", &DiffOptions::default())
-        .side_by_side(&DiffLayout::full("a", "b"), 19)
-        .text;
+    let told =
+        TextDiff::new("abcdefghij\tx\n", "abcdefghijK\u{1B}[0m\r\n", &DiffOptions::default())
+            .side_by_side(&DiffLayout::full("a", "b"), 19)
+            .text;
     let expected = "\
 --- a
 +++ b
@@ -313,7 +318,8 @@ fn a_limit_cuts_whole_lines_and_counts_them() {
     let whole = found.unified(&DiffLayout::full("a", "b"));
     assert_eq!((whole.omitted_lines, whole.text.lines().count()), (0, 203));
     let layout = DiffLayout { limit: 200, ..DiffLayout::full("a", "b") };
-    for part in [found.unified(&layout), found.side_by_side(&layout, 40), found.word_diff(&layout)] {
+    for part in [found.unified(&layout), found.side_by_side(&layout, 40), found.word_diff(&layout)]
+    {
         assert!(part.text.len() <= 200 && part.omitted_lines > 0, "{part:?}");
         assert!(part.text.ends_with('\n'));
     }

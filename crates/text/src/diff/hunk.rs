@@ -1,7 +1,7 @@
 //! Changes that are near each other, with the lines around them.
 
 use super::change::{LineBlock, LineChange};
-use super::{TextDiff, DiffLayout};
+use super::{DiffLayout, TextDiff};
 
 /// A part of a hunk.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,11 @@ pub(super) fn hunks<'a>(
         .filter_map(move |group| make_hunk(diff, group, context))
 }
 
-fn make_hunk<'a>(diff: &'a TextDiff<'a>, group: &[LineChange], context: usize) -> Option<RenderedHunk<'a>> {
+fn make_hunk<'a>(
+    diff: &'a TextDiff<'a>,
+    group: &[LineChange],
+    context: usize,
+) -> Option<RenderedHunk<'a>> {
     let (first, last) = (group.first()?, group.last()?);
     let ends = diff.terminators;
     let end = |text: &str| text.as_bytes().as_ptr_range().end;

@@ -34,7 +34,9 @@ pub(super) fn comparison_key<'a>(line: &'a str, options: &DiffOptions) -> Cow<'a
             }
             Cow::Owned(kept)
         }
-        WhitespaceMode::IgnoreAll => Cow::Owned(line.chars().filter(|c| !c.is_whitespace()).collect()),
+        WhitespaceMode::IgnoreAll => {
+            Cow::Owned(line.chars().filter(|c| !c.is_whitespace()).collect())
+        }
     };
     if options.ignore_case { Cow::Owned(kept.to_lowercase()) } else { kept }
 }

@@ -156,7 +156,13 @@ impl<'a> TextDiff<'a> {
 }
 
 /// The unified diff of two texts; empty if they are the same.
-pub fn unified_diff(old: &str, new: &str, old_name: &str, new_name: &str, context: usize) -> String {
+pub fn unified_diff(
+    old: &str,
+    new: &str,
+    old_name: &str,
+    new_name: &str,
+    context: usize,
+) -> String {
     let layout = DiffLayout { context, ..DiffLayout::full(old_name, new_name) };
     TextDiff::new(old, new, &DiffOptions::default()).unified(&layout).text
 }

@@ -18,8 +18,9 @@ impl DiffWriter {
             limit: layout.limit,
             line_limit: layout.line_limit,
         };
-        let spelt =
-            |name: &str| if layout.is_quoted { name.to_owned() } else { close_name(quote_name(name)) };
+        let spelt = |name: &str| {
+            if layout.is_quoted { name.to_owned() } else { close_name(quote_name(name)) }
+        };
         output.push(&format!("--- {}", spelt(layout.old_name)));
         output.push(&format!("+++ {}", spelt(layout.new_name)));
         output

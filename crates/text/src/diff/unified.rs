@@ -2,7 +2,7 @@
 
 use super::change::LineBlock;
 use super::hunk::{HunkPart, hunks};
-use super::{TextDiff, DiffLayout, DiffWriter, RenderedDiff};
+use super::{DiffLayout, DiffWriter, RenderedDiff, TextDiff};
 
 pub(super) fn render(diff: &TextDiff<'_>, layout: &DiffLayout<'_>) -> RenderedDiff {
     if diff.is_empty() {

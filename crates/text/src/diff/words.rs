@@ -8,7 +8,7 @@ use similar::algorithms::{Capture, myers};
 
 use super::change::{LineBlock, strip_line_end};
 use super::hunk::{HunkPart, hunks};
-use super::{TextDiff, DiffLayout, DiffWriter, RenderedDiff};
+use super::{DiffLayout, DiffWriter, RenderedDiff, TextDiff};
 
 /// Words of a change that are compared one by one; more are marked by lines.
 const MAX_COMPARED_WORDS: usize = 100_000;
@@ -43,7 +43,8 @@ pub(super) fn render(diff: &TextDiff<'_>, layout: &DiffLayout<'_>) -> RenderedDi
                     block.lines().for_each(|line| output.push_text(strip_line_end(line).0))
                 }
                 HunkPart::Change(old, new) => {
-                    let mut marked = MarkedText { max_line_chars: layout.line_limit, ..MarkedText::default() };
+                    let mut marked =
+                        MarkedText { max_line_chars: layout.line_limit, ..MarkedText::default() };
                     let (old, new) = (with_line_feeds(old), with_line_feeds(new));
                     compare_blocks(&old, &new, deadline, &mut |mark, text| marked.add(mark, text));
                     marked.text.lines().for_each(|line| output.push_text(line));
@@ -64,7 +65,12 @@ fn with_line_feeds(block: LineBlock<'_>) -> Cow<'_, str> {
 }
 
 /// Takes two blocks of lines apart into words and says what became of them.
-fn compare_blocks(old: &str, new: &str, deadline: Option<Instant>, tell: &mut impl FnMut(WordMark, &str)) {
+fn compare_blocks(
+    old: &str,
+    new: &str,
+    deadline: Option<Instant>,
+    tell: &mut impl FnMut(WordMark, &str),
+) {
     let (head, tail) = common_ends(old, new);
     let middle = |text: &'_ str| head..text.len() - tail;
     tell(WordMark::Same, old.get(..head).unwrap_or_default());
@@ -171,7 +177,8 @@ fn split_words(text: &str) -> Vec<&str> {
     let mut last: Option<char> = None;
     for (at, c) in text.char_indices() {
         let goes_on = last.is_some_and(|last| match (class(last), class(c)) {
-            (WordCharClass::Word, WordCharClass::Word) | (WordCharClass::Space, WordCharClass::Space) => true,
+            (WordCharClass::Word, WordCharClass::Word)
+            | (WordCharClass::Space, WordCharClass::Space) => true,
             (WordCharClass::End, WordCharClass::End) => (last, c) == ('\r', '\n'),
             _ => false,
         });

@@ -49,8 +49,10 @@ fn globs_match_as_editors_match_them() {
 }
 
 fn asked(texts: &[(&str, &str)], path: &str) -> Option<EditorConfigCharset> {
-    let configs: Vec<EditorConfigFile<'_>> =
-        texts.iter().map(|(folder, text)| EditorConfigFile { dir: Path::new(folder), text }).collect();
+    let configs: Vec<EditorConfigFile<'_>> = texts
+        .iter()
+        .map(|(folder, text)| EditorConfigFile { dir: Path::new(folder), text })
+        .collect();
     charset_for(&configs, Path::new(path))
 }
 
@@ -69,9 +71,15 @@ fn later_sections_and_nearer_files_win() {
 fn a_root_ends_the_search_and_unset_takes_the_value_away() {
     let top = ("/", "[*]\ncharset = latin1\n");
     assert_eq!(asked(&[("/p", "\u{FEFF}root=TRUE\n"), top], "/p/a"), None);
-    assert_eq!(asked(&[("/p", "[*]\nroot = true\n"), top], "/p/a"), Some(EditorConfigCharset::Latin1));
+    assert_eq!(
+        asked(&[("/p", "[*]\nroot = true\n"), top], "/p/a"),
+        Some(EditorConfigCharset::Latin1)
+    );
     assert_eq!(asked(&[("/p", "[*]\ncharset = unset\n"), top], "/p/a"), None);
-    assert_eq!(asked(&[("/p", "[a\ncharset = utf-8\n"), top], "/p/a"), Some(EditorConfigCharset::Latin1));
+    assert_eq!(
+        asked(&[("/p", "[a\ncharset = utf-8\n"), top], "/p/a"),
+        Some(EditorConfigCharset::Latin1)
+    );
 }
 
 #[test]

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::hunk::{PatchHunk, HunkError};
 use super::edit_map::{EditMap, MovedRange, length_change};
-use super::placement::{HunkFit, place_hunk};
+use super::hunk::{HunkError, PatchHunk};
 use super::line_table::LineTable;
+use super::placement::{HunkFit, place_hunk};
 use super::search_index::SearchIndex;
 use super::warnings::placeholder_warning;
-use super::{LineSpan, MatchStrictness, MatchStrategy};
+use super::{LineSpan, MatchStrategy, MatchStrictness};
 use crate::document::TextEdit;
 
 /// Bytes that are copied at most for hunks that build upon each other.
@@ -106,7 +106,11 @@ pub fn compose_edits(middle: &str, first: &[TextEdit], second: &[TextEdit]) -> V
 
 /// Applies hunks: each is looked for in the text as it is, and if it is not
 /// there, in the text as the hunks before it have made it. All or none.
-pub fn apply_hunks(text: &str, hunks: &[PatchHunk], rigour: MatchStrictness) -> Result<AppliedHunks, Box<HunkFailure>> {
+pub fn apply_hunks(
+    text: &str,
+    hunks: &[PatchHunk],
+    rigour: MatchStrictness,
+) -> Result<AppliedHunks, Box<HunkFailure>> {
     let mut made = AppliedHunks::default();
     let mut spans: Vec<HunkSpan> = Vec::new();
     let mut current = Cow::Borrowed(text);
@@ -120,7 +124,8 @@ pub fn apply_hunks(text: &str, hunks: &[PatchHunk], rigour: MatchStrictness) -> 
                 HunkError::NotFound | HunkError::Overlap { .. } | HunkError::HintNotFound { .. }
             );
             if round.next == from || !again || copied > MAX_COPIED_BYTES {
-                let misfit = if copied > MAX_COPIED_BYTES { HunkError::TooManyRounds } else { misfit };
+                let misfit =
+                    if copied > MAX_COPIED_BYTES { HunkError::TooManyRounds } else { misfit };
                 let text = match current {
                     Cow::Borrowed(_) => None,
                     Cow::Owned(text) => Some(text),

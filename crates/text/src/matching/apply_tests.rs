@@ -56,8 +56,9 @@ fn a_missing_final_newline_stays_missing() {
 
 #[test]
 fn an_added_line_that_stands_for_others_is_warned_of() {
-    let warnings =
-        |lines: &str| apply_hunks("a\nb\n", &[hunk(lines)], MatchStrictness::Relaxed).expect("fits").warnings;
+    let warnings = |lines: &str| {
+        apply_hunks("a\nb\n", &[hunk(lines)], MatchStrictness::Relaxed).expect("fits").warnings
+    };
     assert_eq!(warnings("-a\n+# ... rest of the file unchanged ...").len(), 1);
     assert_eq!(warnings("-a\n+c").len(), 0);
 }
@@ -121,7 +122,10 @@ fn blocks_end_where_their_indentation_ends() {
     assert_eq!(made, text.replacen("a;", "c;", 1));
     let refusal = refused(text, &[hinted(&["void g("], "-    b;\n+    c;")]);
     let HunkError::NotAtHint { hinted, places, .. } = refusal else { panic!("{refusal:?}") };
-    assert_eq!((hinted[0], places[0]), (LineSpan { first: 8, last: 12 }, LineSpan { first: 5, last: 5 }));
+    assert_eq!(
+        (hinted[0], places[0]),
+        (LineSpan { first: 8, last: 12 }, LineSpan { first: 5, last: 5 })
+    );
 }
 
 #[test]
@@ -136,7 +140,8 @@ fn hints_in_a_hostile_text_are_answered() {
 
 #[test]
 fn a_hint_that_is_nowhere_is_told() {
-    let made = apply_hunks("a\nb\n", &[hinted(&["fn gone()"], "-a\n+x")], MatchStrictness::Relaxed).expect("fits");
+    let made = apply_hunks("a\nb\n", &[hinted(&["fn gone()"], "-a\n+x")], MatchStrictness::Relaxed)
+        .expect("fits");
     assert!(made.warnings[0].contains("fn gone()"), "{:?}", made.warnings);
 }
 
@@ -180,7 +185,8 @@ fn line_numbers_choose_only_among_exact_places() {
 #[test]
 fn every_relaxation_needs_every_line() {
     let made =
-        apply_hunks("  f()  \n  g()\n", &[hunk(" f()\n-g()\n+h()")], MatchStrictness::Relaxed).expect("fits");
+        apply_hunks("  f()  \n  g()\n", &[hunk(" f()\n-g()\n+h()")], MatchStrictness::Relaxed)
+            .expect("fits");
     assert_eq!(made.placed[0].strategy, MatchStrategy::IndentShift);
     assert_eq!(apply_edits("  f()  \n  g()\n", &made.edits), "  f()  \n  h()\n");
     assert_eq!(refused("  f()\n   g()\n", &[hunk(" f()\n-g()\n+h()")]), HunkError::NotFound);
@@ -211,14 +217,19 @@ fn hunks_may_build_upon_each_other() {
     let before: Vec<LineSpan> = made.placed.iter().map(|placed| placed.before).collect();
     assert_eq!(before, [lines(2, 2), lines(2, 2), lines(1, 1)], "as it was before all of them");
     let failure =
-        apply_hunks("a\nb\n", &[hunk("-a\n+x"), hunk("-a\n+y")], MatchStrictness::Relaxed).expect_err("gone");
+        apply_hunks("a\nb\n", &[hunk("-a\n+x"), hunk("-a\n+y")], MatchStrictness::Relaxed)
+            .expect_err("gone");
     assert_eq!((failure.hunk, failure.text.as_deref()), (1, Some("x\nb\n")));
 }
 
 #[test]
 fn lines_before_and_after_are_told() {
-    let made = apply_hunks("a\nb\nc\nd\n", &[hunk("-a\n+x\n+y\n+z"), hunk(" c\n-d")], MatchStrictness::Relaxed)
-        .expect("fits");
+    let made = apply_hunks(
+        "a\nb\nc\nd\n",
+        &[hunk("-a\n+x\n+y\n+z"), hunk(" c\n-d")],
+        MatchStrictness::Relaxed,
+    )
+    .expect("fits");
     assert_eq!(made.placed[0].before, LineSpan { first: 1, last: 1 });
     assert_eq!(made.placed[0].after, LineSpan { first: 1, last: 3 });
     assert_eq!(made.placed[1].before, LineSpan { first: 3, last: 4 });
@@ -228,7 +239,8 @@ fn lines_before_and_after_are_told() {
 #[test]
 fn a_hundred_thousand_hunks_are_applied() {
     let text: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
-    let hunks: Vec<PatchHunk> = (0..100_000).map(|n| hunk(&format!("-line {n}\n+LINE {n}"))).collect();
+    let hunks: Vec<PatchHunk> =
+        (0..100_000).map(|n| hunk(&format!("-line {n}\n+LINE {n}"))).collect();
     assert_eq!(done(&text, &hunks), text.replace("line", "LINE"));
 }
 
@@ -242,7 +254,10 @@ fn a_hostile_patch_is_answered() {
     assert_eq!(refused(&text, &[hunk(&block)]), HunkError::NotFound);
     let shifted = format!("{} y\n", " x\n".repeat(60_000));
     let block = format!("{}-  y\n+z", "-  x\n-x\n".repeat(10_000));
-    assert!(matches!(refused(&shifted, &[hunk(&block)]), HunkError::NotFound | HunkError::TooRepetitive));
+    assert!(matches!(
+        refused(&shifted, &[hunk(&block)]),
+        HunkError::NotFound | HunkError::TooRepetitive
+    ));
 }
 
 /// Random edits of lines, as a model that cannot be wrong.
@@ -304,7 +319,7 @@ proptest! {
         ),
     ) {
         let hunks: Vec<PatchHunk> = hunks.into_iter().map(|(lines, hints, line, at_end, final_newline, open_end, loose)| PatchHunk {
-            hints, line: line.map(usize::from), at_end, final_newline, no_newline_at_end, optional_blank_lines, ..hunk(&lines)
+            hints, line: line.map(usize::from), at_end, final_newline, no_newline_at_end: open_end, optional_blank_lines: loose, ..hunk(&lines)
         }).collect();
         if let Ok(made) = apply_hunks(&text, &hunks, MatchStrictness::Relaxed) {
             let mut last = 0;
@@ -383,7 +398,8 @@ fn lines_that_come_or_go_have_no_lines_on_the_other_side() {
 #[test]
 fn what_a_neighbour_puts_in_is_not_among_the_lines_of_a_hunk() {
     let made =
-        apply_hunks("a\nb\nc\n", &[hunk("-a\n+x"), hunk("+z\n b")], MatchStrictness::Relaxed).expect("fits");
+        apply_hunks("a\nb\nc\n", &[hunk("-a\n+x"), hunk("+z\n b")], MatchStrictness::Relaxed)
+            .expect("fits");
     let lines = |first, last| LineSpan { first, last };
     assert_eq!(made.placed[0].after, lines(1, 1));
     assert_eq!(made.placed[1].after, lines(2, 3));
@@ -398,7 +414,8 @@ fn a_file_that_ends_its_lines_in_one_way_keeps_it() {
         }
         made
     };
-    let made = apply_hunks("a\nb\n", &[crlf("-a\n+A\n+B")], MatchStrictness::Relaxed).expect("fits");
+    let made =
+        apply_hunks("a\nb\n", &[crlf("-a\n+A\n+B")], MatchStrictness::Relaxed).expect("fits");
     assert_eq!(apply_edits("a\nb\n", &made.edits), "A\nB\nb\n");
     assert!(made.warnings.is_empty(), "{:?}", made.warnings);
     assert_eq!(done("a\nb\r\n", &[crlf("-a\n+A")]), "A\r\nb\r\n", "it has such lines");
@@ -416,7 +433,7 @@ proptest! {
         ),
     ) {
         let hunks: Vec<PatchHunk> = hunks.into_iter().map(|(lines, hints, at_end, final_newline, loose)| PatchHunk {
-            hints, at_end, final_newline, optional_blank_lines, ..hunk(&lines)
+            hints, at_end, final_newline, optional_blank_lines: loose, ..hunk(&lines)
         }).collect();
         if let Ok(made) = apply_hunks(&text, &hunks, MatchStrictness::Relaxed) {
             let changed = apply_edits(&text, &made.edits);

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::indent::indent;
-use super::nearest::MAX_SHOWN_CHARS;
 use super::line_table::LineTable;
+use super::nearest::MAX_SHOWN_CHARS;
 
 /// How many lines of blocks are looked at closely, and blocks at least and at
 /// most.
@@ -30,7 +30,8 @@ pub(super) fn find_candidates(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize
     for row in 0..rows.len() {
         let line = rows.line(row);
         let line = line.get(..MAX_SHOWN_CHARS).unwrap_or(line);
-        for word in words(line).chain(whole_line_keys(line)).filter(|word| known.may_contain(word)) {
+        for word in words(line).chain(whole_line_keys(line)).filter(|word| known.may_contain(word))
+        {
             if let Some(SharedWord { rows, .. }) = wanted.get_mut(word)
                 && rows.last() != Some(&row)
             {

@@ -19,7 +19,8 @@ impl MovedRange {
     /// The lines of places in both texts.
     pub fn lines(traces: &[Self], old: &str, new: &str) -> Vec<(LineSpan, LineSpan)> {
         let (old, new) = (LineTable::new(old), LineTable::new(new));
-        let lines = |trace: &Self| LineEdges::lines(old.edges(&trace.before), new.edges(&trace.after));
+        let lines =
+            |trace: &Self| LineEdges::lines(old.edges(&trace.before), new.edges(&trace.after));
         traces.iter().map(lines).collect()
     }
 

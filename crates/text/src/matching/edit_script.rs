@@ -42,7 +42,8 @@ impl<'a> EditScript<'a> {
         let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(same).count();
         let old_rest = &old_rest[..old_rest.len() - tail];
         let new_rest = &new_rest[..new_rest.len() - tail];
-        let whole = ChangedRun { old: head..head + old_rest.len(), new: head..head + new_rest.len() };
+        let whole =
+            ChangedRun { old: head..head + old_rest.len(), new: head..head + new_rest.len() };
         let runs = if old_rest.is_empty() && new_rest.is_empty() {
             Vec::new()
         } else if old_rest.len() + new_rest.len() > MAX_COMPARED_LINES {
@@ -76,9 +77,9 @@ impl<'a> EditScript<'a> {
                     run.old.end = made.old.len();
                     run.new.end = made.new.len();
                 }
-                _ => {
-                    made.runs.push(ChangedRun { old: at_old..made.old.len(), new: at_new..made.new.len() })
-                }
+                _ => made
+                    .runs
+                    .push(ChangedRun { old: at_old..made.old.len(), new: at_new..made.new.len() }),
             }
         }
         made
@@ -104,7 +105,8 @@ impl<'a> EditScript<'a> {
     /// The edits of a text in which the old lines are at `place`. None if a
     /// new line cannot be shifted.
     pub(crate) fn edits(&self, place: &MatchPlace<'_>) -> Option<Vec<TextEdit>> {
-        let edits: Option<Vec<TextEdit>> = self.runs.iter().map(|run| self.edit(run, place)).collect();
+        let edits: Option<Vec<TextEdit>> =
+            self.runs.iter().map(|run| self.edit(run, place)).collect();
         let mut edits = edits?;
         edits.retain(|edit| !(edit.range.is_empty() && edit.text.is_empty()));
         Some(edits)
@@ -151,7 +153,11 @@ impl<'a> EditScript<'a> {
     }
 
     /// The lines that come, as they are at the place.
-    fn added_lines<'p>(&self, run: &ChangedRun, place: &MatchPlace<'p>) -> Option<Vec<AddedLine<'p>>> {
+    fn added_lines<'p>(
+        &self,
+        run: &ChangedRun,
+        place: &MatchPlace<'p>,
+    ) -> Option<Vec<AddedLine<'p>>> {
         let new = run.new.clone().zip(self.new.get(run.new.clone())?);
         new.map(|(at, line)| {
             let text = match place.shift {
@@ -159,7 +165,11 @@ impl<'a> EditScript<'a> {
                 None => (*line).to_owned(),
             };
             let own = self.endings.get(at).copied().flatten();
-            Some(AddedLine { text, ending: own.unwrap_or(place.ending), is_explicit: own.is_some() })
+            Some(AddedLine {
+                text,
+                ending: own.unwrap_or(place.ending),
+                is_explicit: own.is_some(),
+            })
         })
         .collect()
     }
@@ -190,7 +200,8 @@ impl<'a> EditScript<'a> {
         let shift = place.shift?;
         let lines = self.runs.iter().filter_map(|run| self.new.get(run.new.clone())).flatten();
         let is_made = |line: &&&str| {
-            !is_mixed_indent(line) && shift.shift_line(line).is_some_and(|shifted| is_mixed_indent(&shifted))
+            !is_mixed_indent(line)
+                && shift.shift_line(line).is_some_and(|shifted| is_mixed_indent(&shifted))
         };
         let line: String = lines.into_iter().find(is_made)?.trim().chars().take(80).collect();
         Some(format!(

@@ -113,7 +113,11 @@ impl FoldedText {
     }
 
     fn push_unchanged(&mut self, text: &str, range: Range<usize>) {
-        self.runs.push(UnchangedRun { folded: self.text.len(), original: range.start, len: range.len() });
+        self.runs.push(UnchangedRun {
+            folded: self.text.len(),
+            original: range.start,
+            len: range.len(),
+        });
         self.text.push_str(text.get(range).unwrap_or_default());
     }
 

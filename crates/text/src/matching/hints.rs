@@ -28,7 +28,10 @@ pub(crate) struct HintRegions {
 impl HintRegions {
     /// The lines that the last hint names inside of what the ones before name.
     /// None if there are no hints.
-    pub(crate) fn find(table: &SearchIndex<'_>, hints: &[String]) -> Result<Option<Self>, TooRepetitive> {
+    pub(crate) fn find(
+        table: &SearchIndex<'_>,
+        hints: &[String],
+    ) -> Result<Option<Self>, TooRepetitive> {
         let mut inside: Option<Vec<HintRegion>> = None;
         for hint in hints.iter().map(|hint| hint.trim()).filter(|hint| !hint.is_empty()) {
             let mut found = Vec::new();

@@ -110,7 +110,11 @@ impl IndentShift {
             return Some(line.to_owned());
         }
         let indent = indent(line);
-        Some(format!("{}{}", self.shift_indent(indent)?, line.get(indent.len()..).unwrap_or_default()))
+        Some(format!(
+            "{}{}",
+            self.shift_indent(indent)?,
+            line.get(indent.len()..).unwrap_or_default()
+        ))
     }
 }
 

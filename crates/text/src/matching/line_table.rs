@@ -93,7 +93,8 @@ impl<'t> LineTable<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let returns = has_only_returns(text);
         let count = text.len().div_ceil(INDEX_BLOCK_BYTES);
-        let mut rows = Self { text, has_only_returns: returns, blocks: Vec::with_capacity(count), len: 0 };
+        let mut rows =
+            Self { text, has_only_returns: returns, blocks: Vec::with_capacity(count), len: 0 };
         for number in 0..count {
             rows.blocks.push(IndexBlock { before: rows.len, starts: OnceCell::new() });
             rows.len += usize::from(number == 0) + rows.line_ends(number).count();
@@ -194,7 +195,9 @@ impl<'t> LineTable<'t> {
 
     /// Whether a line begins at this offset, or would if there were more text.
     fn is_line_start(&self, offset: usize) -> bool {
-        offset.checked_sub(1).is_none_or(|at| self.text.as_bytes().get(at) == Some(&self.terminator()))
+        offset
+            .checked_sub(1)
+            .is_none_or(|at| self.text.as_bytes().get(at) == Some(&self.terminator()))
     }
 
     fn edge(&self, offset: usize) -> LineEdge {
@@ -259,7 +262,15 @@ mod tests {
         for index in 0..starts.len() + 2 {
             assert_eq!(rows.get(index).map(|row| row.start), starts.get(index).copied());
         }
-        let near = [0, 1, text.len() / 2, INDEX_BLOCK_BYTES - 1, INDEX_BLOCK_BYTES, INDEX_BLOCK_BYTES + 1, text.len()];
+        let near = [
+            0,
+            1,
+            text.len() / 2,
+            INDEX_BLOCK_BYTES - 1,
+            INDEX_BLOCK_BYTES,
+            INDEX_BLOCK_BYTES + 1,
+            text.len(),
+        ];
         for offset in near.into_iter().filter(|offset| *offset <= text.len()) {
             let at = starts.partition_point(|start| *start <= offset).saturating_sub(1);
             assert_eq!(rows.row_at(offset), at, "{offset}");
@@ -268,7 +279,15 @@ mod tests {
 
     #[test]
     fn lines_are_found_on_both_sides_of_a_block() {
-        for len in [0, 1, INDEX_BLOCK_BYTES - 2, INDEX_BLOCK_BYTES - 1, INDEX_BLOCK_BYTES, INDEX_BLOCK_BYTES + 1, 2 * INDEX_BLOCK_BYTES] {
+        for len in [
+            0,
+            1,
+            INDEX_BLOCK_BYTES - 2,
+            INDEX_BLOCK_BYTES - 1,
+            INDEX_BLOCK_BYTES,
+            INDEX_BLOCK_BYTES + 1,
+            2 * INDEX_BLOCK_BYTES,
+        ] {
             for end in ["", "\n", "\r\n", "x", "\nx", "\n\n"] {
                 check(&("y".repeat(len) + end));
                 check(&("y\n".repeat(len / 2) + end));

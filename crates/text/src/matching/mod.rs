@@ -9,27 +9,27 @@ use serde::Serialize;
 
 mod apply;
 mod candidates;
+mod edit_map;
+mod edit_script;
 mod folding;
 mod hints;
 mod hunk;
 mod indent;
+mod line_table;
 mod marks;
-mod edit_map;
 mod nearest;
 mod placement;
 mod replace;
-mod line_table;
-mod edit_script;
 mod search_index;
 mod unique;
 mod warnings;
 
-pub use apply::{AppliedHunks, HunkFailure, PlacedHunk, apply_hunks, apply_edits, compose_edits};
-pub use hunk::{PatchHunk, HunkLine, HunkError, LineRole};
-pub use marks::mark_changes;
+pub use apply::{AppliedHunks, HunkFailure, PlacedHunk, apply_edits, apply_hunks, compose_edits};
 pub use edit_map::{EditMap, MovedRange};
+pub use hunk::{HunkError, HunkLine, LineRole, PatchHunk};
+pub use marks::mark_changes;
 pub use nearest::{MismatchExplanation, NearestBlock, WantedText, explain_mismatch, show_exactly};
-pub use replace::{ReplaceError, TextReplacement, ReplaceRequest, replace_text};
+pub use replace::{ReplaceError, ReplaceRequest, TextReplacement, replace_text};
 pub use unique::{UniqueContext, unique_contexts};
 
 /// In which way the old text agrees with the place that was found.

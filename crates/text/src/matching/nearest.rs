@@ -10,12 +10,12 @@ use serde::Serialize;
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
 
 use super::candidates::{find_candidates, line_similarity};
-use super::folding::occurrences;
-use super::marks::mark_changes;
-use super::line_table::{LineTable, to_line_feeds};
 use super::edit_script::EditScript;
+use super::folding::occurrences;
+use super::line_table::{LineTable, to_line_feeds};
+use super::marks::mark_changes;
 use super::unique::unique_context;
-use super::{MAX_LISTED_PLACES, LineSpan, LineRole};
+use super::{LineRole, LineSpan, MAX_LISTED_PLACES};
 use crate::line_endings::has_only_returns;
 
 /// What was looked for, and what should have come in its place.
@@ -80,7 +80,10 @@ pub fn explain_mismatch(text: &str, wanted: &WantedText<'_>) -> MismatchExplanat
     let returns = has_only_returns(text);
     let (old, new) = (to_line_feeds(wanted.old, returns), to_line_feeds(wanted.new, returns));
     if text.len() > MAX_SEARCHED_BYTES || old.trim().is_empty() {
-        return MismatchExplanation { too_large: text.len() > MAX_SEARCHED_BYTES, ..MismatchExplanation::default() };
+        return MismatchExplanation {
+            too_large: text.len() > MAX_SEARCHED_BYTES,
+            ..MismatchExplanation::default()
+        };
     }
     let plain = to_line_feeds(text, returns);
     let rows = LineTable::new(&plain);
@@ -89,7 +92,12 @@ pub fn explain_mismatch(text: &str, wanted: &WantedText<'_>) -> MismatchExplanat
     if let Some(near) = nearest.as_ref().filter(|near| near.differs_in_spaces(&old)) {
         notes.push(format!("{}: only the spaces within the lines differ.", near.lines));
     }
-    MismatchExplanation { nearest, already_applied: find_already_applied(&rows, &new), notes, too_large: false }
+    MismatchExplanation {
+        nearest,
+        already_applied: find_already_applied(&rows, &new),
+        notes,
+        too_large: false,
+    }
 }
 
 /// Where the new text is, if it says enough to be recognised: within a line
@@ -273,7 +281,8 @@ fn most_similar(rows: &LineTable<'_>, lines: &[&str]) -> Vec<(usize, usize)> {
         scored.iter().take(finely).flat_map(|(_, start)| shapes(*start)).collect();
     blocks.sort_unstable();
     blocks.dedup();
-    let measured: Vec<usize> = blocks.iter().map(|block| letter_distance(rows, lines, *block)).collect();
+    let measured: Vec<usize> =
+        blocks.iter().map(|block| letter_distance(rows, lines, *block)).collect();
     let Some(least) = measured.iter().min() else { return Vec::new() };
     blocks.into_iter().zip(&measured).filter(|(_, cost)| *cost == least).map(|(b, _)| b).collect()
 }
@@ -324,7 +333,8 @@ fn letter_distance(rows: &LineTable<'_>, lines: &[&str], (start, end): (usize, u
 
 /// How many letters of two lines differ; about that many beyond the first few.
 fn line_distance(old: &str, new: &str) -> usize {
-    let cut = |line: &str| line.char_indices().nth(MAX_COMPARED_LETTERS).map_or(line.len(), |(at, _)| at);
+    let cut =
+        |line: &str| line.char_indices().nth(MAX_COMPARED_LETTERS).map_or(line.len(), |(at, _)| at);
     let ((old, old_rest), (new, new_rest)) = (old.split_at(cut(old)), new.split_at(cut(new)));
     let beyond = usize::from(old_rest != new_rest) * old_rest.len().abs_diff(new_rest.len()).max(1);
     let (from, to): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());

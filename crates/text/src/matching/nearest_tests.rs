@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::{ReplaceRequest, MatchStrictness, replace};
+use super::super::{MatchStrictness, ReplaceRequest, replace_text};
 use super::*;
 
 fn told(text: &str, old: &str, new: &str) -> MismatchExplanation {
@@ -49,7 +49,12 @@ fn blocks_are_found_in_files_of_many_lines() {
 fn the_text_that_is_shown_can_be_used_as_it_is() {
     let text = "fn a() {}\n\tlet x  = call(1,2);   \nfn b() {}\n";
     let nearest = told(text, "    let x = call(1, 2);", "").nearest.expect("a line like it");
-    let request = ReplaceRequest { old: &nearest.text, new: "x", all: false, strictness: MatchStrictness::Strict };
+    let request = ReplaceRequest {
+        old: &nearest.text,
+        new: "x",
+        all: false,
+        strictness: MatchStrictness::Strict,
+    };
     assert!(replace_text(text, &request).is_ok(), "{nearest:?}");
 }
 

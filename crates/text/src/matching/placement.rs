@@ -1,11 +1,11 @@
 //! The one place of a hunk in a text.
 
+use super::edit_script::{EditScript, MatchPlace};
 use super::hints::HintRegions;
-use super::hunk::{PatchHunk, HunkLine, HunkError};
+use super::hunk::{HunkError, HunkLine, PatchHunk};
 use super::indent::is_shifted_already;
-use super::edit_script::{MatchPlace, EditScript};
 use super::search_index::{LINE_STRATEGIES, SearchIndex};
-use super::{MAX_LISTED_PLACES, LineSpan, MatchStrictness, MatchStrategy};
+use super::{LineSpan, MAX_LISTED_PLACES, MatchStrategy, MatchStrictness};
 use crate::document::TextEdit;
 use crate::line_endings::LineEnding;
 
@@ -41,7 +41,12 @@ pub(crate) fn place_hunk(
         return place_insertion(hunk, table, regions.as_ref());
     }
     if let Some(row) = stated_row(hunk, &script, table, drift) {
-        return build_edits(hunk, table, ChosenPlace { strategy: MatchStrategy::Exact, row, script }, None);
+        return build_edits(
+            hunk,
+            table,
+            ChosenPlace { strategy: MatchStrategy::Exact, row, script },
+            None,
+        );
     }
     let hinted = regions.as_ref().filter(|regions| !regions.list.is_empty());
     let warning = regions.is_some() && hinted.is_none();
@@ -75,7 +80,12 @@ fn below_heading<'h>(
 }
 
 /// The row at which the hunk says to be, if it agrees exactly there.
-fn stated_row(hunk: &PatchHunk, script: &EditScript<'_>, table: &SearchIndex<'_>, drift: isize) -> Option<usize> {
+fn stated_row(
+    hunk: &PatchHunk,
+    script: &EditScript<'_>,
+    table: &SearchIndex<'_>,
+    drift: isize,
+) -> Option<usize> {
     let row = hunk.line?.checked_sub(1)?;
     let drifted = row.checked_add_signed(drift);
     let fits = |row: &usize| {
@@ -130,7 +140,10 @@ fn choose_row(
     regions: Option<&HintRegions>,
 ) -> Result<usize, HunkError> {
     let lines = |rows: &[usize]| {
-        rows.iter().take(MAX_LISTED_PLACES).map(|row| line_span(*row, count)).collect::<Vec<LineSpan>>()
+        rows.iter()
+            .take(MAX_LISTED_PLACES)
+            .map(|row| line_span(*row, count))
+            .collect::<Vec<LineSpan>>()
     };
     let chosen = regions.map(|regions| regions.choose(rows, count));
     let candidates = chosen.as_deref().unwrap_or(rows);
@@ -171,8 +184,10 @@ fn build_edits(
     script.drop_foreign_endings(&table.rows);
     let count = script.old.len();
     let rows = &table.rows;
-    let unclear =
-        |reason: &str| HunkError::Unclear { lines: line_span(row, count), reason: reason.to_owned() };
+    let unclear = |reason: &str| HunkError::Unclear {
+        lines: line_span(row, count),
+        reason: reason.to_owned(),
+    };
     let shift = if strategy == MatchStrategy::IndentShift {
         let file = (row..row + count).map(|row| rows.line(row));
         if is_shifted_already(script.old.iter().copied(), script.new.iter().copied(), file) {
@@ -203,7 +218,8 @@ fn build_edits(
         the file is.",
         )
     })?;
-    let mut warnings: Vec<String> = warning.into_iter().chain(script.mixed_indent_warning(&place)).collect();
+    let mut warnings: Vec<String> =
+        warning.into_iter().chain(script.mixed_indent_warning(&place)).collect();
     let last = rows.get(row + count.saturating_sub(1));
     let ending = last.and_then(|row| rows.text().get(row.end..row.next)).unwrap_or_default();
     if hunk.no_newline_at_end && ending.contains('\n') {
@@ -224,7 +240,11 @@ fn build_edits(
 }
 
 /// A warning if a hunk is said to be at the end of the file and is not.
-fn not_at_end_warning(hunk: &PatchHunk, table: &SearchIndex<'_>, lines: LineSpan) -> Option<String> {
+fn not_at_end_warning(
+    hunk: &PatchHunk,
+    table: &SearchIndex<'_>,
+    lines: LineSpan,
+) -> Option<String> {
     (hunk.at_end && lines.last < table.rows.len()).then(|| {
         format!(
             "The hunk is said to be at the end of the file (`*** End of File`), but its place is \
@@ -236,7 +256,11 @@ fn not_at_end_warning(hunk: &PatchHunk, table: &SearchIndex<'_>, lines: LineSpan
 
 /// A hunk that only adds: behind the hinted line, at the end of the file if it
 /// says so, or in an empty file.
-fn place_insertion(hunk: &PatchHunk, table: &SearchIndex<'_>, regions: Option<&HintRegions>) -> Result<HunkFit, HunkError> {
+fn place_insertion(
+    hunk: &PatchHunk,
+    table: &SearchIndex<'_>,
+    regions: Option<&HintRegions>,
+) -> Result<HunkFit, HunkError> {
     let rows = &table.rows;
     let kept = hunk.lines.len().saturating_sub(hunk.optional_blank_lines);
     let added = hunk.lines.get(..kept).unwrap_or_default();

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
+use super::edit_map::MovedRange;
+use super::edit_script::{EditScript, MatchPlace};
 use super::folding::{FoldMode, FoldedText, occurrences};
 use super::indent::{IndentShift, is_shifted_already};
-use super::edit_map::MovedRange;
 use super::line_table::{LineEdge, LineEdges, LineOffsets, LineTable, to_line_feeds};
-use super::edit_script::{MatchPlace, EditScript};
 use super::search_index::{SearchIndex, TooRepetitive};
 use super::warnings::replacement_warnings;
-use super::{MAX_LISTED_PLACES, LineSpan, MatchStrictness, MatchStrategy, apply_edits};
+use super::{LineSpan, MAX_LISTED_PLACES, MatchStrategy, MatchStrictness, apply_edits};
 use crate::document::TextEdit;
 use crate::line_endings::has_only_returns;
 
@@ -92,7 +92,10 @@ impl From<TooRepetitive> for ReplaceError {
 /// The new text is written as it is given, but for the file's own line endings
 /// and the indentation by which the old text was off. Lines that the old and
 /// the new text share are left as the file has them.
-pub fn replace_text(text: &str, request: &ReplaceRequest<'_>) -> Result<TextReplacement, ReplaceError> {
+pub fn replace_text(
+    text: &str,
+    request: &ReplaceRequest<'_>,
+) -> Result<TextReplacement, ReplaceError> {
     if request.old.is_empty() {
         return Err(ReplaceError::EmptyOld);
     }
@@ -104,7 +107,12 @@ pub fn replace_text(text: &str, request: &ReplaceRequest<'_>) -> Result<TextRepl
     if old == new {
         return Err(ReplaceError::OnlyEndingsDiffer);
     }
-    let search = TextSearch { text, has_only_returns: returns, all: request.all, table: std::cell::OnceCell::new() };
+    let search = TextSearch {
+        text,
+        has_only_returns: returns,
+        all: request.all,
+        table: std::cell::OnceCell::new(),
+    };
     if request.strictness == MatchStrictness::Strict {
         let found = search.find_exact(request.old).ok_or(ReplaceError::NotFound)?;
         return search.build_replacement(MatchStrategy::Exact, found, &old, &new);
@@ -128,7 +136,11 @@ pub fn replace_text(text: &str, request: &ReplaceRequest<'_>) -> Result<TextRepl
         && let Some((_, found)) = search.find_with_endings(&plain, &plain)
     {
         if new.contains("\\n") || new.contains("\\t") || new.contains("\\r") {
-            return Err(search.unclear_error(MatchStrategy::EscapedNewlines, &found, ESCAPED_TEXT_REASON));
+            return Err(search.unclear_error(
+                MatchStrategy::EscapedNewlines,
+                &found,
+                ESCAPED_TEXT_REASON,
+            ));
         }
         return search.build_replacement(MatchStrategy::EscapedNewlines, found, &plain, &new);
     }
@@ -160,14 +172,20 @@ impl<'t> TextSearch<'t> {
         };
         let whole =
             |range: Range<usize>| (!splits(range.start) && !splits(range.end)).then_some(range);
-        none_if_empty(occurrences(self.text, old, !self.all, whole).take(self.max_places()).collect())
+        none_if_empty(
+            occurrences(self.text, old, !self.all, whole).take(self.max_places()).collect(),
+        )
     }
 
     /// The places of a text that differ from it in line endings at most. What a
     /// caller writes with line feeds is meant with any ending, since that is how
     /// files are shown; carriage returns are meant where they are there. `old` is
     /// the text with line feeds.
-    fn find_with_endings(&self, given: &str, old: &str) -> Option<(MatchStrategy, Vec<Range<usize>>)> {
+    fn find_with_endings(
+        &self,
+        given: &str,
+        old: &str,
+    ) -> Option<(MatchStrategy, Vec<Range<usize>>)> {
         let has_return = |text: &str| memchr::memchr(b'\r', text.as_bytes()).is_some();
         let varies = old.contains('\n') && has_return(self.text);
         if (!varies || has_return(given))
@@ -179,11 +197,15 @@ impl<'t> TextSearch<'t> {
             // The exact search did not know the caller's carriage returns.
             return self.find_exact(old).map(|found| (MatchStrategy::LineEndings, found));
         }
-        let folded = FoldedText::new(self.text, FoldMode::Endings { returns: self.has_only_returns });
+        let folded =
+            FoldedText::new(self.text, FoldMode::Endings { returns: self.has_only_returns });
         let found = none_if_empty(folded.find(old, !self.all, self.max_places()))?;
         let is_exact = |place: &Range<usize>| self.text.get(place.clone()) == Some(given);
-        let strategy =
-            if found.iter().all(is_exact) { MatchStrategy::Exact } else { MatchStrategy::LineEndings };
+        let strategy = if found.iter().all(is_exact) {
+            MatchStrategy::Exact
+        } else {
+            MatchStrategy::LineEndings
+        };
         Some((strategy, found))
     }
 
@@ -193,7 +215,8 @@ impl<'t> TextSearch<'t> {
         if given == old {
             return None;
         }
-        let folded = FoldedText::new(self.text, FoldMode::Endings { returns: self.has_only_returns });
+        let folded =
+            FoldedText::new(self.text, FoldMode::Endings { returns: self.has_only_returns });
         let all = folded.find(old, !self.all, self.max_places()).len();
         let others = all.checked_sub(found).filter(|others| *others > 0)?;
         let times = if others == 1 { "once".to_owned() } else { format!("{others} times") };
@@ -235,7 +258,12 @@ impl<'t> TextSearch<'t> {
         Ok(none_if_empty(starts.into_iter().filter_map(range).collect()))
     }
 
-    fn unclear_error(&self, strategy: MatchStrategy, found: &[Range<usize>], reason: &str) -> ReplaceError {
+    fn unclear_error(
+        &self,
+        strategy: MatchStrategy,
+        found: &[Range<usize>],
+        reason: &str,
+    ) -> ReplaceError {
         let lines = found
             .first()
             .map_or(LineSpan { first: 1, last: 1 }, |place| self.table().rows.line_span(place));
@@ -252,8 +280,13 @@ impl<'t> TextSearch<'t> {
     ) -> Result<TextReplacement, ReplaceError> {
         let rows = &self.table().rows;
         if !self.all && found.len() > 1 {
-            let places = found.iter().take(MAX_LISTED_PLACES).map(|place| rows.line_span(place)).collect();
-            return Err(ReplaceError::Ambiguous { strategy, places, more: found.len() > MAX_LISTED_PLACES });
+            let places =
+                found.iter().take(MAX_LISTED_PLACES).map(|place| rows.line_span(place)).collect();
+            return Err(ReplaceError::Ambiguous {
+                strategy,
+                places,
+                more: found.len() > MAX_LISTED_PLACES,
+            });
         }
         if found.len() > MAX_REPLACED_PLACES {
             return Err(ReplaceError::TooMany);
@@ -304,7 +337,11 @@ impl<'t> TextSearch<'t> {
         let file = pieces.iter().map(|row| self.text.get(row.start..row.end).unwrap_or_default());
         let old = script.old.iter().copied();
         if is_shifted_already(old.clone(), script.new.iter().copied(), file.clone()) {
-            return Err(self.unclear_error(strategy, std::slice::from_ref(place), DOUBLE_INDENT_REASON));
+            return Err(self.unclear_error(
+                strategy,
+                std::slice::from_ref(place),
+                DOUBLE_INDENT_REASON,
+            ));
         }
         Ok(IndentShift::between(old, file))
     }
@@ -324,7 +361,12 @@ fn none_if_empty(found: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
 }
 
 /// A place cut at its line endings, one row for each line of the old text.
-fn rows_of_place(text: &str, place: &Range<usize>, count: usize, returns: bool) -> Vec<LineOffsets> {
+fn rows_of_place(
+    text: &str,
+    place: &Range<usize>,
+    count: usize,
+    returns: bool,
+) -> Vec<LineOffsets> {
     let body = text.get(place.clone()).unwrap_or_default();
     let mark = if returns { '\r' } else { '\n' };
     let mut rows = Vec::with_capacity(count);
@@ -399,7 +441,8 @@ impl<'t> LineCounter<'t> {
             None => rows.edges(&(place.start..place.start)).end.is_begin,
         };
         self.end = place.end;
-        let end = LineEdge { lines_ended: start + ends(&becomes), is_begin: self.is_begin, ..old.end };
+        let end =
+            LineEdge { lines_ended: start + ends(&becomes), is_begin: self.is_begin, ..old.end };
         (trace, LineEdges::lines(old, LineEdges { start, end }))
     }
 }

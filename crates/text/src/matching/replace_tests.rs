@@ -186,8 +186,12 @@ fn several_places_are_named() {
     let refusal = refused("aaa\n", "aa", "x");
     assert!(matches!(refusal, ReplaceError::Ambiguous { .. }), "places may overlap: {refusal:?}");
     let refusal = refused("  a\n  b\n\n    a\n    b\n", "a\nb\n", "x\n");
-    assert!(matches!(refusal, ReplaceError::Ambiguous { strategy: MatchStrategy::IndentShift, .. }));
-    let ReplaceError::Ambiguous { places, more, .. } = refused(&"a\n".repeat(1000), "a", "x") else {
+    assert!(matches!(
+        refusal,
+        ReplaceError::Ambiguous { strategy: MatchStrategy::IndentShift, .. }
+    ));
+    let ReplaceError::Ambiguous { places, more, .. } = refused(&"a\n".repeat(1000), "a", "x")
+    else {
         panic!("many places")
     };
     assert_eq!((places.len(), more), (MAX_LISTED_PLACES, true));
@@ -220,8 +224,9 @@ fn a_place_inside_of_a_longer_name_is_warned_of() {
 
 #[test]
 fn a_line_that_stands_for_others_is_warned_of() {
-    let warnings =
-        |old: &str, new: &str| replace_text("a\n# ...\nb\n", &ask(old, new)).expect("there").warnings;
+    let warnings = |old: &str, new: &str| {
+        replace_text("a\n# ...\nb\n", &ask(old, new)).expect("there").warnings
+    };
     let told = warnings("b", "b\n// ... existing code ...");
     assert!(told[0].contains("'// ... existing code ...'"), "{told:?}");
     assert!(warnings("b", "def f():\n    ...").is_empty(), "dots alone may be meant");
@@ -251,7 +256,9 @@ fn senseless_requests_are_told_apart() {
 
 #[test]
 fn strict_means_exact() {
-    let strict = |text, old| replace_text(text, &ReplaceRequest { strictness: MatchStrictness::Strict, ..ask(old, "x") });
+    let strict = |text, old| {
+        replace_text(text, &ReplaceRequest { strictness: MatchStrictness::Strict, ..ask(old, "x") })
+    };
     assert!(strict("a\nb\n", "a\nb").is_ok());
     assert_eq!(strict("a\r\nb\r\n", "a\nb").expect_err("relaxed"), ReplaceError::NotFound);
     assert_eq!(strict("a  \nb\n", "a\nb").expect_err("relaxed"), ReplaceError::NotFound);
@@ -466,7 +473,8 @@ fn deeper_lines_are_shifted_by_the_tabs_of_the_file() {
 #[test]
 fn tabs_and_blanks_at_once_are_warned_of() {
     let text = "if a:\n\tfoo()\n\tbar()\n";
-    let made = replace_text(text, &ask("foo()\nbar()\n", "foo()\nif b:\n    bar()\n")).expect("there");
+    let made =
+        replace_text(text, &ask("foo()\nbar()\n", "foo()\nif b:\n    bar()\n")).expect("there");
     assert_eq!(made.strategy, MatchStrategy::IndentShift);
     assert!(made.warnings[0].contains("'bar()'"), "{:?}", made.warnings);
 }

@@ -22,8 +22,12 @@ pub(crate) struct TooRepetitive;
 type LineHashIndex = HashMap<u64, Vec<usize>, BuildHasherDefault<DefaultHasher>>;
 
 /// The rungs on which whole lines are compared.
-pub(crate) const LINE_STRATEGIES: [MatchStrategy; 4] =
-    [MatchStrategy::Exact, MatchStrategy::TrailingWhitespace, MatchStrategy::LookAlikes, MatchStrategy::IndentShift];
+pub(crate) const LINE_STRATEGIES: [MatchStrategy; 4] = [
+    MatchStrategy::Exact,
+    MatchStrategy::TrailingWhitespace,
+    MatchStrategy::LookAlikes,
+    MatchStrategy::IndentShift,
+];
 
 /// A text, ready to be searched for blocks of lines.
 #[derive(Debug)]
@@ -82,7 +86,8 @@ impl<'t> SearchIndex<'t> {
 
     /// Takes the work of looking at that many lines off what is allowed.
     pub(crate) fn charge(&self, lines: usize) -> Result<(), TooRepetitive> {
-        self.comparisons_left.set(self.comparisons_left.get().checked_sub(lines).ok_or(TooRepetitive)?);
+        self.comparisons_left
+            .set(self.comparisons_left.get().checked_sub(lines).ok_or(TooRepetitive)?);
         Ok(())
     }
 
@@ -113,8 +118,9 @@ impl<'t> SearchIndex<'t> {
         if row + block.len() > self.rows.len() {
             return 0;
         }
-        let agrees =
-            |(old, row): &(&&str, usize)| comparison_key(rung, old) == comparison_key(rung, self.rows.line(*row));
+        let agrees = |(old, row): &(&&str, usize)| {
+            comparison_key(rung, old) == comparison_key(rung, self.rows.line(*row))
+        };
         block.iter().zip(row..).take_while(agrees).count()
     }
 
@@ -143,7 +149,9 @@ impl<'t> SearchIndex<'t> {
         if !tells {
             return Ok(Vec::new());
         }
-        let Some((offset, candidates)) = self.rarest_line(rung, block) else { return Ok(Vec::new()) };
+        let Some((offset, candidates)) = self.rarest_line(rung, block) else {
+            return Ok(Vec::new());
+        };
         let mut found: Vec<usize> = Vec::new();
         for start in candidates.iter().filter_map(|row| row.checked_sub(offset)) {
             let near = found.last().is_some_and(|last| start < last + block.len());
@@ -153,7 +161,9 @@ impl<'t> SearchIndex<'t> {
             let agreeing = self.count_matching(rung, block, start);
             self.charge(comparison_cost(block.get(..agreeing).unwrap_or_default()))?;
             let agrees = agreeing == block.len();
-            if agrees && (rung != MatchStrategy::IndentShift || self.indent_shift(block, start).is_some()) {
+            if agrees
+                && (rung != MatchStrategy::IndentShift || self.indent_shift(block, start).is_some())
+            {
                 found.push(start);
             }
             if found.len() >= most {

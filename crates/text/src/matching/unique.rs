@@ -42,8 +42,10 @@ pub(super) fn unique_context(rows: &LineTable<'_>, place: LineSpan) -> UniqueCon
     let places = occurrences(rows.text(), block, true, Some).take(MAX_COMPARED_PLACES + 1);
     let others: Vec<Range<usize>> = places.filter(|other| other.start != start).collect();
     let times = others.len() + 1;
-    let likes: Vec<SharedContext> = others.iter().map(|other| SharedContext::measure(rows, &own, other)).collect();
-    let around = (times <= MAX_COMPARED_PLACES).then(|| fewest_lines(&likes, &own, rows.len())).flatten();
+    let likes: Vec<SharedContext> =
+        others.iter().map(|other| SharedContext::measure(rows, &own, other)).collect();
+    let around =
+        (times <= MAX_COMPARED_PLACES).then(|| fewest_lines(&likes, &own, rows.len())).flatten();
     let (above, below) = around.unwrap_or_default();
     let lines = LineSpan { first: own.start + 1 - above, last: own.end + below };
     UniqueContext { lines, occurrences: times, is_unique: around.is_some() }
@@ -82,7 +84,9 @@ impl SharedContext {
         let is_end = rows.get(last).is_some_and(|row| row.end == other.end);
         let mut made = Self { above: 0, below: 0 };
         // The outermost line may be a part of theirs.
-        for step in (1..=MAX_CONTEXT_LINES.min(own.start)).take_while(|step| is_start && *step <= first) {
+        for step in
+            (1..=MAX_CONTEXT_LINES.min(own.start)).take_while(|step| is_start && *step <= first)
+        {
             let (ours, theirs) = (rows.line(own.start - step), rows.line(first - step));
             made.above = if theirs.ends_with(ours) { step } else { made.above };
             if theirs != ours {

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::{ReplaceRequest, MatchStrictness, replace};
+use super::super::{MatchStrictness, ReplaceRequest, replace_text};
 use super::*;
 
 fn told(text: &str, first: usize, last: usize) -> (usize, usize, bool) {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::MAX_LISTED_PLACES;
-use super::nearest::is_placeholder_line;
 use super::line_table::LineTable;
+use super::nearest::is_placeholder_line;
 
 /// Everything that is worth a warning.
 pub(super) fn replacement_warnings(
@@ -37,7 +37,11 @@ fn has_no_blanks(c: char) -> bool {
 }
 
 /// A warning about places that are part of a longer name.
-fn partial_word_warning(text: &str, found: &[Range<usize>], rows: &LineTable<'_>) -> Option<String> {
+fn partial_word_warning(
+    text: &str,
+    found: &[Range<usize>],
+    rows: &LineTable<'_>,
+) -> Option<String> {
     let mut lines = BTreeSet::new();
     let mut sample = None;
     for place in found {
@@ -59,7 +63,8 @@ fn partial_word_warning(text: &str, found: &[Range<usize>], rows: &LineTable<'_>
         });
     }
     let sample = sample?;
-    let shown: Vec<String> = lines.iter().take(MAX_LISTED_PLACES).map(ToString::to_string).collect();
+    let shown: Vec<String> =
+        lines.iter().take(MAX_LISTED_PLACES).map(ToString::to_string).collect();
     let more = if lines.len() > MAX_LISTED_PLACES { ", ..." } else { "" };
     let plural = if lines.len() == 1 { "line" } else { "lines" };
     Some(format!(

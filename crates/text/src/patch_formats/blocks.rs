@@ -113,7 +113,11 @@ fn join_lines(lines: &[PatchLine<'_>]) -> String {
 /// The file that is named before a block: on the last line that is neither
 /// empty nor a fence, if there is a file of that name or it looks like one. A
 /// single word does only where no file is `given`.
-fn file_named_before(lines: &[PatchLine<'_>], given: bool, is_there: FileExists<'_>) -> Option<String> {
+fn file_named_before(
+    lines: &[PatchLine<'_>],
+    given: bool,
+    is_there: FileExists<'_>,
+) -> Option<String> {
     let is_layout = |line: &str| line.is_empty() || line.starts_with("```");
     let line = lines.iter().rev().map(|line| line.text).find(|line| !is_layout(line.trim()))?;
     let bare = line.trim().trim_start_matches("File:");

@@ -27,7 +27,11 @@ impl FileModes {
         };
         if let Some(mode) = after("deleted file mode ") {
             // The lines of a link are where it leads.
-            return if mode & FILE_TYPE_MASK == SYMLINK_TYPE { Ok(()) } else { require_regular_file(number, mode) };
+            return if mode & FILE_TYPE_MASK == SYMLINK_TYPE {
+                Ok(())
+            } else {
+                require_regular_file(number, mode)
+            };
         }
         // Behind the hashes there is a mode only if it stays.
         let stays = after("index ").filter(|_| line.split_whitespace().count() == 3);

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::diff::unified_diff as unified_diff;
-use crate::matching::{MatchStrictness, apply_hunks, apply_edits};
+use crate::diff::unified_diff;
+use crate::matching::{MatchStrictness, apply_edits, apply_hunks};
 
 fn operations(patch: &str) -> Vec<PatchOperation> {
     parse_patch(patch, None).expect("a patch").operations
@@ -118,7 +118,10 @@ fn a_unified_diff_names_what_happens_to_each_file() {
         panic!("{operations:?}")
     };
     assert_eq!((path.as_str(), hunks[0].line), ("src/a b.rs", Some(1)));
-    assert_eq!(operations[1], PatchOperation::Add { path: "new.txt".into(), text: "one\ntwo".into() });
+    assert_eq!(
+        operations[1],
+        PatchOperation::Add { path: "new.txt".into(), text: "one\ntwo".into() }
+    );
     let PatchOperation::Delete { path, hunks } = &operations[2] else { panic!() };
     assert_eq!((path.as_str(), hunks[0].old_text().as_str()), ("gone", "x"));
     let PatchOperation::Update { path, to: Some(to), .. } = &operations[3] else { panic!() };
@@ -128,7 +131,10 @@ fn a_unified_diff_names_what_happens_to_each_file() {
 #[test]
 fn names_may_stand_in_the_first_line_only() {
     let patch = "diff --git a/my file b/my file\nnew file mode 100644\nindex 0..e69\n";
-    assert_eq!(operations(patch), [PatchOperation::Add { path: "my file".into(), text: String::new() }]);
+    assert_eq!(
+        operations(patch),
+        [PatchOperation::Add { path: "my file".into(), text: String::new() }]
+    );
 }
 
 #[test]
@@ -257,7 +263,10 @@ fn blocks_belong_to_the_file_before_them() {
     let PatchOperation::Update { path, hunks, .. } = &operations[0] else { panic!() };
     assert_eq!((path.as_str(), hunks.len()), ("src/main.rs", 2));
     assert_eq!(hunks[1].new_text(), "");
-    assert_eq!(operations[1], PatchOperation::Add { path: "my file.txt".into(), text: "new\n".into() });
+    assert_eq!(
+        operations[1],
+        PatchOperation::Add { path: "my file.txt".into(), text: "new\n".into() }
+    );
 }
 
 #[test]
@@ -267,7 +276,8 @@ fn blocks_without_a_file_take_the_given_one() {
     assert!(refused(patch).contains("no file"));
     let patch = format!("Then\n{}", patch.split_once('\n').expect("two lines").1);
     assert_eq!(updated(&patch, "a\nb\n"), "a\nc\n", "a word is no file where one is given");
-    let PatchOperation::Update { path, .. } = &operations(&patch.replace("Then", "Makefile"))[0] else {
+    let PatchOperation::Update { path, .. } = &operations(&patch.replace("Then", "Makefile"))[0]
+    else {
         panic!()
     };
     assert_eq!(path, "Makefile");
@@ -305,7 +315,8 @@ fn a_cut_off_patch_is_refused() {
     assert!(refused(patch).contains("no `*** End Patch`"), "{}", refused(patch));
     assert!(refused(&format!("```\n{patch}```\n")).contains("cut off"));
     let names = "--- a/f\n+++ b/f\n";
-    let read = parse_patch(&format!("{names}@@ -1,4 +1,4 @@\n a\n-b\n+x\n c\n"), None).expect("a patch");
+    let read =
+        parse_patch(&format!("{names}@@ -1,4 +1,4 @@\n a\n-b\n+x\n c\n"), None).expect("a patch");
     assert!(read.warnings[0].contains("is the patch cut off?"), "{:?}", read.warnings);
     // What would only take away, or write half a line, is not guessed at.
     for rest in [" a\n-b\n", " a\n-b\n+x"] {
@@ -455,8 +466,14 @@ fn long_and_hostile_patches_are_read() {
     assert_eq!(operations(&format!("f.txt\n{blocks}")).len(), 1);
     let _ = parse_patch(&"<<<<<<< SEARCH\n".repeat(50_000), Some("f"));
     let _ = parse_patch(&"--- a\n+++ b\n".repeat(50_000), None);
-    let _ = parse_patch(&format!("*** Begin Patch\n{}*** Add File: f\n+x\n", "\n".repeat(200_000)), None);
-    let _ = parse_patch(&format!("diff --git {}\n@@ -1 +1 @@\n-a\n+b", "a/x b/x ".repeat(200_000)), None);
+    let _ = parse_patch(
+        &format!("*** Begin Patch\n{}*** Add File: f\n+x\n", "\n".repeat(200_000)),
+        None,
+    );
+    let _ = parse_patch(
+        &format!("diff --git {}\n@@ -1 +1 @@\n-a\n+b", "a/x b/x ".repeat(200_000)),
+        None,
+    );
     let _ = parse_patch(&format!("*** Add File: f\n+{}", "x".repeat(5_000_000)), None);
 }
 
@@ -546,7 +563,8 @@ fn a_quoted_name_need_not_be_text() {
         ("--- \"/tmp/\\377\"\n+++ \"/tmp/\\377\"\n", "file:///tmp/%FF"),
         ("--- \"a/\\303\\251\"\n+++ \"b/\\303\\251\"\n", "\u{E9}"),
     ] {
-        let PatchOperation::Update { path: read, .. } = &operations(&format!("{names}{hunk}"))[0] else {
+        let PatchOperation::Update { path: read, .. } = &operations(&format!("{names}{hunk}"))[0]
+        else {
             panic!("{names}");
         };
         assert_eq!(read, path, "{names}");

@@ -4,14 +4,14 @@
 use std::fmt;
 
 use crate::line_endings::LineEnding;
-use crate::matching::{PatchHunk, HunkLine, LineRole};
+use crate::matching::{HunkLine, LineRole, PatchHunk};
 
 mod blocks;
 mod file_modes;
 mod header_names;
 mod unified;
-mod v4a;
 mod unwrap;
+mod v4a;
 
 use unwrap::PatchLine;
 
@@ -167,7 +167,8 @@ pub fn parse_patch_with(
                 and no `<<<<<<< SEARCH`",
         ));
     };
-    parse_as(format, patch, path, is_there).map_err(|error| PatchError { format: Some(format), ..error })
+    parse_as(format, patch, path, is_there)
+        .map_err(|error| PatchError { format: Some(format), ..error })
 }
 
 fn parse_as(
@@ -203,7 +204,9 @@ fn is_escaped(patch: &str) -> bool {
 
 fn changes_nothing(operation: &PatchOperation) -> bool {
     match operation {
-        PatchOperation::Update { hunks, to, .. } => to.is_none() && hunks.iter().all(PatchHunk::changes_nothing),
+        PatchOperation::Update { hunks, to, .. } => {
+            to.is_none() && hunks.iter().all(PatchHunk::changes_nothing)
+        }
         PatchOperation::Add { .. } | PatchOperation::Delete { .. } => false,
     }
 }

@@ -1,11 +1,15 @@
 //! Unified diffs, as `diff -u` and `git diff` write them and as models try to.
 
 use super::file_modes::FileModes;
-use super::header_names::{FileExists, HeaderName, split_git_names, parse_header_name, strip_prefixes};
+use super::header_names::{
+    FileExists, HeaderName, parse_header_name, split_git_names, strip_prefixes,
+};
 use super::unwrap::{PatchLine, unwrap_lines};
-use super::{PatchError, PatchOperation, hunk_lines, trailing_blank_lines, split_mark, meaningful_hint};
+use super::{
+    PatchError, PatchOperation, hunk_lines, meaningful_hint, split_mark, trailing_blank_lines,
+};
 use crate::line_endings::LineEnding;
-use crate::matching::{PatchHunk, LineRole};
+use crate::matching::{LineRole, PatchHunk};
 
 /// The numbers of a hunk: where its old lines begin, and how many there are of
 /// the old and of the new.
@@ -109,7 +113,8 @@ pub(super) fn parse(
     let lines = unwrap_lines(patch);
     let closing = if is_fenced(patch) { closing_fences(&lines) } else { Vec::new() };
     let is_ragged = !patch.ends_with('\n') && closing.is_empty();
-    let mut reader = PatchReader { lines: &lines, at: 0, closing_fences: closing, ends_mid_line: is_ragged };
+    let mut reader =
+        PatchReader { lines: &lines, at: 0, closing_fences: closing, ends_mid_line: is_ragged };
     let mut read = UnifiedPatch::default();
     let mut entry: Option<FileSection> = None;
     while let Some(line) = reader.peek(0) {
@@ -123,14 +128,16 @@ pub(super) fn parse(
             if entry.as_ref().is_none_or(|entry| entry.has_file_header) {
                 into_operation(&mut read, entry.take(), path, is_there)?;
             }
-            let open = entry.get_or_insert_with(|| FileSection { line: number, ..FileSection::default() });
+            let open =
+                entry.get_or_insert_with(|| FileSection { line: number, ..FileSection::default() });
             open.old = Some(parse_header_name(number, line.get(4..).unwrap_or_default())?);
             let second = reader.peek(1).and_then(|line| line.get(4..)).unwrap_or_default();
             open.new = Some(parse_header_name(number + 1, second)?);
             open.has_file_header = true;
             reader.at += 2;
         } else if line.starts_with("@@") {
-            let open = entry.get_or_insert_with(|| FileSection { line: number, ..FileSection::default() });
+            let open =
+                entry.get_or_insert_with(|| FileSection { line: number, ..FileSection::default() });
             open.hunks.push(read_hunk(&mut reader, warnings)?);
         } else {
             if let Some(open) = &mut entry {
@@ -165,8 +172,9 @@ fn closing_fences(lines: &[PatchLine<'_>]) -> Vec<usize> {
 
 /// Takes in what git says about a file.
 fn read_git_line(entry: &mut FileSection, number: usize, line: &str) -> Result<(), PatchError> {
-    let name =
-        |prefix: &str| line.strip_prefix(prefix).map(|rest| parse_header_name(number, rest)).transpose();
+    let name = |prefix: &str| {
+        line.strip_prefix(prefix).map(|rest| parse_header_name(number, rest)).transpose()
+    };
     entry.modes.read_line(number, line)?;
     if line.starts_with("new file mode") {
         entry.is_new = true;
@@ -177,22 +185,31 @@ fn read_git_line(entry: &mut FileSection, number: usize, line: &str) -> Result<(
     } else if let Some(to) = name("rename to ")? {
         entry.to = Some(to);
     } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
-        return Err(PatchError::at_line(number, "copies are not supported; add the new file instead"));
+        return Err(PatchError::at_line(
+            number,
+            "copies are not supported; add the new file instead",
+        ));
     } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
-        return Err(PatchError::at_line(number, "binary patches cannot be applied, only those of text"));
+        return Err(PatchError::at_line(
+            number,
+            "binary patches cannot be applied, only those of text",
+        ));
     }
     Ok(())
 }
 
 /// A hunk of which only the first line is known.
 fn open_hunk(head: &str, said: Option<HunkRange>) -> PatchHunk {
-    let mut made =
-        PatchHunk { line: said.map(|said| said.start).filter(|start| *start > 0), ..PatchHunk::default() };
+    let mut made = PatchHunk {
+        line: said.map(|said| said.start).filter(|start| *start > 0),
+        ..PatchHunk::default()
+    };
     if said.is_some() {
         let behind = head.trim_start_matches('@').split_once("@@").map(|(_, behind)| behind.trim());
         made.heading = behind.map(meaningful_hint).filter(|it| !it.is_empty()).map(str::to_owned);
     } else {
-        let hint = meaningful_hint(head.trim_start_matches('@').trim().trim_end_matches('@').trim());
+        let hint =
+            meaningful_hint(head.trim_start_matches('@').trim().trim_end_matches('@').trim());
         made.hints.extend((!hint.is_empty()).then(|| hint.to_owned()));
     }
     made
@@ -200,7 +217,8 @@ fn open_hunk(head: &str, said: Option<HunkRange>) -> PatchHunk {
 
 /// The lines that a hunk says to have, and those that it has.
 fn describe_line_counts(said: HunkRange, raw: &[PatchLine<'_>]) -> String {
-    let without = |side: LineRole| raw.iter().filter(|line| split_mark(line.text).0 != side).count();
+    let without =
+        |side: LineRole| raw.iter().filter(|line| split_mark(line.text).0 != side).count();
     format!(
         "{} old and {} new lines are announced, {} and {} are there",
         said.old,
@@ -217,7 +235,10 @@ fn is_header(line: &str) -> bool {
 
 /// Reads a hunk: as many lines as its numbers say, and more as long as they
 /// look like lines of a hunk, since the numbers are often wrong.
-fn read_hunk(reader: &mut PatchReader<'_, '_>, warnings: &mut Vec<String>) -> Result<PatchHunk, PatchError> {
+fn read_hunk(
+    reader: &mut PatchReader<'_, '_>,
+    warnings: &mut Vec<String>,
+) -> Result<PatchHunk, PatchError> {
     let begin = reader.line().copied();
     let head = reader.peek(0).unwrap_or_default();
     let said = parse_hunk_range(head);
@@ -230,8 +251,8 @@ fn read_hunk(reader: &mut PatchReader<'_, '_>, warnings: &mut Vec<String>) -> Re
         let line = numbered.text;
         let left = old > 0 || new > 0;
         let begins_other = line.starts_with("@@") || line.starts_with("diff --git ");
-        let names =
-            reader.is_file_header() && (!left || reader.peek(2).is_some_and(|l| l.starts_with("@@")));
+        let names = reader.is_file_header()
+            && (!left || reader.peek(2).is_some_and(|l| l.starts_with("@@")));
         let is_over = reader.is_closing() || !left && (line == "-- " || line == "--");
         if begins_other || names || is_over {
             break;
@@ -287,7 +308,8 @@ fn read_hunk(reader: &mut PatchReader<'_, '_>, warnings: &mut Vec<String>) -> Re
 impl FileSection {
     /// Its two names without git's prefixes, read in one of the ways.
     fn both_names(&self, how: usize) -> (Option<String>, Option<String>) {
-        let read = |name: &Option<HeaderName>| name.as_ref().map(|name| name.reading(how).to_owned());
+        let read =
+            |name: &Option<HeaderName>| name.as_ref().map(|name| name.reading(how).to_owned());
         strip_prefixes(read(&self.old), read(&self.new))
     }
 
@@ -303,7 +325,8 @@ impl FileSection {
             let is_exact = self.new.as_ref().is_some_and(HeaderName::is_exact);
             return if is_exact { read(0) } else { plain };
         }
-        let mut literal = (0..HeaderName::PLAIN_READING).map(read).take_while(|name| *name != plain).flatten();
+        let mut literal =
+            (0..HeaderName::PLAIN_READING).map(read).take_while(|name| *name != plain).flatten();
         literal.find(|name| is_there(name)).or(plain)
     }
 
@@ -330,7 +353,11 @@ fn into_operation(
     if let (Some(from), Some(to)) = (&entry.from, &entry.to) {
         let (from, to) = (from.choose_existing(is_there).to_owned(), entry.new_name(to).to_owned());
         read.executables.extend(entry.modes.executable_change().map(|runs| (to.clone(), runs)));
-        read.operations.push(PatchOperation::Update { path: from, hunks: entry.hunks, to: Some(to) });
+        read.operations.push(PatchOperation::Update {
+            path: from,
+            hunks: entry.hunks,
+            to: Some(to),
+        });
         return Ok(());
     }
     let name = entry.file_name(is_there);
@@ -347,13 +374,17 @@ fn into_operation(
     let runs = entry.modes.executable_change().filter(|_| !entry.is_deleted);
     read.executables.extend(runs.map(|runs| (name.clone(), runs)));
     if entry.is_new {
-        read.operations.push(PatchOperation::Add { path: name, text: added_text(entry.line, &entry.hunks)? });
+        read.operations
+            .push(PatchOperation::Add { path: name, text: added_text(entry.line, &entry.hunks)? });
     } else if entry.is_deleted {
         read.operations.push(PatchOperation::Delete { path: name, hunks: entry.hunks });
     } else if !entry.hunks.is_empty() {
         read.operations.push(PatchOperation::Update { path: name, hunks: entry.hunks, to: None });
     } else if runs.is_none() {
-        return Err(PatchError::at_line(entry.line, format!("nothing is said to change in {name}")));
+        return Err(PatchError::at_line(
+            entry.line,
+            format!("nothing is said to change in {name}"),
+        ));
     }
     Ok(())
 }
@@ -364,7 +395,10 @@ fn added_text(line: usize, hunks: &[PatchHunk]) -> Result<String, PatchError> {
         let kept = hunk.lines.len() - hunk.optional_blank_lines.min(hunk.lines.len());
         for line_of in hunk.lines.iter().take(kept) {
             if line_of.role != LineRole::Add {
-                return Err(PatchError::at_line(line, "a new file has only lines that begin with `+`"));
+                return Err(PatchError::at_line(
+                    line,
+                    "a new file has only lines that begin with `+`",
+                ));
             }
             text.push_str(&line_of.text);
             text.push_str(line_of.ending.map_or("\n", LineEnding::as_str));

@@ -27,7 +27,8 @@ pub(super) fn unwrap_lines(patch: &str) -> Vec<PatchLine<'_>> {
     for _ in 0..2 {
         let Some(first) = lines.get(from) else { break };
         let opening = first.text.trim();
-        let closing = if opening.starts_with("```") { Some("```") } else { here_document_word(opening) };
+        let closing =
+            if opening.starts_with("```") { Some("```") } else { here_document_word(opening) };
         let Some(closing) = closing else { break };
         from += 1;
         until = Some(closing);

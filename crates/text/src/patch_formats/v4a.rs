@@ -3,7 +3,7 @@
 
 use super::header_names::{FileExists, choose_name};
 use super::unwrap::{PatchLine, unwrap_lines};
-use super::{PatchError, PatchOperation, hunk_lines, trailing_blank_lines, meaningful_hint};
+use super::{PatchError, PatchOperation, hunk_lines, meaningful_hint, trailing_blank_lines};
 use crate::matching::PatchHunk;
 
 /// A line that begins with `***`. Names are as they are written, with the
@@ -78,13 +78,18 @@ pub(super) fn parse(
             continue;
         }
         let in_section = |line: &PatchLine<'_>| {
-            matches!(parse_header(line.text), None | Some(V4aHeader::EndOfFile | V4aHeader::MoveTo(_)))
+            matches!(
+                parse_header(line.text),
+                None | Some(V4aHeader::EndOfFile | V4aHeader::MoveTo(_))
+            )
         };
         let length = after.iter().take_while(|line| in_section(line)).count();
         let (section, next) = after.split_at(length);
         rest = next;
         match parse_header(first.text) {
-            Some(V4aHeader::Add(path)) => operations.push(read_addition(first.number, path, section)?),
+            Some(V4aHeader::Add(path)) => {
+                operations.push(read_addition(first.number, path, section)?)
+            }
             Some(V4aHeader::Update(path)) => {
                 let path = existing_name(first.number, path, is_there)?;
                 operations.push(read_update(first.number, path, section)?);
@@ -99,7 +104,11 @@ pub(super) fn parse(
             Some(V4aHeader::Move(from, to)) => {
                 let to = new_name(first.number, to)?.to_owned();
                 let path = existing_name(first.number, from, is_there)?;
-                operations.push(PatchOperation::Update { path, hunks: read_hunks(section), to: Some(to) });
+                operations.push(PatchOperation::Update {
+                    path,
+                    hunks: read_hunks(section),
+                    to: Some(to),
+                });
             }
             Some(V4aHeader::Begin | V4aHeader::End) => require_blank(section)?,
             _ => {
@@ -146,7 +155,11 @@ fn patch_body<'a, 'p>(lines: &'a [PatchLine<'p>]) -> Result<&'a [PatchLine<'p>],
 
 /// The name of a file that is to be there: as it is written behind a blank, if
 /// there is one of that name.
-fn existing_name(line: usize, written: &str, is_there: FileExists<'_>) -> Result<String, PatchError> {
+fn existing_name(
+    line: usize,
+    written: &str,
+    is_there: FileExists<'_>,
+) -> Result<String, PatchError> {
     let literal = written.strip_prefix(' ').unwrap_or(written);
     Ok(choose_name([literal, written.trim()], new_name(line, written)?, is_there).to_owned())
 }
@@ -170,7 +183,11 @@ fn require_blank(section: &[PatchLine<'_>]) -> Result<(), PatchError> {
     }
 }
 
-fn read_addition(number: usize, path: &str, section: &[PatchLine<'_>]) -> Result<PatchOperation, PatchError> {
+fn read_addition(
+    number: usize,
+    path: &str,
+    section: &[PatchLine<'_>],
+) -> Result<PatchOperation, PatchError> {
     let last = section.iter().rposition(|line| !line.text.is_empty()).map_or(0, |at| at + 1);
     let mut text = String::new();
     for line in section.get(..last).unwrap_or_default() {
@@ -181,7 +198,10 @@ fn read_addition(number: usize, path: &str, section: &[PatchLine<'_>]) -> Result
             Some(content) => content,
             None if line.text.trim().is_empty() => "",
             None => {
-                return Err(PatchError::at_line(line.number, "every line of a new file begins with `+`"));
+                return Err(PatchError::at_line(
+                    line.number,
+                    "every line of a new file begins with `+`",
+                ));
             }
         };
         text.push_str(content);
@@ -190,7 +210,11 @@ fn read_addition(number: usize, path: &str, section: &[PatchLine<'_>]) -> Result
     Ok(PatchOperation::Add { path: new_name(number, path)?.to_owned(), text })
 }
 
-fn read_update(number: usize, path: String, section: &[PatchLine<'_>]) -> Result<PatchOperation, PatchError> {
+fn read_update(
+    number: usize,
+    path: String,
+    section: &[PatchLine<'_>],
+) -> Result<PatchOperation, PatchError> {
     let mut section = section;
     let mut to = None;
     while let Some((first, rest)) = section.split_first() {
@@ -201,7 +225,8 @@ fn read_update(number: usize, path: String, section: &[PatchLine<'_>]) -> Result
         }
         section = rest;
     }
-    if let Some(stray) = section.iter().find(|l| matches!(parse_header(l.text), Some(V4aHeader::MoveTo(_))))
+    if let Some(stray) =
+        section.iter().find(|l| matches!(parse_header(l.text), Some(V4aHeader::MoveTo(_))))
     {
         return Err(PatchError::at_line(
             stray.number,

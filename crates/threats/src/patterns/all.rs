@@ -1,7 +1,7 @@
 //! What no text has a good reason to say to an assistant.
 
 use super::ThreatPattern;
-use crate::finding::{ThreatCategory, ScanLevel};
+use crate::finding::{ScanLevel, ThreatCategory};
 
 pub(super) const ALL_PATTERNS: &[ThreatPattern] = &[
     ThreatPattern {

@@ -1,14 +1,22 @@
 //! What text that a model reads should not say to it.
 
 use super::ThreatPattern;
-use crate::finding::{ThreatCategory, ScanLevel};
+use crate::finding::{ScanLevel, ThreatCategory};
 
 pub(super) const CONTEXT_PATTERNS: &[ThreatPattern] = &[
     ThreatPattern {
         id: "role-hijack",
         category: ThreatCategory::RoleHijack,
         level: ScanLevel::Context,
-        required_keywords: &[&["you", "pretend", "anything now", "dan mode", "jailbreak", "act as", "role"]],
+        required_keywords: &[&[
+            "you",
+            "pretend",
+            "anything now",
+            "dan mode",
+            "jailbreak",
+            "act as",
+            "role",
+        ]],
         forms: &[
             r"\byou are (?:now|henceforth|hereby) (?:an? |the |my )?{~3}(?:assistant|ai|bot|chatbot|llm|language model|hacker|pirate|persona|unrestricted|uncensored|unfiltered|jailbroken|evil|malicious|terminal|attacker|superuser|dan)\b",
             r"\byou are (?:now )?in (?:dan|god|jailbreak|unrestricted|sudo|developer|admin|unfiltered) mode\b",
@@ -186,7 +194,9 @@ pub(super) const CONTEXT_PATTERNS: &[ThreatPattern] = &[
         id: "anti-forensics",
         category: ThreatCategory::AntiForensics,
         level: ScanLevel::Context,
-        required_keywords: &[&["tracks", "trace", "evidence", "history", "histfile", "histsize", "log"]],
+        required_keywords: &[&[
+            "tracks", "trace", "evidence", "history", "histfile", "histsize", "log",
+        ]],
         forms: &[
             r"\b(?:cover|erase|wipe) (?:your|our|my|its) tracks\b",
             r"\b(?:delete|erase|wipe|destroy|remove|purge|clear|shred) {~2}(?:traces?|evidence|records?|proof) (?:of|that) (?:this|your|these|our|what you|you)\b",

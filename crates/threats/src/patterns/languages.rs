@@ -1,7 +1,7 @@
 //! "Ignore the previous instructions" in other languages.
 
 use super::ThreatPattern;
-use crate::finding::{ThreatCategory, ScanLevel};
+use crate::finding::{ScanLevel, ThreatCategory};
 use crate::fold::fold;
 
 /// What a phrase in any of the languages is reported as.

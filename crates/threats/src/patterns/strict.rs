@@ -1,7 +1,7 @@
 //! What text that is kept and read again should not say.
 
 use super::ThreatPattern;
-use crate::finding::{ThreatCategory, ScanLevel};
+use crate::finding::{ScanLevel, ThreatCategory};
 
 pub(super) const STRICT_PATTERNS: &[ThreatPattern] = &[
     ThreatPattern {
@@ -123,7 +123,14 @@ pub(super) const STRICT_PATTERNS: &[ThreatPattern] = &[
         id: "hermes-config-edit",
         category: ThreatCategory::Persistence,
         level: ScanLevel::Strict,
-        required_keywords: &[&["hermes", "approval", "permission", "sandbox", "--yolo", "dangerously"]],
+        required_keywords: &[&[
+            "hermes",
+            "approval",
+            "permission",
+            "sandbox",
+            "--yolo",
+            "dangerously",
+        ]],
         forms: &[
             r"\b(?:write|append|add|edit|modify|update|change|insert|overwrite|replace|create|set|echo|tee|sed)\b[^\n]{0,80}(?:\.hermes/config|hermes config|hermes\.(?:toml|ya?ml|json))",
             r"\bhermes config set\b|>\x20?[~$a-z{}/]{0,20}\.hermes/",

@@ -150,7 +150,9 @@ fn missed(table: &[(&str, &str)], level: ScanLevel) -> Vec<String> {
 
 #[test]
 fn attacks_are_found_at_their_level() {
-    for (table, level) in [(ALL, ScanLevel::All), (CONTEXT, ScanLevel::Context), (STRICT, ScanLevel::Strict)] {
+    for (table, level) in
+        [(ALL, ScanLevel::All), (CONTEXT, ScanLevel::Context), (STRICT, ScanLevel::Strict)]
+    {
         let missed = missed(table, level);
         assert!(missed.is_empty(), "{level:?}\n{}", missed.join("\n"));
     }
@@ -168,7 +170,9 @@ fn attacks_are_found_in_the_middle_of_a_page() {
 
 #[test]
 fn a_level_includes_the_ones_before_and_nothing_after() {
-    for (table, level) in [(ALL, ScanLevel::Context), (ALL, ScanLevel::Strict), (CONTEXT, ScanLevel::Strict)] {
+    for (table, level) in
+        [(ALL, ScanLevel::Context), (ALL, ScanLevel::Strict), (CONTEXT, ScanLevel::Strict)]
+    {
         assert!(missed(table, level).is_empty());
     }
     for (id, text) in STRICT {

@@ -3,10 +3,10 @@
 mod choice;
 pub mod messages;
 mod notes;
-mod todo_patch;
-mod todo_text;
-mod todo_schema;
 mod tasks;
+mod todo_patch;
+mod todo_schema;
+mod todo_text;
 mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));
     pub(super) use send_message::with_targets;

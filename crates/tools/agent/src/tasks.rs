@@ -107,7 +107,10 @@ fn last_per_id(patches: Vec<TodoPatch>, notes: &mut TodoNotes) -> Vec<(usize, To
     for (number, patch) in (1..).zip(patches) {
         match patch.id.as_ref().and_then(|id| Some((id, *last.get(id)?))) {
             Some((id, later)) if later != number => notes.add(|| {
-                format!("Item {number} dropped: item {later} has the same id '{}'.", shorten_word(id))
+                format!(
+                    "Item {number} dropped: item {later} has the same id '{}'.",
+                    shorten_word(id)
+                )
             }),
             _ => kept.push((number, patch)),
         }

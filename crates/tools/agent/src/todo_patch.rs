@@ -113,7 +113,9 @@ impl TodoPatch {
         }
         if let Some(name) = &self.unknown_status {
             let became = if is_new { "set to pending" } else { "left as it was" };
-            notes.add(|| format!("Item {number}: unknown status '{}', {became}.", shorten_word(name)));
+            notes.add(|| {
+                format!("Item {number}: unknown status '{}', {became}.", shorten_word(name))
+            });
         }
     }
 
@@ -157,7 +159,9 @@ impl<'de> Visitor<'de> for TodoPatchVisitor {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "id" => patch.id = map.next_value::<LenientText>()?.0,
-                "content" => patch.content = map.next_value::<LenientText>()?.0.map(truncate_content),
+                "content" => {
+                    patch.content = map.next_value::<LenientText>()?.0.map(truncate_content)
+                }
                 "status" => patch.set_status(map.next_value::<LenientText>()?.0),
                 _ => {
                     map.next_value::<IgnoredAny>()?;

@@ -11,8 +11,11 @@ fn task(item: &Value) -> TodoTask {
 
 #[test]
 fn what_is_missing_is_filled_in() {
-    let expected =
-        TodoTask { id: "?".into(), content: "(no description)".into(), status: TodoStatus::Pending };
+    let expected = TodoTask {
+        id: "?".into(),
+        content: "(no description)".into(),
+        status: TodoStatus::Pending,
+    };
     for item in [
         json!({}),
         json!({"id": null, "content": null, "status": null}),

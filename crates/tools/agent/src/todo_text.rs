@@ -19,7 +19,8 @@ pub fn todo_lines(session: &Session) -> Result<Vec<String>, SessionError> {
 /// made it: what is still to do. None if nothing is.
 pub fn todo_reminder(session: &Session) -> Result<Option<String>, SessionError> {
     let tasks: Vec<TodoTask> = session.read(TODO_DOCUMENT)?;
-    let open = tasks.iter().filter(|t| matches!(t.status, TodoStatus::Pending | TodoStatus::InProgress));
+    let open =
+        tasks.iter().filter(|t| matches!(t.status, TodoStatus::Pending | TodoStatus::InProgress));
     let lines: Vec<String> = open
         .map(|t| {
             format!("- {} {}. {}", checkbox(t.status), on_one_line(&t.id), on_one_line(&t.content))

@@ -6,13 +6,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hermes_checks::{SURVEY_SCRIPT, ProjectSurvey, SurveyError};
+use hermes_checks::{ProjectSurvey, SURVEY_SCRIPT, SurveyError};
 use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, WorkingDir};
 use hermes_exec::StdinSource;
-use hermes_files::{FileChange, ExistingFile, FileAccess};
+use hermes_files::{ExistingFile, FileAccess, FileChange};
 use serde::Serialize;
 
-use crate::program::{ProgramRunner, ProgramCommand, ProgramRun, unique_name};
+use crate::program::{ProgramCommand, ProgramRun, ProgramRunner, unique_name};
 
 /// How long it may take to look around.
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -161,11 +161,16 @@ impl<'a> CheckContext<'a> {
         if self.runner.is_local() {
             return self.read_local(path);
         }
-        let words =
-            ["-c".to_owned(), format!("head -c {} -- \"$1\"", MAX_COMPARED_BYTES + 1), "sh".to_owned()];
+        let words = [
+            "-c".to_owned(),
+            format!("head -c {} -- \"$1\"", MAX_COMPARED_BYTES + 1),
+            "sh".to_owned(),
+        ];
         let words: Vec<_> = words.into_iter().chain([path.display().to_string()]).collect();
-        let ran = self.run(Path::new("sh"), &words, self.survey.base_dir(), StdinSource::Empty).await?;
-        Ok(Some(ran.raw).filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_comparable(bytes)))
+        let ran =
+            self.run(Path::new("sh"), &words, self.survey.base_dir(), StdinSource::Empty).await?;
+        Ok(Some(ran.raw)
+            .filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_comparable(bytes)))
     }
 
     /// Writes a file that still holds what was read.
@@ -252,7 +257,7 @@ const MAX_DIFF_BYTES: usize = 20_000;
 impl FileChanges {
     /// Adds a file, if it differs.
     pub(crate) fn add(&mut self, name: &str, before: &[u8], after: &[u8]) {
-        use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions};
+        use hermes_text::diff::{DiffLayout, DiffOptions, TextDiff};
         if before == after {
             return;
         }
@@ -266,7 +271,8 @@ impl FileChanges {
         });
         let (old_name, new_name) = (format!("a/{name}"), format!("b/{name}"));
         let limit = MAX_DIFF_BYTES.saturating_sub(self.diff.len());
-        let layout = DiffLayout { limit, line_limit: 500, ..DiffLayout::full(&old_name, &new_name) };
+        let layout =
+            DiffLayout { limit, line_limit: 500, ..DiffLayout::full(&old_name, &new_name) };
         let told = diff.unified(&layout);
         if limit < 200 || (told.omitted_lines > 0 && !self.diff.is_empty()) {
             self.unshown += 1;

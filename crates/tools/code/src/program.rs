@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 use hermes_core::{Confinement, ToolContext, ToolError};
 use hermes_exec::output::OutputStream;
 use hermes_exec::shell_env::ShellEnv;
-use hermes_exec::{ProcessExit, KILL_GRACE, StdinSource, Job, JobRegistry, CommandSpec, StdioMode, WaitLimits, WaitOutcome, SandboxStop};
+use hermes_exec::{
+    CommandSpec, Job, JobRegistry, KILL_GRACE, ProcessExit, SandboxStop, StdinSource, StdioMode,
+    WaitLimits, WaitOutcome,
+};
 use hermes_secrets::own_env;
 
 /// How often one hears of a program that runs.
@@ -89,7 +92,10 @@ impl ProgramRun {
     }
 
     /// What the sandbox has stopped, as far as these texts tell.
-    pub(crate) fn sandbox_stops<'a>(&self, told: impl IntoIterator<Item = &'a String>) -> Vec<SandboxStop> {
+    pub(crate) fn sandbox_stops<'a>(
+        &self,
+        told: impl IntoIterator<Item = &'a String>,
+    ) -> Vec<SandboxStop> {
         let told: Vec<&str> = told.into_iter().map(String::as_str).collect();
         self.job.stops(&told.join("\n"), &self.directory)
     }
@@ -206,11 +212,18 @@ impl<'a> ProgramRunner<'a> {
         Ok(ran)
     }
 
-    async fn wait(&self, job: &Job, name: &str, until: Instant, folder: &Path) -> Option<ProcessExit> {
+    async fn wait(
+        &self,
+        job: &Job,
+        name: &str,
+        until: Instant,
+        folder: &Path,
+    ) -> Option<ProcessExit> {
         let mut vouched = None;
         loop {
             let next = until.min(Instant::now() + PROGRESS_INTERVAL);
-            let patience = WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
+            let patience =
+                WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
             match job.wait(&patience).await {
                 WaitOutcome::Ended(ended) => {
                     // What it has left behind would write on.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hermes_core::{PathState, FileWritten, ChangeReporter, ToolContext, ToolError};
+use hermes_core::{ChangeReporter, FileWritten, PathState, ToolContext, ToolError};
 use hermes_files::{FileAccess, FileLocks, JournalDir, RecoveredChange};
 
-pub(crate) use hermes_files::{FileChange, ExistingFile};
+pub(crate) use hermes_files::{ExistingFile, FileChange};
 
 use crate::seen_files::{self, FileHash, FileSighting};
 use crate::versions;
@@ -45,7 +45,10 @@ pub(crate) struct LockedFiles<'a> {
 
 /// Holds the files at these paths, which are absolute and need not exist.
 /// Waits for whoever holds one of them.
-pub(crate) fn lock_files<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<LockedFiles<'a>, ToolError> {
+pub(crate) fn lock_files<'a>(
+    cx: &'a ToolContext,
+    paths: &[&Path],
+) -> Result<LockedFiles<'a>, ToolError> {
     let wait = cx.remaining().map_or(LOCK_TIMEOUT, |left| left.min(LOCK_TIMEOUT));
     let journals = cx.ports.get::<JournalDir>();
     let hold = FileAccess::new(cx).lock(paths, wait, &cx.cancel)?;
@@ -146,7 +149,9 @@ impl<'a> LockedFiles<'a> {
             let permitted = permit()?;
             is_permitted.store(true, Ordering::Release);
             // There is time for it now, and none when the answer is due.
-            versions::make_room(changes.iter().filter_map(FileChange::content).map(<[u8]>::len).sum());
+            versions::make_room(
+                changes.iter().filter_map(FileChange::content).map(<[u8]>::len).sum(),
+            );
             Ok(permitted)
         };
         let (secured, looked, permitted) = hold.prepare(changes, aside, meanwhile)?;
@@ -157,8 +162,10 @@ impl<'a> LockedFiles<'a> {
         cx.check_cancelled()?;
         let changed = secured.commit()?;
         if let Some(keeper) = &keeper {
-            let made =
-                changes.iter().zip(digests).flat_map(|(change, digest)| written_files(change, digest));
+            let made = changes
+                .iter()
+                .zip(digests)
+                .flat_map(|(change, digest)| written_files(change, digest));
             keeper.after_change(&made.collect::<Vec<_>>());
         }
         let done = changes.iter().zip(hashes).zip(changed).map(|((change, hash), changed)| {
@@ -176,9 +183,13 @@ impl<'a> LockedFiles<'a> {
 }
 
 /// Keeps what was written for a while: see [`versions`].
-pub(crate) fn cache_versions(changes: impl IntoIterator<Item = FileChange>, done: &[AppliedChange]) {
+pub(crate) fn cache_versions(
+    changes: impl IntoIterator<Item = FileChange>,
+    done: &[AppliedChange],
+) {
     for (change, done) in changes.into_iter().zip(done) {
-        if let FileChange::Write { bytes, .. } | FileChange::Move { bytes: Some(bytes), .. } = change
+        if let FileChange::Write { bytes, .. } | FileChange::Move { bytes: Some(bytes), .. } =
+            change
             && let Some(hash) = &done.hash
         {
             versions::keep(hash, bytes.len(), || bytes);
@@ -198,7 +209,10 @@ fn written_files(change: &FileChange, digest: Option<blake3::Hash>) -> Vec<FileW
         }
         FileChange::Move { from, to, .. } => {
             let left = left.unwrap_or(PathState::MovedFrom(from));
-            vec![FileWritten { path: from, state: PathState::Absent }, FileWritten { path: to, state }]
+            vec![
+                FileWritten { path: from, state: PathState::Absent },
+                FileWritten { path: to, state: left },
+            ]
         }
     }
 }

@@ -9,7 +9,7 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::FileAccess;
 use hermes_text::codec::{TextFormat, detect_format_with};
 use hermes_text::editorconfig::{self, EditorConfigCharset, EditorConfigFile};
-use hermes_text::{TextDocument, NotTextError};
+use hermes_text::{NotTextError, TextDocument};
 
 use crate::seen_files;
 
@@ -19,7 +19,11 @@ pub(crate) const BYTE_ORDER_MARK: char = '\u{FEFF}';
 /// A text file that was read, in the encoding that it is in. What is in ASCII
 /// so far is in any of many: in the one that was named for it or is said to be
 /// that of such files, if it is one of them.
-pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<TextDocument, NotTextError> {
+pub(crate) fn read(
+    cx: &ToolContext,
+    path: &Path,
+    bytes: Vec<u8>,
+) -> Result<TextDocument, NotTextError> {
     let document = TextDocument::read_with(bytes, || known_encoding(cx, path))?;
     match ambiguous_encoding(&document.format(), document.bytes(), || known_encoding(cx, path)) {
         Some(encoding) => TextDocument::read(document.bytes().to_vec(), Some(encoding)),
@@ -75,13 +79,16 @@ pub(crate) fn remember_encoding(
 /// for it, as far as the call may look. It takes some looking around, so it is
 /// for bytes that do not speak for themselves.
 pub(crate) fn known_encoding(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
-    seen_files::recorded_encoding(cx, path).or_else(|| editorconfig_charset(cx, path).map(EditorConfigCharset::encoding))
+    seen_files::recorded_encoding(cx, path)
+        .or_else(|| editorconfig_charset(cx, path).map(EditorConfigCharset::encoding))
 }
 
 /// The encoding that somebody would take these bytes for who knows nothing of
 /// how they came there.
 pub(crate) fn detect_format(cx: &ToolContext, path: &Path, bytes: &[u8]) -> TextFormat {
-    detect_format_with(bytes, true, || editorconfig_charset(cx, path).map(EditorConfigCharset::encoding))
+    detect_format_with(bytes, true, || {
+        editorconfig_charset(cx, path).map(EditorConfigCharset::encoding)
+    })
 }
 
 /// The format of a new file: in the encoding that was named for it, or as such
@@ -89,7 +96,8 @@ pub(crate) fn detect_format(cx: &ToolContext, path: &Path, bytes: &[u8]) -> Text
 pub(crate) fn new_file_format(cx: &ToolContext, path: &Path) -> TextFormat {
     match seen_files::recorded_encoding(cx, path) {
         Some(named) => TextFormat::new(named, named == UTF_16LE || named == UTF_16BE),
-        None => editorconfig_charset(cx, path).map_or(TextFormat::PLAIN_UTF8, EditorConfigCharset::format),
+        None => editorconfig_charset(cx, path)
+            .map_or(TextFormat::PLAIN_UTF8, EditorConfigCharset::format),
     }
 }
 
@@ -136,7 +144,8 @@ fn editorconfig_charset(cx: &ToolContext, path: &Path) -> Option<EditorConfigCha
     if found.is_empty() {
         return None;
     }
-    let configs: Vec<_> = found.iter().map(|(folder, text)| EditorConfigFile { dir: folder, text }).collect();
+    let configs: Vec<_> =
+        found.iter().map(|(folder, text)| EditorConfigFile { dir: folder, text }).collect();
     // The folders are real ones, so the file must be, too.
     let real = files.real_path(path);
     editorconfig::charset_for(&configs, real.as_deref().unwrap_or(path))

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use encoding_rs::{Encoding, UTF_8};
 
-use crate::lines::{LineReader, NewlineEncoding, LineStop};
+use crate::lines::{LineReader, LineStop, NewlineEncoding};
 
 /// Bytes behind the window that are looked at to say how long the line is.
 const LENGTH_SCAN_BYTES: usize = 1024 * 1024;

@@ -6,7 +6,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::lines::NewlineEncoding;
 
-fn read(bytes: &[u8], encoding: &'static Encoding, clip: LineWindow, window: usize) -> Vec<ClippedLine> {
+fn read(
+    bytes: &[u8],
+    encoding: &'static Encoding,
+    clip: LineWindow,
+    window: usize,
+) -> Vec<ClippedLine> {
     let mut source = Cursor::new(bytes);
     let mut reader = LineReader::new(&mut source, NewlineEncoding::for_encoding(encoding), window);
     let mut lines = Vec::new();
@@ -22,7 +27,14 @@ const ALL: LineWindow = LineWindow { skip: 0, take: u64::MAX };
 fn a_carriage_return_belongs_to_the_ending_only_before_a_line_feed() {
     let lines = read(b"a\r\nb\rc\nd\r", UTF_8, ALL, 2);
     let seen: Vec<_> = lines.iter().map(|l| (l.text.as_str(), l.chars, l.ending)).collect();
-    assert_eq!(seen, [("a", 1, LineTerminator::CrLf), ("b\rc", 3, LineTerminator::Lf), ("d\r", 2, LineTerminator::None)]);
+    assert_eq!(
+        seen,
+        [
+            ("a", 1, LineTerminator::CrLf),
+            ("b\rc", 3, LineTerminator::Lf),
+            ("d\r", 2, LineTerminator::None)
+        ]
+    );
 }
 
 #[test]

@@ -21,10 +21,13 @@ pub(crate) struct BinaryKind {
 // A tool of another family may be missing: it is named as one that may help.
 const IMAGE_ADVICE: &str = "Look at it with vision_analyze, if that is available.";
 const ARCHIVE_ADVICE: &str = "List or unpack it with file_compress.";
-const SOUND_ADVICE: &str = "It takes a program for sound and pictures, such as ffmpeg, in the terminal.";
-const PROGRAM_ADVICE: &str = "Programs such as `file` and `strings` tell more about it in the terminal.";
+const SOUND_ADVICE: &str =
+    "It takes a program for sound and pictures, such as ffmpeg, in the terminal.";
+const PROGRAM_ADVICE: &str =
+    "Programs such as `file` and `strings` tell more about it in the terminal.";
 const FONT_ADVICE: &str = "Programs such as `fc-scan` tell more about it in the terminal.";
-const OFFICE_ADVICE: &str = "Convert it first, for example with `soffice --headless --convert-to docx`.";
+const OFFICE_ADVICE: &str =
+    "Convert it first, for example with `soffice --headless --convert-to docx`.";
 const PDF_ADVICE: &str = "Read it without raw=true for its text.";
 const DATABASE_ADVICE: &str =
     "Query it with database_query, if that is available, or a program such as sqlite3.";
@@ -163,8 +166,9 @@ impl BinaryKind {
     }
 
     fn match_offset_signature(sample: &[u8]) -> Option<Self> {
-        let is_there =
-            |&&(at, mark, ..): &&OffsetSignature| sample.get(at..).is_some_and(|rest| rest.starts_with(mark));
+        let is_there = |&&(at, mark, ..): &&OffsetSignature| {
+            sample.get(at..).is_some_and(|rest| rest.starts_with(mark))
+        };
         let &(_, _, name, advice) = OFFSET_SIGNATURES.iter().find(is_there)?;
         Some(Self { name, advice })
     }

@@ -44,8 +44,14 @@ fn an_archive_of_text_is_named_by_its_mark_further_in() {
 #[test]
 fn an_encoding_that_is_told_is_taken_unless_it_makes_noise() {
     let cyrillic = TextFormat::new(encoding_rs::WINDOWS_1251, false);
-    assert_eq!(DetectedContent::detect_as(b"\xCF\xF0\xE8", cyrillic), DetectedContent::Text(cyrillic));
-    assert!(matches!(DetectedContent::detect_as(b"\x89PNG\r\n\x1A\n\0\0", cyrillic), DetectedContent::Binary(_)));
+    assert_eq!(
+        DetectedContent::detect_as(b"\xCF\xF0\xE8", cyrillic),
+        DetectedContent::Text(cyrillic)
+    );
+    assert!(matches!(
+        DetectedContent::detect_as(b"\x89PNG\r\n\x1A\n\0\0", cyrillic),
+        DetectedContent::Binary(_)
+    ));
 }
 
 #[test]
@@ -75,7 +81,10 @@ fn logs_with_separators_and_colours_are_text() {
 #[test]
 fn wide_and_legacy_text_is_text() {
     let wide: Vec<u8> = "a=1\r\nb=2\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    assert_eq!(DetectedContent::detect(&wide, true, || None), DetectedContent::Text(TextFormat::new(UTF_16LE, false)));
+    assert_eq!(
+        DetectedContent::detect(&wide, true, || None),
+        DetectedContent::Text(TextFormat::new(UTF_16LE, false))
+    );
     let latin = b"d\xE9j\xE0 vu \xE0 la carte\n";
     assert_eq!(
         DetectedContent::detect(latin, true, || None),

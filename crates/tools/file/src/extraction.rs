@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_documents::{DocumentError, ExtractedText, DocumentKind, DocumentLimits, extract};
+use hermes_documents::{DocumentError, DocumentKind, DocumentLimits, ExtractedText, extract};
 
-use crate::source::{SeekableFile, VersionStamp};
 use crate::path_text::display_path;
+use crate::source::{SeekableFile, VersionStamp};
 
 /// How many texts are kept, and how many bytes of them.
 const MAX_CACHED_TEXTS: usize = 4;
@@ -17,7 +17,8 @@ const MAX_CACHED_BYTES: usize = 64 * 1024 * 1024;
 /// Documents from this size on may take a while.
 const LARGE_DOCUMENT_BYTES: u64 = 1024 * 1024;
 
-static TEXT_CACHE: Mutex<VecDeque<(VersionStamp, Arc<ExtractedText>)>> = Mutex::new(VecDeque::new());
+static TEXT_CACHE: Mutex<VecDeque<(VersionStamp, Arc<ExtractedText>)>> =
+    Mutex::new(VecDeque::new());
 
 /// The text of the document in `source`; nothing if it is text as it stands.
 pub(crate) fn extract_text(

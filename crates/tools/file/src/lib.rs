@@ -1,26 +1,26 @@
 //! Tools for files and folders.
 
 mod aliases;
-mod path_recovery;
 mod blocking;
-mod schema_trim;
 mod change;
 mod charset;
 mod clip;
 mod content;
 mod extraction;
 mod image;
-mod seen_files;
+mod line_index_cache;
 mod lines;
 mod lint;
-mod line_index_cache;
 mod missing;
 mod numbered;
 mod original;
+mod path_recovery;
+mod path_text;
+mod schema_trim;
+mod seen_files;
 mod shards;
 mod similar;
 mod source;
-mod path_text;
 mod timestamp;
 mod unchanged;
 mod unsaved;

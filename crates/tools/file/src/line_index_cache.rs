@@ -28,7 +28,12 @@ struct CachedIndex {
 }
 
 /// What is known of the lines of a file, which may be nothing.
-pub(crate) fn load(cx: &ToolContext, source: &SeekableFile, newline: NewlineEncoding, start: u64) -> LineIndex {
+pub(crate) fn load(
+    cx: &ToolContext,
+    source: &SeekableFile,
+    newline: NewlineEncoding,
+    start: u64,
+) -> LineIndex {
     let unknown = || LineIndex::new(newline, start, source.len(), LineIndex::CHUNK_BYTES);
     if source.memory().is_some() {
         return unknown();

@@ -339,7 +339,10 @@ impl<'a, R: Read> LineReader<'a, R> {
 
 /// Reads until the buffer is full or the source ends, so that characters of
 /// two bytes never straddle two buffers.
-pub(crate) fn fill_buffer<'b>(source: &mut impl Read, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+pub(crate) fn fill_buffer<'b>(
+    source: &mut impl Read,
+    buffer: &'b mut [u8],
+) -> io::Result<&'b [u8]> {
     let mut filled = 0;
     while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
         match source.read(room) {

@@ -16,7 +16,12 @@ fn total(bytes: &[u8], newline: NewlineEncoding, chunk: usize) -> u64 {
 }
 
 /// Lines without their line feeds, and whether each had one.
-fn read_all(bytes: &[u8], newline: NewlineEncoding, at: u64, window: usize) -> Vec<(Vec<u8>, bool)> {
+fn read_all(
+    bytes: &[u8],
+    newline: NewlineEncoding,
+    at: u64,
+    window: usize,
+) -> Vec<(Vec<u8>, bool)> {
     let mut source = Cursor::new(bytes);
     source.set_position(at);
     let mut reader = LineReader::new(&mut source, newline, window);

@@ -10,8 +10,8 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{DirEntry, FileAccess, FileKind, real_path};
 use serde_json::Value;
 
-use crate::similar::nearest;
 use crate::path_text::{self, display_path};
+use crate::similar::nearest;
 
 /// How many names are suggested.
 const MAX_SUGGESTIONS: usize = 5;
@@ -101,14 +101,19 @@ pub(crate) fn explain_missing_near(
             found.push(other);
         }
     }
-    let found: Vec<Value> =
-        found.iter().map(|near| path_text::display_relative(near, &cx.working_dir).into()).collect();
+    let found: Vec<Value> = found
+        .iter()
+        .map(|near| path_text::display_relative(near, &cx.working_dir).into())
+        .collect();
     let error = if in_place {
         ToolError::not_found(what)
     } else {
         let gap = missing.to_string_lossy();
-        ToolError::not_found(format!("{what} ({} exists, but has no '{gap}')", display_path(folder)))
-            .with("existing_folder", display_path(folder))
+        ToolError::not_found(format!(
+            "{what} ({} exists, but has no '{gap}')",
+            display_path(folder)
+        ))
+        .with("existing_folder", display_path(folder))
     };
     if found.is_empty() {
         return error.with_hint("Check the path; directory_list shows what a folder holds.");
@@ -184,7 +189,12 @@ fn same_name_nearby(
     above.chain(below).map(|folder| folder.join(name)).filter(fits).take(MAX_SUGGESTIONS).collect()
 }
 
-fn similar_names(files: &FileAccess<'_>, folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {
+fn similar_names(
+    files: &FileAccess<'_>,
+    folder: &Path,
+    missing: &OsStr,
+    only_folders: bool,
+) -> Vec<PathBuf> {
     let Ok(entries) = files.open_dir(folder).map(|opened| opened.entries()) else {
         return Vec::new();
     };

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use encoding_rs::Encoding;
 use hermes_core::ToolContext;
-use hermes_text::{TextDocument, NotTextReason};
+use hermes_text::{NotTextReason, TextDocument};
 
 use crate::charset;
 use crate::seen_files::FileHash;

@@ -14,7 +14,8 @@ const MAX_DROPPED_PARTS: usize = 64;
 pub(crate) fn intended_file(path: &Path, cx: &ToolContext) -> Option<PathBuf> {
     let names = FileAccess::new(cx).names_around(path).ok()?;
     let cwd = cx.working_dir.cwd();
-    let is_file = |path: &Path| names.metadata(path).is_ok_and(|found| found.kind == FileKind::File);
+    let is_file =
+        |path: &Path| names.metadata(path).is_ok_and(|found| found.kind == FileKind::File);
     let written = path.strip_prefix(cwd).unwrap_or(path);
     let slashed = PathBuf::from(written.to_str()?.replace('\\', "/"));
     if slashed != written && is_file(&cwd.join(&slashed)) {

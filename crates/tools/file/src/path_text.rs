@@ -27,14 +27,16 @@ pub(crate) fn resolve(at: &WorkingDir, written: &str) -> PathBuf {
 pub(crate) fn display_path(path: &Path) -> String {
     match path.to_str() {
         Some(text) => text.to_owned(),
-        None => path.as_os_str().as_bytes().iter().fold(FILE_SCHEME.to_owned(), |mut text, &byte| {
-            match byte {
-                b'/' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
-                byte if byte.is_ascii_alphanumeric() => text.push(char::from(byte)),
-                byte => text.push_str(&format!("%{byte:02X}")),
-            }
-            text
-        }),
+        None => {
+            path.as_os_str().as_bytes().iter().fold(FILE_SCHEME.to_owned(), |mut text, &byte| {
+                match byte {
+                    b'/' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
+                    byte if byte.is_ascii_alphanumeric() => text.push(char::from(byte)),
+                    byte => text.push_str(&format!("%{byte:02X}")),
+                }
+                text
+            })
+        }
     }
 }
 

@@ -63,7 +63,8 @@ impl FromStr for FileHash {
 
     fn from_str(text: &str) -> Result<Self, ToolError> {
         let digits = text.trim();
-        if digits.len() < Self::MIN_DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        if digits.len() < Self::MIN_DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        {
             return Err(ToolError::invalid(format!(
                 "'{text}' is not the hash of a file: at least {} hexadecimal digits",
                 Self::MIN_DIGITS
@@ -354,7 +355,11 @@ fn file_key(cx: &ToolContext, path: &Path) -> String {
     match path.to_str() {
         Some(path) => path.to_owned(),
         // Not text: two such names may look alike.
-        None => format!("{}\0{}", path.display(), FileHash::from_bytes(path.as_os_str().as_encoded_bytes())),
+        None => format!(
+            "{}\0{}",
+            path.display(),
+            FileHash::from_bytes(path.as_os_str().as_encoded_bytes())
+        ),
     }
 }
 

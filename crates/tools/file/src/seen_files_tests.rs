@@ -45,7 +45,8 @@ fn each_task_has_its_own_sight() {
     assert_eq!(version_knowledge(&one, path, || &new), changed, "nobody of the session wrote it");
     record_written(&two, path, new.clone(), SEEN);
     assert_eq!(version_knowledge(&two, path, || &new), VersionKnowledge::Same, "one's own write");
-    let VersionKnowledge::Changed { seen, by: Some(by) } = version_knowledge(&one, path, || &new) else {
+    let VersionKnowledge::Changed { seen, by: Some(by) } = version_knowledge(&one, path, || &new)
+    else {
         panic!("the other's write is a change");
     };
     assert_eq!((seen, by.task_id.as_str(), by.call_id.as_str()), (old, "two", "call"));

@@ -96,8 +96,13 @@ impl SeekableFile {
         let (stamp, modified) = (VersionStamp::from_metadata(&opened), opened.modified().ok());
         let len = opened.len();
         let limit = if len == 0 { MAX_PSEUDO_FILE_BYTES + 1 } else { len };
-        let mut watched =
-            GuardedFile { file, position: 0, len: limit, cx: cx.clone(), last_report: Instant::now() };
+        let mut watched = GuardedFile {
+            file,
+            position: 0,
+            len: limit,
+            cx: cx.clone(),
+            last_report: Instant::now(),
+        };
         if len > MAX_IN_MEMORY_BYTES {
             return Ok(Self { bytes: SourceBytes::Disk(watched), stamp, modified });
         }
@@ -146,17 +151,28 @@ impl SeekableFile {
 
     /// The error of a call whose reading failed.
     pub(crate) fn read_error(path: &Path, cx: &ToolContext, error: &io::Error) -> ToolError {
-        if cx.cancel.is_cancelled() { ToolError::cancelled() } else { explain_error("read", path, error) }
+        if cx.cancel.is_cancelled() {
+            ToolError::cancelled()
+        } else {
+            explain_error("read", path, error)
+        }
     }
 }
 
 /// Why a file was not opened, with what to do instead.
-fn open_error(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+fn open_error(
+    files: &FileAccess<'_>,
+    path: &Path,
+    cx: &ToolContext,
+    error: ToolError,
+) -> ToolError {
     match error.kind() {
         ErrorKind::NotFound => explain_missing(MissingKind::File, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
-            Ok(FileKind::Directory) => ToolError::invalid(format!("{} is a folder", display_path(path)))
-                .with_hint("List it with directory_list."),
+            Ok(FileKind::Directory) => {
+                ToolError::invalid(format!("{} is a folder", display_path(path)))
+                    .with_hint("List it with directory_list.")
+            }
             Ok(_) => error.with_hint("Only regular files can be read."),
             Err(_) => error,
         },

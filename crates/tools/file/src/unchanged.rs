@@ -70,7 +70,12 @@ pub(crate) struct ShownPage<'a> {
 /// Whether the caller was shown just this by its last such read. Asked again
 /// after that was said, the answer is no: somebody who insists shall see it.
 /// What a script reads it has not seen before, and its caller sees none of it.
-pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: ShownPage<'_>, is_fresh: bool) -> bool {
+pub(crate) fn is_repeat(
+    cx: &ToolContext,
+    path: &Path,
+    page: ShownPage<'_>,
+    is_fresh: bool,
+) -> bool {
     if cx.is_nested {
         return false;
     }
@@ -81,7 +86,8 @@ pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: ShownPage<'_>, is_f
     key.update(path.as_os_str().as_encoded_bytes()).update(b"\0").update(what.as_bytes());
     let what = short_hex(&key.finalize());
     let page = digest(content);
-    let generation = cx.session.read(CONTEXT_DOCUMENT).map_or(0, |mark: ContextMark| mark.generation);
+    let generation =
+        cx.session.read(CONTEXT_DOCUMENT).map_or(0, |mark: ContextMark| mark.generation);
     let noted = cx.session.update(&shard(READS_DOCUMENT, &what), |reads: &mut ReadHistory| {
         let repeat = reads.task(&cx.task_id, generation).record_read(what, version, page, is_fresh);
         reads.forget_old_tasks();

@@ -19,7 +19,8 @@ struct VersionCache {
     kept: VecDeque<(FileHash, FileContent)>,
 }
 
-static VERSION_CACHE: Mutex<VersionCache> = Mutex::new(VersionCache { size: 0, kept: VecDeque::new() });
+static VERSION_CACHE: Mutex<VersionCache> =
+    Mutex::new(VersionCache { size: 0, kept: VecDeque::new() });
 
 /// Keeps a version for a while, unless it is too long, or known.
 pub(crate) fn keep(hash: &FileHash, len: usize, version: impl FnOnce() -> FileContent) {

@@ -8,7 +8,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use hermes_core::{ToolError, EnvOverrides};
+use hermes_core::{EnvOverrides, ToolError};
 use hermes_exec::shell_env::ShellEnv;
 use hermes_secrets::is_secret;
 use serde::Serialize;
@@ -148,7 +148,9 @@ pub(crate) fn process_variables() -> BTreeMap<String, String> {
     to_lossy_strings(env::vars_os())
 }
 
-fn to_lossy_strings(found: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+fn to_lossy_strings(
+    found: impl IntoIterator<Item = (OsString, OsString)>,
+) -> BTreeMap<String, String> {
     let lossy = |text: OsString| text.to_string_lossy().into_owned();
     found.into_iter().map(|(name, value)| (lossy(name), lossy(value))).collect()
 }
@@ -179,7 +181,9 @@ pub(crate) fn visible_variables(around: &ShellEnv, cwd: &Path) -> BTreeMap<Strin
         .collect();
     for (name, value) in programs {
         let source = match usual.get(&name) {
-            _ if changed.contains(&name) || SHELL_OWN_VARIABLES.contains(&name.as_str()) => VariableSource::Session,
+            _ if changed.contains(&name) || SHELL_OWN_VARIABLES.contains(&name.as_str()) => {
+                VariableSource::Session
+            }
             Some(known) if *known == value => from,
             _ => VariableSource::Hermes,
         };
@@ -267,7 +271,9 @@ pub(crate) fn check_writable(name: &str) -> Result<(), ToolError> {
         None => Ok(()),
         Some(why) => {
             let hint = match name {
-                _ if name.starts_with(HERMES_PREFIX) => "Ask the user to set it where hermes is started.",
+                _ if name.starts_with(HERMES_PREFIX) => {
+                    "Ask the user to set it where hermes is started."
+                }
                 "PWD" | "OLDPWD" => "Use cd in a terminal command: it moves the session.",
                 _ if SHELL_OWN_VARIABLES.contains(&name) => {
                     "Set it in the same terminal command as the program that is to see it."
@@ -320,7 +326,11 @@ pub(crate) fn set(changes: &mut EnvOverrides, name: &str, value: &str) -> Result
 /// else a part of the name.
 pub(crate) fn matches_filter(filter: &str, name: &str) -> bool {
     let (filter, name) = (filter.to_uppercase(), name.to_uppercase());
-    if filter.contains(['*', '?']) { matches_pattern(&filter, &name) } else { name.contains(&filter) }
+    if filter.contains(['*', '?']) {
+        matches_pattern(&filter, &name)
+    } else {
+        name.contains(&filter)
+    }
 }
 
 /// On a mismatch only the last `*` is widened, so the time is at most the

@@ -63,7 +63,10 @@ fn values_are_checked() {
     assert!(check_value("A", "").is_ok());
     assert!(check_value("A", &"x".repeat(MAX_VALUE_BYTES)).is_ok());
     assert_eq!(check_value("A", "x\0").unwrap_err().kind(), ErrorKind::InvalidArguments);
-    assert_eq!(check_value("A", &"x".repeat(MAX_VALUE_BYTES + 1)).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(
+        check_value("A", &"x".repeat(MAX_VALUE_BYTES + 1)).unwrap_err().kind(),
+        ErrorKind::Limit
+    );
 }
 
 #[test]

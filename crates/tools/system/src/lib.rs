@@ -1,14 +1,14 @@
 //! Tools for the machine: environment, information, waiting.
 
-mod remote;
 mod blocking;
 mod desktop;
 mod environment;
-mod wall_time;
 mod notes;
+mod remote;
 mod secrets;
 mod shell;
 mod typed_input;
+mod wall_time;
 mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 }

@@ -9,10 +9,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use hermes_core::{Scope, SessionError, ToolContext, ToolError, EnvOverrides};
+use hermes_core::{EnvOverrides, Scope, SessionError, ToolContext, ToolError};
+use hermes_exec::shell_env::{SHELL_DOCUMENT, ShellEnv, ShellSnapshot};
 use hermes_exec::state::{self, ReportExtractor, ReportTarget, ShellState};
-use hermes_exec::shell_env::{SHELL_DOCUMENT, ShellSnapshot, ShellEnv};
-use hermes_exec::{ProcessExit, StdinSource, Job, JobRegistry, CommandSpec, StdioMode, HostFacts, DiskSpace, ShellKind};
+use hermes_exec::{
+    CommandSpec, DiskSpace, HostFacts, Job, JobRegistry, ProcessExit, ShellKind, StdinSource,
+    StdioMode,
+};
 use hermes_secrets::own_env;
 
 /// With less room than this a report may not even be begun.
@@ -75,7 +78,13 @@ impl PreparedCommand {
         let from = ReportSource::File(report);
         let shown = state::shown_at_exit(&before, command);
         let frame = shown.is_some().then(|| ReportExtractor::default().hiding_text(shown));
-        let after = CommandCompletion { command: command.to_owned(), before, base, variables, report_source: from };
+        let after = CommandCompletion {
+            command: command.to_owned(),
+            before,
+            base,
+            variables,
+            report_source: from,
+        };
         Ok(Self { order, frame, completion: after })
     }
 
@@ -98,15 +107,27 @@ impl PreparedCommand {
         };
         let script = match (is_framed, place.shell) {
             (false, _) => command.to_owned(),
-            (true, ShellKind::Bash) => state::script(&before, command, &ReportTarget::Framed(&nonce)),
+            (true, ShellKind::Bash) => {
+                state::script(&before, command, &ReportTarget::Framed(&nonce))
+            }
             (true, ShellKind::Posix) => state::posix_script(&before, command, &nonce),
         };
         let is_secret = is_secret(&script);
         let words = ShellInvocation { shell: shell.into(), script, base: &base, is_secret };
         let order = words.into_order(&before, how);
         let shown = state::shown_at_exit(&before, command);
-        let after = CommandCompletion { command: command.to_owned(), before, base, variables, report_source: from };
-        Self { order, frame: is_framed.then(|| ReportExtractor::new(&nonce).hiding_text(shown)), completion: after }
+        let after = CommandCompletion {
+            command: command.to_owned(),
+            before,
+            base,
+            variables,
+            report_source: from,
+        };
+        Self {
+            order,
+            frame: is_framed.then(|| ReportExtractor::new(&nonce).hiding_text(shown)),
+            completion: after,
+        }
     }
 }
 
@@ -190,13 +211,19 @@ pub(crate) struct SessionUpdate {
 impl CommandCompletion {
     /// Takes over what the command has left behind. One that was killed leaves
     /// nothing.
-    pub(crate) fn apply_to_session(self, job: &Job, moves: bool, cx: &ToolContext) -> SessionUpdate {
+    pub(crate) fn apply_to_session(
+        self,
+        job: &Job,
+        moves: bool,
+        cx: &ToolContext,
+    ) -> SessionUpdate {
         let (state, lost) = match self.reported_state(job) {
             ReportedState::State(state) => (Some(*state), None),
             ReportedState::Missing => (None, None),
             ReportedState::Truncated(folder) => (None, Some(folder)),
         };
-        let mut notes = Vec::from_iter(self.missing_path_note(state.as_ref(), job).map(str::to_owned));
+        let mut notes =
+            Vec::from_iter(self.missing_path_note(state.as_ref(), job).map(str::to_owned));
         if let Some(folder) = lost {
             notes.push(format!(
                 "The session is as it was before this command: its folder, variables and the \
@@ -269,11 +296,12 @@ impl CommandCompletion {
         let read = |dump: &[u8]| state::parse_dump(dump, &self.base);
         let report = || job.report();
         let state = match &self.report_source {
-            ReportSource::Posix => report().and_then(|it| state::parse_posix_report(&it, &self.before, &self.base)),
+            ReportSource::Posix => {
+                report().and_then(|it| state::parse_posix_report(&it, &self.before, &self.base))
+            }
             ReportSource::Bash => match report() {
-                Some(told) => {
-                    state::state_after_cwd_loss(&self.before, &self.command, &told).or_else(|| read(&told))
-                }
+                Some(told) => state::state_after_cwd_loss(&self.before, &self.command, &told)
+                    .or_else(|| read(&told)),
                 None => foregone(),
             },
             ReportSource::File(report) => {
@@ -285,7 +313,9 @@ impl CommandCompletion {
                 let is_cut = state.is_none() && is_truncated(job, report, &dump);
                 let _ = std::fs::remove_file(report);
                 if is_cut {
-                    return ReportedState::Truncated(report.parent().unwrap_or(report).to_path_buf());
+                    return ReportedState::Truncated(
+                        report.parent().unwrap_or(report).to_path_buf(),
+                    );
                 }
                 state
             }
@@ -350,7 +380,10 @@ pub(crate) fn require_cwd(jobs: &JobRegistry, cx: &ToolContext) -> Result<(), To
 
 /// Goes on in the nearest folder above the session's own if a command that ran
 /// beside it has taken that away; where that is.
-pub(crate) fn leave_removed_cwd(jobs: &JobRegistry, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
+pub(crate) fn leave_removed_cwd(
+    jobs: &JobRegistry,
+    cx: &ToolContext,
+) -> Result<Option<PathBuf>, ToolError> {
     let above = nearest_existing_dir(cx.working_dir.cwd()).filter(|_| jobs.backend().is_local());
     if let Some(above) = &above {
         move_shell_to(above, cx)?;
@@ -407,7 +440,9 @@ pub(crate) fn state_as_script(state: &ShellState) -> String {
 
 /// Forgets all that commands have left behind.
 pub(crate) fn clear_state(cx: &ToolContext) -> Result<(), ToolError> {
-    Ok(cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| *kept = ShellSnapshot::default())?)
+    Ok(cx
+        .session
+        .update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| *kept = ShellSnapshot::default())?)
 }
 
 /// The same, and goes back to where the session has begun; which folder that is.

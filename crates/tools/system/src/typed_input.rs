@@ -19,7 +19,8 @@ pub(crate) fn is_shell(id: &str) -> bool {
 
 /// Whether a command of the session starts a shell that runs what is typed.
 pub(crate) fn runs_input(command: &str, session: &Session, at: &WorkingDir) -> bool {
-    let earlier = session.read::<ShellSnapshot>(SHELL_DOCUMENT).map(|kept| kept.text).unwrap_or_default();
+    let earlier =
+        session.read::<ShellSnapshot>(SHELL_DOCUMENT).map(|kept| kept.text).unwrap_or_default();
     hermes_shell::analyze_after(&earlier, command, at).runs_stdin
 }
 

@@ -7,7 +7,8 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-const TIME_FORMAT_HINT: &str = "Write an RFC 3339 time such as 2030-01-31T07:30:00Z, or HH:MM in local time.";
+const TIME_FORMAT_HINT: &str =
+    "Write an RFC 3339 time such as 2030-01-31T07:30:00Z, or HH:MM in local time.";
 
 /// Reads RFC 3339, a date and time without an offset (local), or a time of
 /// day (local; the next one to come).
@@ -22,7 +23,8 @@ pub(crate) fn parse(text: &str) -> Result<Timestamp, ToolError> {
 /// [`parse`] for times that need to know where, and when, the caller is.
 fn parse_local(text: &str, now: &Zoned) -> Result<Timestamp, ToolError> {
     let wrong = |why: jiff::Error| {
-        ToolError::invalid(format!("'until' cannot be read as a time: {why}")).with_hint(TIME_FORMAT_HINT)
+        ToolError::invalid(format!("'until' cannot be read as a time: {why}"))
+            .with_hint(TIME_FORMAT_HINT)
     };
     let zone = now.time_zone();
     // A date is tried first: a time of day would be read out of it.

@@ -1,7 +1,7 @@
 //! The person in front of the chat, asked about calls.
 
-use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope};
-use hermes_chat::{QuestionAnswer, QuestionChoice, UserQuestion, ChatScreen};
+use hermes::core::{ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture};
+use hermes_chat::{ChatScreen, QuestionAnswer, QuestionChoice, UserQuestion};
 use serde_json::Value;
 
 /// How many effects, and how many lines of what would be written, are shown.
@@ -38,9 +38,13 @@ impl Approver for TerminalApprover {
         Box::pin(async move {
             match self.screen.ask(approval_question(&request)).await {
                 Some(QuestionAnswer::Key('o')) => ApprovalDecision::Approved(ApprovalScope::Once),
-                Some(QuestionAnswer::Key('s')) => ApprovalDecision::Approved(ApprovalScope::Session),
+                Some(QuestionAnswer::Key('s')) => {
+                    ApprovalDecision::Approved(ApprovalScope::Session)
+                }
                 Some(QuestionAnswer::Key('a')) => ApprovalDecision::Approved(ApprovalScope::Always),
-                Some(QuestionAnswer::Key('w')) => ApprovalDecision::Refused(self.ask_reason().await),
+                Some(QuestionAnswer::Key('w')) => {
+                    ApprovalDecision::Refused(self.ask_reason().await)
+                }
                 _ => ApprovalDecision::Refused(None),
             }
         })
@@ -82,7 +86,8 @@ fn content_lines(arguments: &Value) -> Vec<String> {
     let named = ["command", "code", "patch", "new_string", "content"];
     let text = named.iter().find_map(|name| arguments.get(name)?.as_str());
     let Some(text) = text else { return Vec::new() };
-    let mut lines: Vec<String> = text.lines().take(MAX_SHOWN_LINES).map(|line| format!("  {line}")).collect();
+    let mut lines: Vec<String> =
+        text.lines().take(MAX_SHOWN_LINES).map(|line| format!("  {line}")).collect();
     let rest = text.lines().count().saturating_sub(MAX_SHOWN_LINES);
     if rest > 0 {
         lines.push(format!("  … {rest} more lines"));

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use hermes_chat::{CompletionCandidate, LineCompleter, CompletionList};
+use hermes_chat::{CompletionCandidate, CompletionList, LineCompleter};
 use hermes_skills::SkillLibrary;
 
-use super::slash_commands::SLASH_COMMANDS;
 use super::skills;
+use super::slash_commands::SLASH_COMMANDS;
 
 /// Most files that are offered.
 const MAX_FILE_CANDIDATES: usize = 50;
@@ -25,7 +25,11 @@ impl LineCompleter for ChatCompleter {
         {
             let fits = SLASH_COMMANDS.iter().filter(|order| order.name.starts_with(command));
             let orders = fits.map(|order| CompletionCandidate {
-                text: format!("/{}{}", order.name, if order.arguments.is_empty() { "" } else { " " }),
+                text: format!(
+                    "/{}{}",
+                    order.name,
+                    if order.arguments.is_empty() { "" } else { " " }
+                ),
                 note: order.about.to_owned(),
             });
             let called = skills::candidates(&self.skills, command, "/");

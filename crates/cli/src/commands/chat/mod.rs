@@ -1,26 +1,26 @@
 //! `hermes` by itself: a conversation with the agent in the terminal.
 
-mod completer;
-mod slash_commands;
 mod approver;
+mod completer;
 mod renderer;
 mod session;
 mod skills;
+mod slash_commands;
 
 use std::sync::Arc;
 
 use clap::Args;
-use hermes_chat::{ScreenMode, ScreenOptions, ChatScreen};
+use hermes_chat::{ChatScreen, ScreenMode, ScreenOptions};
 
 use super::runtime;
-use crate::app::{AppContext, OPEN_TIMEOUT, AppServices};
+use crate::app::{AppContext, AppServices, OPEN_TIMEOUT};
 use crate::args::{CallOptions, ToolsetFilter};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::mode::ModeFlags;
 
-use completer::ChatCompleter;
 use approver::TerminalApprover;
-use session::{NextSession, ChatSession, SessionEnd};
+use completer::ChatCompleter;
+use session::{ChatSession, NextSession, SessionEnd};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ChatArgs {
@@ -53,7 +53,8 @@ pub(crate) fn run(app: &AppContext, args: &ChatArgs) -> CommandResult {
     ready.connect_servers(app, crate::mcp_servers::ServerSelection::All)?;
     let mut resume = args.resume.as_deref().map(|id| ready.find_session(id)).transpose()?;
     let cwd = args.options.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-    let words = ChatCompleter { skills: super::skills::skill_library(&ready.home, &ready.config, &cwd) };
+    let words =
+        ChatCompleter { skills: super::skills::skill_library(&ready.home, &ready.config, &cwd) };
     let look = ScreenOptions {
         history: Some(ready.home.root().join("chat_history")),
         completer: Some(Arc::new(words)),
@@ -106,7 +107,8 @@ fn run_session(
     }
     let is_alone = caller.approver.is_none();
     runtime::block_on_workers(async {
-        let sitting = ChatSession::begin(app, ready, args, screen, caller, resume, is_alone).await?;
+        let sitting =
+            ChatSession::begin(app, ready, args, screen, caller, resume, is_alone).await?;
         let end = sitting.run(events).await;
         if matches!(end.next, NextSession::Quit) {
             ready.engine.shutdown().await;

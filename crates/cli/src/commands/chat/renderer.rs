@@ -9,8 +9,8 @@ use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
 use hermes_chat::{ChatScreen, StatusLine, TodoLine, TodoState};
 use hermes_llm::{RetryAction, TokenUsage};
 
-use crate::mode::AgentMode;
 use crate::call_summary;
+use crate::mode::AgentMode;
 
 /// Shows what happens.
 pub(crate) struct EventRenderer {
@@ -69,7 +69,13 @@ impl EventRenderer {
     }
 
     /// The last row of the screen.
-    pub(crate) fn update_status(&self, model: &str, used: u64, window: Option<u64>, mode: AgentMode) {
+    pub(crate) fn update_status(
+        &self,
+        model: &str,
+        used: u64,
+        window: Option<u64>,
+        mode: AgentMode,
+    ) {
         let status = StatusLine {
             model: model.to_owned(),
             context_used: used,
@@ -118,7 +124,12 @@ impl AgentObserver for EventRenderer {
                 let snapshot = self.engine.snapshot();
                 let emoji = snapshot.find(begun.tool).map(|entry| entry.spec().emoji.to_string());
                 let emoji = emoji.unwrap_or_else(|| "⚡".to_owned());
-                screen.call_began(begun.call, &emoji, begun.tool, &call_summary::summarize_arguments(begun.arguments));
+                screen.call_began(
+                    begun.call,
+                    &emoji,
+                    begun.tool,
+                    &call_summary::summarize_arguments(begun.arguments),
+                );
             }
             AgentEvent::Progress { call, progress, .. } => {
                 screen.call_progress(call, &progress.message, progress.fraction);
@@ -135,7 +146,9 @@ impl AgentObserver for EventRenderer {
                 .note(&format!("The conversation was shortened from {before} to {after} tokens.")),
             AgentEvent::Retry(setback) => {
                 let remedy = match &setback.action {
-                    RetryAction::Wait(pause) => format!("again in {}", call_summary::format_duration(*pause)),
+                    RetryAction::Wait(pause) => {
+                        format!("again in {}", call_summary::format_duration(*pause))
+                    }
                     RetryAction::NextKey => "with the next key".to_owned(),
                     RetryAction::NextModel(model) => format!("{model} is asked instead"),
                 };

@@ -6,24 +6,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes::engine::Caller;
-use hermes_agent::{Agent, AgentBudget, TurnEnd, InterruptHandle, InterruptScope, TurnOutcome, AgentObserver};
-use hermes_chat::{UserEvent, EventStream, ScreenMode, ChatScreen};
+use hermes_agent::{
+    Agent, AgentBudget, AgentObserver, InterruptHandle, InterruptScope, TurnEnd, TurnOutcome,
+};
+use hermes_chat::{ChatScreen, EventStream, ScreenMode, UserEvent};
 use hermes_llm::{ChatMessage, ContentPart};
 use hermes_skills::SkillLibrary;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::ChatArgs;
-use super::slash_commands;
 use super::approver::TerminalApprover;
 use super::renderer::EventRenderer;
+use super::slash_commands;
+use crate::agent_session::{AgentOptions, AgentSession, MAX_NOTICES, notices_text, stopped_text};
 use crate::app::{AppContext, AppServices};
+use crate::call_summary;
+use crate::command_error::{CliExitCode, CommandError};
 use crate::commands::run::exit_for_end;
 use crate::commands::skills;
-use crate::agent_session::{AgentSession, MAX_NOTICES, AgentOptions, notices_text, stopped_text};
-use crate::command_error::{CliExitCode, CommandError};
 use crate::mode::AgentMode;
-use crate::call_summary;
 
 /// What comes after a session.
 #[derive(Debug)]
@@ -103,7 +105,8 @@ impl<'a> ChatSession<'a> {
         resume: Option<String>,
         is_alone: bool,
     ) -> Result<Self, CommandError> {
-        let shown = EventRenderer::new(screen.clone(), ready.engine.clone(), caller.session.clone());
+        let shown =
+            EventRenderer::new(screen.clone(), ready.engine.clone(), caller.session.clone());
         let mode = app.effective_mode(&ready.config, args.options.mode.chosen());
         let terms = AgentOptions {
             source: "chat",
@@ -197,7 +200,9 @@ impl<'a> ChatSession<'a> {
         }
         let person = Arc::new(TerminalApprover::new(self.screen.clone()));
         makeup.caller.approver = self.app.with_reviewer(self.ready, Some(self.mode), Some(person));
-        self.ready.subagent_services.begin_session(&self.agent_session.session, makeup.caller.approver.clone());
+        self.ready
+            .subagent_services
+            .begin_session(&self.agent_session.session, makeup.caller.approver.clone());
     }
 
     /// About how many tokens of the model's context are in use.
@@ -268,7 +273,8 @@ impl<'a> ChatSession<'a> {
         };
         self.close();
         // Whoever sits there has seen how it went.
-        let exit = if self.screen.mode() == ScreenMode::Piped { self.exit } else { CliExitCode::Ok };
+        let exit =
+            if self.screen.mode() == ScreenMode::Piped { self.exit } else { CliExitCode::Ok };
         SessionEnd { next, exit, mode: self.mode }
     }
 
@@ -537,7 +543,11 @@ fn is_path(text: &str) -> bool {
 }
 
 /// What a line says to the model, with the pictures that were pasted into it.
-fn parts_with_pictures(screen: &ChatScreen, text: String, attachments: &[PathBuf]) -> Vec<ContentPart> {
+fn parts_with_pictures(
+    screen: &ChatScreen,
+    text: String,
+    attachments: &[PathBuf],
+) -> Vec<ContentPart> {
     let mut said = vec![ContentPart::Text { text }];
     for path in attachments.iter().filter(|path| is_picture(path)) {
         match hermes_agent::load_image(path) {

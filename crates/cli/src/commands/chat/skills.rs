@@ -2,13 +2,16 @@
 
 use hermes::engine::SecretSource as _;
 use hermes_chat::CompletionCandidate;
-use hermes_skills::{SkillInvocation, FileReferenceStyle, SkillLibrary, Skill, SkillError, SkillInstructions, expand_invocation};
+use hermes_skills::{
+    FileReferenceStyle, Skill, SkillError, SkillInstructions, SkillInvocation, SkillLibrary,
+    expand_invocation,
+};
 
-use super::slash_commands::SLASH_COMMANDS;
 use super::session::ChatSession;
-use crate::commands::skills::{skill_summary, skill_fields, origin};
-use crate::command_error::CommandError;
+use super::slash_commands::SLASH_COMMANDS;
 use crate::call_summary;
+use crate::command_error::CommandError;
+use crate::commands::skills::{origin, skill_fields, skill_summary};
 
 /// So many skills are called for at once.
 const MAX_SKILLS_PER_MESSAGE: usize = 5;
@@ -24,7 +27,10 @@ fn slash_name(skill: &Skill) -> String {
 }
 
 /// `/skills …`: the table, one skill, or the message that calls for one.
-pub(crate) fn run_skills_command(sitting: &ChatSession<'_>, rest: &str) -> Result<Option<String>, CommandError> {
+pub(crate) fn run_skills_command(
+    sitting: &ChatSession<'_>,
+    rest: &str,
+) -> Result<Option<String>, CommandError> {
     let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     match first {
         "" | "list" => show_table(sitting),
@@ -50,7 +56,10 @@ pub(crate) fn run_skills_command(sitting: &ChatSession<'_>, rest: &str) -> Resul
 fn show_table(sitting: &ChatSession<'_>) {
     let catalogue = sitting.skills.refresh().with_texts_scanned();
     let mut text = String::new();
-    let rows = catalogue.all().iter().map(|skill| (slash_name(skill), origin(skill), skill_summary(skill)));
+    let rows = catalogue
+        .all()
+        .iter()
+        .map(|skill| (slash_name(skill), origin(skill), skill_summary(skill)));
     let rows: Vec<(String, String, String)> = rows.collect();
     let widest = |of: fn(&(String, String, String)) -> &String| {
         rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).min(MAX_COLUMN_WIDTH)
@@ -87,7 +96,10 @@ fn show_skill(sitting: &ChatSession<'_>, name: &str) -> Result<(), CommandError>
 }
 
 /// The message of `/NAME what to do`, or of several names; none if the first is no skill.
-pub(crate) fn invocation_message(sitting: &ChatSession<'_>, order: &str) -> Result<Option<String>, CommandError> {
+pub(crate) fn invocation_message(
+    sitting: &ChatSession<'_>,
+    order: &str,
+) -> Result<Option<String>, CommandError> {
     let catalogue = sitting.skills.refresh();
     let mut skills: Vec<&Skill> = Vec::new();
     let mut rest = order.trim();
@@ -99,7 +111,8 @@ pub(crate) fn invocation_message(sitting: &ChatSession<'_>, order: &str) -> Resu
         };
         let Some(name) = name else { break };
         match catalogue.find_ready(name) {
-            Ok(skill) if skills.iter().any(|known| known.qualified_name == skill.qualified_name) => {}
+            Ok(skill)
+                if skills.iter().any(|known| known.qualified_name == skill.qualified_name) => {}
             Ok(skill) => skills.push(skill),
             Err(SkillError::NotFound { .. }) => break,
             Err(error) => return Err(error.into()),
@@ -120,13 +133,19 @@ pub(crate) fn invocation_message(sitting: &ChatSession<'_>, order: &str) -> Resu
     for (skill, text) in skills.iter().zip(&texts) {
         let size = text.body.len() / 4;
         let from = skill.path().display().to_string();
-        sitting.screen.note(&format!("{} is told, about {size} tokens: {from}", skill.manifest.name));
+        sitting
+            .screen
+            .note(&format!("{} is told, about {size} tokens: {from}", skill.manifest.name));
     }
     Ok(Some(sitting.ready.secrets.redactor().redact(&message).into_owned()))
 }
 
 /// Skills whose name begins so, each with what comes before it.
-pub(crate) fn candidates(shelf: &SkillLibrary, begun: &str, before: &str) -> Vec<CompletionCandidate> {
+pub(crate) fn candidates(
+    shelf: &SkillLibrary,
+    begun: &str,
+    before: &str,
+) -> Vec<CompletionCandidate> {
     let catalogue = shelf.recent();
     let fits = |name: &String| name.starts_with(begun);
     let is_hidden = |name: &String| before == "/" && SLASH_COMMANDS.iter().any(|o| o.name == name);

@@ -7,18 +7,18 @@ use std::time::Duration;
 use hermes::engine::toolsets::ToolsetSummary;
 use hermes_agent::{AgentBudget, TurnEnd};
 use hermes_chat::ScreenMode;
-use hermes_checkpoints::{RestorePlan, CheckpointStore, RestoreTarget};
+use hermes_checkpoints::{CheckpointStore, RestorePlan, RestoreTarget};
 use hermes_history::{SessionFilter, format_local};
 use hermes_llm::ChatMessage;
 use hermes_memory::MemoryTarget as List;
 
-use super::session::{NextSession, ChatSession, LineOutcome};
+use super::session::{ChatSession, LineOutcome, NextSession};
 use super::skills;
-use crate::commands::{checkpoints, memory};
 use crate::agent_session::{retry_callback, stopped_text};
-use crate::command_error::{CliExitCode, CommandError};
-use crate::mode::AgentMode;
 use crate::call_summary;
+use crate::command_error::{CliExitCode, CommandError};
+use crate::commands::{checkpoints, memory};
+use crate::mode::AgentMode;
 
 /// An order that can be given.
 pub(crate) struct SlashCommand {
@@ -28,7 +28,11 @@ pub(crate) struct SlashCommand {
     pub(crate) about: &'static str,
 }
 
-const fn slash_command(name: &'static str, takes: &'static str, about: &'static str) -> SlashCommand {
+const fn slash_command(
+    name: &'static str,
+    takes: &'static str,
+    about: &'static str,
+) -> SlashCommand {
     SlashCommand { name, arguments: takes, about }
 }
 
@@ -38,10 +42,18 @@ pub(crate) const SLASH_COMMANDS: &[SlashCommand] = &[
     slash_command("model", "[NAME]", "show or change the model (MODEL or PROVIDER:MODEL)"),
     slash_command("tools", "", "list the tools of this session"),
     slash_command("toolsets", "[NAMES]", "list groups of tools, or use only these"),
-    slash_command("skills", "[NAME]", "list skills; show NAME shows one, NAME or /NAME calls for it"),
+    slash_command(
+        "skills",
+        "[NAME]",
+        "list skills; show NAME shows one, NAME or /NAME calls for it",
+    ),
     slash_command("cost", "", "what was used so far"),
     slash_command("compact", "", "sum up the conversation to make room"),
-    slash_command("undo", "[N]", "take back the last turn, or N: the messages, and what changed in files"),
+    slash_command(
+        "undo",
+        "[N]",
+        "take back the last turn, or N: the messages, and what changed in files",
+    ),
     slash_command("memory", "", "show what is remembered"),
     slash_command("todo", "", "show the plan"),
     slash_command("sessions", "", "list the last sessions"),
@@ -49,7 +61,11 @@ pub(crate) const SLASH_COMMANDS: &[SlashCommand] = &[
     slash_command("new", "", "begin a new session"),
     slash_command("title", "TEXT", "give this session a name"),
     slash_command("save", "[FILE]", "write the conversation to a file"),
-    slash_command("mode", "[NAME]", "show the mode, or switch it: auto, ask or plan (as Shift-Tab)"),
+    slash_command(
+        "mode",
+        "[NAME]",
+        "show the mode, or switch it: auto, ask or plan (as Shift-Tab)",
+    ),
     slash_command("yolo", "", "approve every question automatically, or ask again"),
     slash_command("stop", "", "stop the turn (as Ctrl-C twice), and what is in the background"),
     slash_command("quit", "", "leave (as Ctrl-D)"),
@@ -271,14 +287,13 @@ async fn compact(sitting: &mut ChatSession<'_>) -> Result<(), CommandError> {
 
 /// Takes turns back, one after the other.
 fn undo(sitting: &mut ChatSession<'_>, turns: &str) -> Result<(), CommandError> {
-    let turns: u32 = match turns {
-        "" => 1,
-        turns => turns
-            .parse()
-            .ok()
-            .filter(|turns| *turns > 0)
-            .ok_or_else(|| CommandError::usage("/undo takes a number of turns, such as /undo 2"))?,
-    };
+    let turns: u32 =
+        match turns {
+            "" => 1,
+            turns => turns.parse().ok().filter(|turns| *turns > 0).ok_or_else(|| {
+                CommandError::usage("/undo takes a number of turns, such as /undo 2")
+            })?,
+        };
     for _ in 0..turns {
         if !undo_last_turn(sitting)? {
             break;
@@ -324,7 +339,10 @@ fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
 
 /// How the files come back that the last turn has changed. Another program may
 /// have worked here since, so only this session's own turn counts.
-fn plan_file_undo(sitting: &mut ChatSession<'_>, store: &CheckpointStore) -> Result<Option<RestorePlan>, CommandError> {
+fn plan_file_undo(
+    sitting: &mut ChatSession<'_>,
+    store: &CheckpointStore,
+) -> Result<Option<RestorePlan>, CommandError> {
     let Some(began) = sitting.turns.pop() else { return Ok(None) };
     let cwd = sitting.agent_session.agent.parts().caller.cwd.clone();
     let workspace = checkpoints::find_workspace(sitting.app, store, Some(&cwd))?;
@@ -361,7 +379,8 @@ fn helper_sources() -> Vec<String> {
 }
 
 fn list_sessions(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
-    let listing = SessionFilter { limit: 15, excluded_sources: helper_sources(), ..SessionFilter::default() };
+    let listing =
+        SessionFilter { limit: 15, excluded_sources: helper_sources(), ..SessionFilter::default() };
     let found = sitting.agent_session.store.reader().sessions(&listing)?;
     let mut text = String::new();
     for session in found.iter().filter(|session| session.id != sitting.agent_session.session) {
@@ -383,7 +402,8 @@ fn find_session(sitting: &ChatSession<'_>, named: &str) -> Result<String, Comman
     if !named.is_empty() && named != "last" {
         return Ok(reader.session(named)?.id);
     }
-    let listing = SessionFilter { limit: 2, excluded_sources: helper_sources(), ..SessionFilter::default() };
+    let listing =
+        SessionFilter { limit: 2, excluded_sources: helper_sources(), ..SessionFilter::default() };
     let found = reader.sessions(&listing)?;
     let other = found.into_iter().find(|session| session.id != sitting.agent_session.session);
     let other = other.ok_or_else(|| CommandError::not_found("There is no other session"))?;

@@ -11,13 +11,16 @@ use std::time::Duration;
 use clap::Args;
 use hermes::core::{CancellationToken, ErrorKind};
 use hermes_config::ResolvedConfig;
-use hermes_cron::{WakeSignal, CronDaemon, CronEvent, CronJob, JobStore, RunCommands, DaemonSettings, RunStatus, SystemClock, StopCondition};
+use hermes_cron::{
+    CronDaemon, CronEvent, CronJob, DaemonSettings, JobStore, RunCommands, RunStatus,
+    StopCondition, SystemClock, WakeSignal,
+};
 use serde_json::json;
 
 use super::show::describe_run as outcome;
 use crate::app::AppContext;
-use crate::commands::runtime;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::commands::runtime;
 use crate::terminal::{TerminalOutput, one_line};
 
 /// Toolsets that a run has no use for: it must not plan the next one, its
@@ -45,7 +48,10 @@ struct JobLauncher {
 impl JobLauncher {
     fn new(jobs: &JobStore) -> Result<Self, CommandError> {
         let program = std::env::current_exe().map_err(|e| {
-            CommandError::failed(ErrorKind::Internal, format!("The program does not find itself: {e}"))
+            CommandError::failed(
+                ErrorKind::Internal,
+                format!("The program does not find itself: {e}"),
+            )
         })?;
         let folder = jobs.dir().join("work");
         std::fs::create_dir_all(&folder).map_err(|e| {
@@ -106,7 +112,12 @@ fn daemon_settings(config: &ResolvedConfig, parallel: Option<u16>) -> DaemonSett
 }
 
 /// Runs jobs until a signal says stop.
-pub(super) fn serve(app: &AppContext, config: &ResolvedConfig, jobs: &JobStore, options: &DaemonOptions) -> CommandResult {
+pub(super) fn serve(
+    app: &AppContext,
+    config: &ResolvedConfig,
+    jobs: &JobStore,
+    options: &DaemonOptions,
+) -> CommandResult {
     let until = if options.once { StopCondition::Idle } else { StopCondition::OnRequest };
     if !options.once && !app.json {
         app.terminal.note("Running jobs when they are due. Ctrl-C stops.");
@@ -130,7 +141,12 @@ struct DaemonOutput {
 }
 
 /// Makes one run, and tells how it went.
-pub(super) fn run_now(app: &AppContext, config: &ResolvedConfig, jobs: &JobStore, wanted: &str) -> CommandResult {
+pub(super) fn run_now(
+    app: &AppContext,
+    config: &ResolvedConfig,
+    jobs: &JobStore,
+    wanted: &str,
+) -> CommandResult {
     let wanted = wanted.to_owned();
     // Programs get one answer.
     let told = DaemonOutput { is_printed: !app.json, has_failed: Arc::default() };
@@ -179,8 +195,13 @@ fn run_until_signal<T: Send + 'static>(
                     print_event(terminal, json, event);
                 }
             };
-            let daemon =
-                CronDaemon { jobs, commands: &orders, settings, clock: &SystemClock, on_event: &tell };
+            let daemon = CronDaemon {
+                jobs,
+                commands: &orders,
+                settings,
+                clock: &SystemClock,
+                on_event: &tell,
+            };
             work(&daemon, &bell)
         });
         work.await

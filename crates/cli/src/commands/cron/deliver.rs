@@ -5,17 +5,17 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use hermes::core::{
-    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Effect, ErrorKind, ApprovalScope, Resource, Scope,
-    ToolCall,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, Effect, ErrorKind,
+    Resource, Scope, ToolCall,
 };
 use hermes::engine::SecretSource as _;
-use hermes_cron::{CronJob, JobStore, DeliveryTarget};
+use hermes_cron::{CronJob, DeliveryTarget, JobStore};
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
 use crate::args::{CallOptions, ProfileOptions};
-use crate::commands::{call, runtime};
 use crate::command_error::{CommandError, CommandResult};
+use crate::commands::{call, runtime};
 use crate::mode::ModeFlags;
 
 /// Most of what may come in by standard input.
@@ -88,7 +88,8 @@ pub(super) fn run(app: &AppContext, jobs: &JobStore, wanted: &str) -> CommandRes
     caller.observer = None;
     caller.approver = Some(Arc::new(DeliveryApprover { target: letter.target.clone() }));
     let redactor = ready.secrets.redactor();
-    let clean = |text: &str| redactor.redact(text).replace(SECRET_SCHEME_ESCAPE.0, SECRET_SCHEME_ESCAPE.1);
+    let clean =
+        |text: &str| redactor.redact(text).replace(SECRET_SCHEME_ESCAPE.0, SECRET_SCHEME_ESCAPE.1);
     let arguments = json!({
         "target": letter.target, "title": clean(&letter.title), "message": clean(&letter.message),
     });
@@ -108,7 +109,9 @@ pub(super) fn run(app: &AppContext, jobs: &JobStore, wanted: &str) -> CommandRes
 
 /// Whether the answers of a job go there.
 fn delivers_to(job: &CronJob, target: &str) -> bool {
-    job.targets().iter().any(|named| matches!(named, DeliveryTarget::Message(name) if name == target))
+    job.targets()
+        .iter()
+        .any(|named| matches!(named, DeliveryTarget::Message(name) if name == target))
 }
 
 fn read_message() -> Result<DeliveryMessage, CommandError> {

@@ -9,12 +9,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use hermes::core::ErrorKind;
-use hermes_config::{ResolvedConfig, HermesHome};
-use hermes_cron::{JobChange, CronError, JobDraft, CronJob, JobStore, MissedRunPolicy, DeliveryTarget};
+use hermes_config::{HermesHome, ResolvedConfig};
+use hermes_cron::{
+    CronError, CronJob, DeliveryTarget, JobChange, JobDraft, JobStore, MissedRunPolicy,
+};
 use serde_json::json;
 
 use crate::app::{AppContext, working_dir};
-use crate::args::{ToolsetFilter, ProfileOptions};
+use crate::args::{ProfileOptions, ToolsetFilter};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
 #[derive(Debug, Subcommand)]
@@ -183,9 +185,8 @@ impl From<CronError> for CommandError {
             CronError::NotFound(_) => {
                 CommandError::not_found(text).hint("`hermes cron list` shows the jobs.")
             }
-            CronError::Ambiguous { matches, .. } => {
-                CommandError::usage(text).hint(format!("Name one by its id: {}.", matches.join(", ")))
-            }
+            CronError::Ambiguous { matches, .. } => CommandError::usage(text)
+                .hint(format!("Name one by its id: {}.", matches.join(", "))),
             CronError::NameTaken { id, .. } => CommandError::failed(ErrorKind::Conflict, text)
                 .hint(format!("Give another --name, or change that one: hermes cron edit {id}")),
             CronError::Threat { .. } => CommandError::failed(ErrorKind::Denied, text)
@@ -193,16 +194,18 @@ impl From<CronError> for CommandError {
             CronError::State(_) => CommandError::failed(ErrorKind::Conflict, text),
             CronError::ReadOnlyInRun => CommandError::failed(ErrorKind::Denied, text),
             CronError::Busy { .. } => CommandError::failed(ErrorKind::Timeout, text),
-            CronError::Damaged { .. } => {
-                CommandError::failed(ErrorKind::Conflict, text).hint("Mend the file or move it away.")
-            }
+            CronError::Damaged { .. } => CommandError::failed(ErrorKind::Conflict, text)
+                .hint("Mend the file or move it away."),
             _ => CommandError::failed(ErrorKind::Internal, text).hint("Look at HERMES_HOME/cron."),
         }
     }
 }
 
 /// The jobs of a home, as the settings want them.
-pub(crate) fn open_jobs(home: &HermesHome, config: &ResolvedConfig) -> Result<JobStore, CommandError> {
+pub(crate) fn open_jobs(
+    home: &HermesHome,
+    config: &ResolvedConfig,
+) -> Result<JobStore, CommandError> {
     let inside = std::env::var_os(JobStore::RUN_ID_VAR).is_some_and(|run| !run.is_empty());
     let jobs = JobStore::for_home(home.root()).with_scheduled_run(inside);
     match config.settings.timezone.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
@@ -243,11 +246,15 @@ pub(crate) fn run(app: &AppContext, command: CronCommand) -> CommandResult {
             report_job(app, &jobs, &jobs.pause(&job, reason, now)?, "is paused")?;
         }
         CronCommand::Resume { job } => report_job(app, &jobs, &jobs.resume(&job, now)?, "goes on")?,
-        CronCommand::Remove { job } => report_job(app, &jobs, &jobs.remove(&job, now)?, "is removed")?,
+        CronCommand::Remove { job } => {
+            report_job(app, &jobs, &jobs.remove(&job, now)?, "is removed")?
+        }
         CronCommand::Run { job, later: true } => {
             report_job(app, &jobs, &jobs.request_run(&job, now)?, "is left to the daemon")?;
         }
-        CronCommand::Run { job, later: false } => return daemon::run_now(app, &config, &jobs, &job),
+        CronCommand::Run { job, later: false } => {
+            return daemon::run_now(app, &config, &jobs, &job);
+        }
         CronCommand::Deliver { job } => return deliver::run(app, &jobs, &job),
         CronCommand::Daemon(options) => return daemon::serve(app, &config, &jobs, &options),
     }
@@ -270,7 +277,11 @@ fn check_references(app: &AppContext, change: &JobChange) -> Result<(), CommandE
         ready.offer_cached_tools();
         let selection = ready.selection(&ToolsetFilter { toolsets, without: Vec::new() });
         let snapshot = ready.engine.snapshot();
-        ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.unknown_toolset_error(e))?;
+        ready
+            .engine
+            .toolsets()
+            .select(&selection, &*snapshot)
+            .map_err(|e| ready.unknown_toolset_error(e))?;
     }
     let known = &ready.config.settings.message_targets;
     for target in change.deliver.as_deref().map(DeliveryTarget::parse_list).into_iter().flatten() {
@@ -288,7 +299,12 @@ fn check_references(app: &AppContext, change: &JobChange) -> Result<(), CommandE
     Ok(())
 }
 
-fn report_job(app: &AppContext, jobs: &JobStore, job: &CronJob, what: &str) -> Result<(), CommandError> {
+fn report_job(
+    app: &AppContext,
+    jobs: &JobStore,
+    job: &CronJob,
+    what: &str,
+) -> Result<(), CommandError> {
     let running = jobs.has_daemon();
     if app.json {
         let told = json!({ "schema_version": 1, "job": job, "daemon_running": running });
@@ -297,7 +313,8 @@ fn report_job(app: &AppContext, jobs: &JobStore, job: &CronJob, what: &str) -> R
     }
     let is_removed = what == "is removed";
     let next = job.next_run_at.filter(|_| job.enabled && !is_removed);
-    let next = next.map_or(String::new(), |at| format!(" Next: {}.", jobs.format_time_for(job, at)));
+    let next =
+        next.map_or(String::new(), |at| format!(" Next: {}.", jobs.format_time_for(job, at)));
     app.terminal.print_line(&job.id)?;
     app.terminal.note(&format!("'{}' ({}) {what}.{next}", job.name, job.schedule_display));
     if is_removed && job.held.is_some() {

@@ -1,6 +1,6 @@
 //! What is planned, and how it went, for people and programs.
 
-use hermes_cron::{CronJob, JobStore, JobRun, RunStatus};
+use hermes_cron::{CronJob, JobRun, JobStore, RunStatus};
 use serde_json::json;
 
 use crate::app::AppContext;
@@ -46,7 +46,11 @@ pub(super) fn list(app: &AppContext, jobs: &JobStore) -> Result<(), CommandError
     Ok(())
 }
 
-pub(super) fn show_job(app: &AppContext, jobs: &JobStore, job: &CronJob) -> Result<(), CommandError> {
+pub(super) fn show_job(
+    app: &AppContext,
+    jobs: &JobStore,
+    job: &CronJob,
+) -> Result<(), CommandError> {
     if app.json {
         let told = json!({ "schema_version": 1, "job": job, "daemon_running": jobs.has_daemon() });
         app.terminal.print_line(&told.to_string())?;
@@ -89,7 +93,12 @@ pub(super) fn show_job(app: &AppContext, jobs: &JobStore, job: &CronJob) -> Resu
     Ok(())
 }
 
-pub(super) fn history(app: &AppContext, jobs: &JobStore, wanted: &str, limit: usize) -> Result<(), CommandError> {
+pub(super) fn history(
+    app: &AppContext,
+    jobs: &JobStore,
+    wanted: &str,
+    limit: usize,
+) -> Result<(), CommandError> {
     let runs = jobs.history(wanted, limit)?;
     if app.json {
         app.terminal.print_line(&json!({ "schema_version": 1, "runs": runs }).to_string())?;

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use hermes::core::{CancellationToken, ToolError};
 use hermes_exec::output::OutputStream;
 use hermes_exec::{
-    ExecBackend, CapturedCommand, ProcessExit, StdinSource, Job, CommandSpec, StdioMode, WaitLimits, WaitOutcome, HostFacts, JobOutputOptions, TerminalSize,
-    file_transfer,
+    CapturedCommand, CommandSpec, ExecBackend, HostFacts, Job, JobOutputOptions, ProcessExit,
+    StdinSource, StdioMode, TerminalSize, WaitLimits, WaitOutcome, file_transfer,
 };
 
 use super::HealthFinding;
 use crate::app::AppServices;
-use crate::commands::runtime;
 use crate::command_error::CommandError;
+use crate::commands::runtime;
 use crate::exec_target;
 
 /// How long each try may take.
@@ -105,9 +105,15 @@ impl BackendTrial<'_> {
         }
     }
 
-    async fn run_captured(&self, script: &str, input: StdinSource) -> Result<hermes_exec::CaptureResult, ToolError> {
+    async fn run_captured(
+        &self,
+        script: &str,
+        input: StdinSource,
+    ) -> Result<hermes_exec::CaptureResult, ToolError> {
         let order = self.build_command(script, input, StdioMode::Separate);
-        CapturedCommand { spec: order, timeout: TRIAL_TIMEOUT, max_output_bytes: 1 << 20 }.run(&**self.backend, "doctor").await
+        CapturedCommand { spec: order, timeout: TRIAL_TIMEOUT, max_output_bytes: 1 << 20 }
+            .run(&**self.backend, "doctor")
+            .await
     }
 
     async fn try_command(&self) -> Result<String, ToolError> {
@@ -115,7 +121,9 @@ impl BackendTrial<'_> {
         let done = self.run_captured("exit 7", StdinSource::Empty).await?;
         match done.exit {
             ProcessExit::Code(7) => Ok(format!("{} ms", began.elapsed().as_millis())),
-            other => Err(unexpected_error(format!("A command that ends with 7 ended with {other:?}"))),
+            other => {
+                Err(unexpected_error(format!("A command that ends with 7 ended with {other:?}")))
+            }
         }
     }
 
@@ -147,11 +155,16 @@ impl BackendTrial<'_> {
     }
 
     async fn try_terminal(&self) -> Result<String, ToolError> {
-        let order = self.build_command("stty size", StdinSource::Pipe, StdioMode::Terminal(TerminalSize::default()));
+        let order = self.build_command(
+            "stty size",
+            StdinSource::Pipe,
+            StdioMode::Terminal(TerminalSize::default()),
+        );
         let job = start_job(&**self.backend, order).await?;
         let cancel = CancellationToken::new();
         let until = Some(Instant::now() + TRIAL_TIMEOUT);
-        let pause = job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cancel }).await;
+        let pause =
+            job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cancel }).await;
         let said = job.log().stream_summary(OutputStream::Stdout, 1000).text;
         if !matches!(pause, WaitOutcome::Ended(_)) {
             job.terminate(KILL_GRACE).await;

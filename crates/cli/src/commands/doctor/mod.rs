@@ -71,13 +71,20 @@ pub(crate) fn run(app: &AppContext, asked: &DoctorArgs) -> CommandResult {
             findings.push(HealthFinding::bad("settings", failure.message, fix));
         }
     }
-    let exit =
-        if findings.iter().any(|f| f.health == CheckHealth::Bad) { CliExitCode::Failed } else { CliExitCode::Ok };
+    let exit = if findings.iter().any(|f| f.health == CheckHealth::Bad) {
+        CliExitCode::Failed
+    } else {
+        CliExitCode::Ok
+    };
     show(app, &findings)?;
     Ok(exit)
 }
 
-fn examine(app: &AppContext, ready: &AppServices, findings: &mut Vec<HealthFinding>) -> Result<(), CommandError> {
+fn examine(
+    app: &AppContext,
+    ready: &AppServices,
+    findings: &mut Vec<HealthFinding>,
+) -> Result<(), CommandError> {
     findings.push(check_home(ready));
     let file = ready.home.config_file();
     let state = if file.exists() { "read" } else { "none; every setting has its default" };
@@ -108,7 +115,8 @@ fn examine(app: &AppContext, ready: &AppServices, findings: &mut Vec<HealthFindi
         }
     }
     let usable = states.iter().filter(|s| s.is_ready()).count();
-    findings.push(HealthFinding::good("tools", format!("{usable} of {} can be used", entries.len())));
+    findings
+        .push(HealthFinding::good("tools", format!("{usable} of {} can be used", entries.len())));
     for (entry, state) in entries.iter().zip(states) {
         if let Availability::Missing { reason, fix } = state {
             findings.push(HealthFinding {
@@ -146,7 +154,8 @@ fn check_permissions(app: &AppContext, ready: &AppServices) -> (Vec<HealthFindin
     };
     let profile = &permissions.profile().name;
     let (sandbox, can_run) = check_sandbox(&permissions, &cwd);
-    let mut findings = vec![HealthFinding::good("permissions", format!("profile {profile}")), sandbox];
+    let mut findings =
+        vec![HealthFinding::good("permissions", format!("profile {profile}")), sandbox];
     let mut notice = |detail: &str, fix: &str| {
         findings.push(HealthFinding {
             what: "permissions".to_owned(),

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use hermes::core::CancellationToken;
 use hermes::engine::toolsets::ToolSelection;
-use hermes_config::{ResolvedConfig, KeyPath};
+use hermes_config::{KeyPath, ResolvedConfig};
 use hermes_mcp::client::McpServers;
 use hermes_mcp::server::McpServer;
 use serde_json::{Map, Value};
@@ -47,7 +47,8 @@ impl ConfigReloader {
         let mut used = config_file_stamp(&file);
         let mut seen = used;
         let mut entries = self.ready.mcp_settings();
-        let mut joined: Vec<Arc<McpServers>> = self.ready.servers.get().cloned().into_iter().collect();
+        let mut joined: Vec<Arc<McpServers>> =
+            self.ready.servers.get().cloned().into_iter().collect();
         let mut config = Arc::clone(&self.ready.config);
         let mut is_whole = true;
         while over.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await.is_some() {
@@ -97,7 +98,8 @@ impl ConfigReloader {
         let mut is_whole = true;
         if let Some(names) = &mut selection.enabled {
             names.retain(|name| {
-                let alone = ToolSelection { enabled: Some(vec![name.clone()]), disabled: Vec::new() };
+                let alone =
+                    ToolSelection { enabled: Some(vec![name.clone()]), disabled: Vec::new() };
                 let is_there =
                     !name.starts_with("mcp-") || toolsets.select(&alone, &*snapshot).is_ok();
                 is_whole &= is_there;
@@ -112,7 +114,12 @@ impl ConfigReloader {
 
     /// Ends the servers whose entries are gone or others, and starts those that
     /// are new. What stays as it is goes on undisturbed.
-    async fn replace_servers(&self, before: &Value, after: &Value, joined: &mut Vec<Arc<McpServers>>) {
+    async fn replace_servers(
+        &self,
+        before: &Value,
+        after: &Value,
+        joined: &mut Vec<Arc<McpServers>>,
+    ) {
         let none = Map::new();
         let before = before.as_object().unwrap_or(&none);
         let after = after.as_object().unwrap_or(&none);

@@ -10,16 +10,17 @@ use hermes::core::{CancellationToken, ErrorKind, MemorySessionStore, Session, Se
 use hermes::engine::SecretSource as _;
 use hermes_config::HermesHome;
 use hermes_mcp::server::{
-    HttpAuth, CallerFactory, TransportKind, HttpAccessPolicy, McpServer, ServeSettings, ServedSkills, BearerToken, serve_http, serve_stdio,
+    BearerToken, CallerFactory, HttpAccessPolicy, HttpAuth, McpServer, ServeSettings, ServedSkills,
+    TransportKind, serve_http, serve_stdio,
 };
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::reload::ConfigReloader;
-use crate::app::{AppContext, OPEN_TIMEOUT, AppServices};
+use crate::app::{AppContext, AppServices, OPEN_TIMEOUT};
 use crate::args::{CallOptions, ToolsetFilter};
-use crate::commands::runtime;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::commands::runtime;
 use crate::mcp_servers::ServerSelection;
 use crate::security::RedactingStore;
 use crate::terminal::TerminalOutput;
@@ -74,8 +75,9 @@ pub(crate) fn run(app: &AppContext, args: &ServeArgs) -> CommandResult {
         settings.skills = Some(Arc::new(served_skills(app, &ready, args, &caller.cwd)?));
     }
     let stop = caller.cancel.clone();
-    let server = McpServer::new(ready.engine.clone(), settings, caller_factory(&ready, args, caller))
-        .map_err(|e| serve_error(&e))?;
+    let server =
+        McpServer::new(ready.engine.clone(), settings, caller_factory(&ready, args, caller))
+            .map_err(|e| serve_error(&e))?;
     ready.warn_of_leftovers(app);
     let entrance = match args.http {
         None => None,
@@ -127,11 +129,19 @@ fn toolset_filter(args: &ServeArgs) -> ToolsetFilter {
     ToolsetFilter { toolsets, without }
 }
 
-fn server_settings(ready: &AppServices, args: &ServeArgs, choice: &ToolsetFilter) -> Result<ServeSettings, CommandError> {
+fn server_settings(
+    ready: &AppServices,
+    args: &ServeArgs,
+    choice: &ToolsetFilter,
+) -> Result<ServeSettings, CommandError> {
     let selection = ready.selection(choice);
     // A toolset that does not exist is found out now, not at the first list.
     let snapshot = ready.engine.snapshot();
-    ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.unknown_toolset_error(e))?;
+    ready
+        .engine
+        .toolsets()
+        .select(&selection, &*snapshot)
+        .map_err(|e| ready.unknown_toolset_error(e))?;
     Ok(ServeSettings {
         instructions: Some(
             "Tools that work on the user's machine. Relative paths are relative to the working \
@@ -145,7 +155,12 @@ fn server_settings(ready: &AppServices, args: &ServeArgs, choice: &ToolsetFilter
 }
 
 /// The skills of this place, as far as the permissions let them be read.
-fn served_skills(app: &AppContext, ready: &AppServices, args: &ServeArgs, cwd: &Path) -> Result<ServedSkills, CommandError> {
+fn served_skills(
+    app: &AppContext,
+    ready: &AppServices,
+    args: &ServeArgs,
+    cwd: &Path,
+) -> Result<ServedSkills, CommandError> {
     let shelf = crate::commands::skills::skill_library(&ready.home, &ready.config, cwd);
     let permissions =
         app.permissions(ready, &args.options.profile, cwd, args.options.mode.chosen())?;
@@ -155,9 +170,14 @@ fn served_skills(app: &AppContext, ready: &AppServices, args: &ServeArgs, cwd: &
 }
 
 /// A session for each client; the one that was named for all of them.
-fn caller_factory(ready: &AppServices, args: &ServeArgs, base: hermes::engine::Caller) -> CallerFactory {
+fn caller_factory(
+    ready: &AppServices,
+    args: &ServeArgs,
+    base: hermes::engine::Caller,
+) -> CallerFactory {
     let is_shared = args.options.session.as_deref().is_some_and(|id| !id.is_empty());
-    let store = RedactingStore::new(Box::new(MemorySessionStore::default()), Arc::clone(&ready.secrets));
+    let store =
+        RedactingStore::new(Box::new(MemorySessionStore::default()), Arc::clone(&ready.secrets));
     let store: Arc<dyn SessionStore> = Arc::new(store);
     let options = args.options.clone();
     Arc::new(move |id| {
@@ -171,10 +191,15 @@ fn caller_factory(ready: &AppServices, args: &ServeArgs, base: hermes::engine::C
     })
 }
 
-async fn serve_endpoint(server: &McpServer, entrance: HttpEndpoint, stop: CancellationToken) -> io::Result<()> {
+async fn serve_endpoint(
+    server: &McpServer,
+    entrance: HttpEndpoint,
+    stop: CancellationToken,
+) -> io::Result<()> {
     let listener = TcpListener::from_std(entrance.listener)?;
     let made = server.clone();
-    serve_http(server, listener, entrance.access, move || made.handler(TransportKind::Http), stop).await
+    serve_http(server, listener, entrance.access, move || made.handler(TransportKind::Http), stop)
+        .await
 }
 
 /// The place where clients connect, and what they must show.
@@ -209,7 +234,11 @@ impl HttpEndpoint {
     }
 }
 
-fn open_endpoint(home: &HermesHome, args: &ServeArgs, address: SocketAddr) -> Result<HttpEndpoint, CommandError> {
+fn open_endpoint(
+    home: &HermesHome,
+    args: &ServeArgs,
+    address: SocketAddr,
+) -> Result<HttpEndpoint, CommandError> {
     let (token, token_file) = match &args.token_env {
         Some(variable) => (token_from_env(variable)?, None),
         None => home_token(home).map(|(token, file)| (token, Some(file)))?,
@@ -234,7 +263,8 @@ fn token_from_env(variable: &str) -> Result<BearerToken, CommandError> {
         CommandError::usage(format!("--token-env {variable}: there is no such variable"))
             .hint("Set it to the token that clients must send.")
     })?;
-    BearerToken::new(&value).map_err(|e| CommandError::usage(format!("--token-env {variable}: {e}")))
+    BearerToken::new(&value)
+        .map_err(|e| CommandError::usage(format!("--token-env {variable}: {e}")))
 }
 
 /// The token of this home: made once, so that clients need not be told again.

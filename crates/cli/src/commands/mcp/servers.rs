@@ -4,18 +4,19 @@ use std::future::Future;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
-use hermes::core::{BoxFuture, CancellationToken, UserPrompter, ErrorKind};
+use hermes::core::{BoxFuture, CancellationToken, ErrorKind, UserPrompter};
 use hermes::engine::SecretSource as _;
 use hermes_config::{ConfigError, HermesHome, KeyPath, edit, save};
 use hermes_mcp::client::{
-    UserPrompterAdapter, ClientDeps, ServerTransport, SamplingModels, OSV_QUERY_URL, ServerSettings, McpServers, McpClientSettings, ServerStatus, ServerTrial, LoginPrompter,
+    ClientDeps, LoginPrompter, McpClientSettings, McpServers, OSV_QUERY_URL, SamplingModels,
+    ServerSettings, ServerStatus, ServerTransport, ServerTrial, UserPrompterAdapter,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::app::{AppContext, AppServices};
-use crate::commands::runtime;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::commands::runtime;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, TerminalOutput, one_line};
 
@@ -46,10 +47,13 @@ impl AppServices {
             cache: self.home.cache_dir(),
             state: self.home.root().to_owned(),
             roots: std::env::current_dir().into_iter().collect(),
-            prompter: Some(Arc::new(UserPrompterAdapter(Arc::clone(&self.prompter) as Arc<dyn UserPrompter>))),
+            prompter: Some(Arc::new(UserPrompterAdapter(
+                Arc::clone(&self.prompter) as Arc<dyn UserPrompter>
+            ))),
             models: Some(Arc::clone(&self.subagent_services) as Arc<dyn SamplingModels>),
             own_env: surroundings.collect(),
-            osv: Some(osv.unwrap_or_else(|| OSV_QUERY_URL.to_owned())).filter(|url| !url.is_empty()),
+            osv: Some(osv.unwrap_or_else(|| OSV_QUERY_URL.to_owned()))
+                .filter(|url| !url.is_empty()),
         };
         let settings = McpClientSettings::read(entries, &lookup);
         for (name, server) in &settings.servers {

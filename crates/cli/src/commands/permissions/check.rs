@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use hermes::core::{
-    ToolAnnotations, CallArguments, Confinement, Effect, ErrorKind, CallProposal, Resource, Scope, Session,
-    ToolCall, WorkingDir,
+    CallArguments, CallProposal, Confinement, Effect, ErrorKind, Resource, Scope, Session,
+    ToolAnnotations, ToolCall, WorkingDir,
 };
 use hermes::engine::{Caller, SecretSource as _};
-use hermes::policy::{PolicyAnswer, CallExamination, PolicyFinding, PermissionPolicy};
+use hermes::policy::{CallExamination, PermissionPolicy, PolicyAnswer, PolicyFinding};
 use hermes_store::FileSessionStore;
 use serde_json::{Value, json};
 
 use super::PermissionCheckArgs;
 use crate::app::{AppContext, AppServices, working_dir};
-use crate::commands::{call, runtime};
+use crate::call_arguments;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::commands::{call, runtime};
 use crate::security::RedactingStore;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
-use crate::call_arguments;
 
 /// What is to be judged.
 struct JudgedCall {
@@ -71,8 +71,9 @@ pub(crate) fn run(app: &AppContext, args: &PermissionCheckArgs, everything: bool
 /// leave nothing to judge by.
 fn find_session(ready: &AppServices, id: &str) -> Result<Session, CommandError> {
     let store = FileSessionStore::new(ready.home.session_state_dir());
-    let kept =
-        store.list().map_err(|error| CommandError::failed(ErrorKind::Internal, error.to_string()))?;
+    let kept = store
+        .list()
+        .map_err(|error| CommandError::failed(ErrorKind::Internal, error.to_string()))?;
     if !kept.iter().any(|entry| entry.id == id) {
         let message = format!("Nothing is kept of a session '{id}'");
         return Err(CommandError::not_found(message)
@@ -82,12 +83,17 @@ fn find_session(ready: &AppServices, id: &str) -> Result<Session, CommandError> 
     Ok(Session::new(id, Arc::new(store)))
 }
 
-fn build_judged_call(ready: &AppServices, args: &PermissionCheckArgs, caller: &Caller) -> Result<JudgedCall, CommandError> {
+fn build_judged_call(
+    ready: &AppServices,
+    args: &PermissionCheckArgs,
+    caller: &Caller,
+) -> Result<JudgedCall, CommandError> {
     // The session may have gone elsewhere since.
     let moved = match args.cwd {
-        None => {
-            caller.session.cwd().map_err(|e| CommandError::failed(ErrorKind::Internal, e.to_string()))?
-        }
+        None => caller
+            .session
+            .cwd()
+            .map_err(|e| CommandError::failed(ErrorKind::Internal, e.to_string()))?,
         Some(_) => None,
     };
     let at = WorkingDir::new(moved.unwrap_or_else(|| caller.cwd.clone()), caller.home.clone());
@@ -128,7 +134,12 @@ fn build_judged_call(ready: &AppServices, args: &PermissionCheckArgs, caller: &C
     })
 }
 
-fn judged_tool_call(ready: &AppServices, tool: &str, written: &[String], caller: &Caller) -> Result<JudgedCall, CommandError> {
+fn judged_tool_call(
+    ready: &AppServices,
+    tool: &str,
+    written: &[String],
+    caller: &Caller,
+) -> Result<JudgedCall, CommandError> {
     let snapshot = ready.engine.snapshot();
     let entry = call::find_tool(&snapshot, tool);
     // Who asks about one tool is not answered about another.
@@ -136,10 +147,11 @@ fn judged_tool_call(ready: &AppServices, tool: &str, written: &[String], caller:
         return Err(CommandError::not_found(format!("There is no such tool: {tool}"))
             .hint(format!("Did you mean '{other}'?")));
     }
-    let arguments = match call_arguments::read_arguments(written, &call::tool_parameters(entry.as_deref()))? {
-        Value::String(text) => CallArguments::Text(text),
-        value => CallArguments::Json(value),
-    };
+    let arguments =
+        match call_arguments::read_arguments(written, &call::tool_parameters(entry.as_deref()))? {
+            Value::String(text) => CallArguments::Text(text),
+            value => CallArguments::Json(value),
+        };
     let call = ToolCall { id: "check".into(), name: tool.to_owned(), arguments };
     let preview = runtime::block_on_current_thread(ready.engine.preview(call, caller))?;
     let preview = preview.map_err(|result| {
@@ -217,7 +229,8 @@ impl VerdictReport<'_> {
         let paint = |answer: PolicyAnswer| terminal.paint(answer_style(answer), answer.name());
         let mut lines =
             vec![format!("{}  (profile {})", paint(answer), self.permissions.profile().name)];
-        let worth_a_line = |finding: &&PolicyFinding| everything || finding.answer != PolicyAnswer::Allow;
+        let worth_a_line =
+            |finding: &&PolicyFinding| everything || finding.answer != PolicyAnswer::Allow;
         let mut table = TextTable::default();
         for finding in self.exam.findings.iter().filter(worth_a_line) {
             let what = match &finding.leaf {

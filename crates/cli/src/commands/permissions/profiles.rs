@@ -1,6 +1,8 @@
 //! `hermes permissions profiles` and `show`.
 
-use hermes::policy::{PolicyLevel, PermissionProfile, ScopeRestriction, PolicyRule, ResourceSelectors};
+use hermes::policy::{
+    PermissionProfile, PolicyLevel, PolicyRule, ResourceSelectors, ScopeRestriction,
+};
 use serde_json::{Value, json};
 
 use crate::app::{AppContext, working_dir};
@@ -58,7 +60,11 @@ pub(crate) fn list(app: &AppContext, options: &ProfileOptions) -> CommandResult 
     Ok(CliExitCode::Ok)
 }
 
-pub(crate) fn show(app: &AppContext, name: Option<String>, options: ProfileOptions) -> CommandResult {
+pub(crate) fn show(
+    app: &AppContext,
+    name: Option<String>,
+    options: ProfileOptions,
+) -> CommandResult {
     let ready = app.services()?;
     let options = ProfileOptions { profile: name.or(options.profile), ..options };
     let permissions = app.permissions(&ready, &options, &working_dir(None)?, None)?;

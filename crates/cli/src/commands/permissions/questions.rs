@@ -2,13 +2,13 @@
 //! answers that might be.
 
 use hermes::audit::{AuditEntry, AuditQuery};
-use hermes::policy::{ObservedCall, SavedRules, ApprovalTicket, TicketStore, suggest as propose};
+use hermes::policy::{ApprovalTicket, ObservedCall, SavedRules, TicketStore, suggest_profile};
 use serde_json::json;
 
 use crate::app::{AppContext, working_dir};
 use crate::args::ProfileOptions;
-use crate::commands::audit;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::commands::audit;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
 
@@ -107,11 +107,13 @@ pub(crate) fn suggest(app: &AppContext, since: &str, options: &ProfileOptions) -
     })?;
     let query = AuditQuery { since: Some(since), ..AuditQuery::default() };
     let entries = hermes::audit::query(&audit::log_dir(&home), &query, 100_000)?;
-    let of_profile = |entry: &&AuditEntry| entry.text_field("profile").is_none_or(|name| name == profile);
-    let observed: Vec<ObservedCall> = entries.iter().filter(of_profile).filter_map(observed_call).collect();
+    let of_profile =
+        |entry: &&AuditEntry| entry.text_field("profile").is_none_or(|name| name == profile);
+    let observed: Vec<ObservedCall> =
+        entries.iter().filter(of_profile).filter_map(observed_call).collect();
     let is_own = app.policy_sources(&home, options, &working_dir(None)?)?.is_user_defined(&profile);
     let name = if is_own { format!("{profile}_suggested") } else { profile.clone() };
-    let proposal = propose(&observed, &profile, &name);
+    let proposal = suggest_profile(&observed, &profile, &name);
     if app.json {
         let all = json!({ "schema_version": 1, "calls": entries.len(), "yaml": proposal });
         app.terminal.print_line(&all.to_string())?;

@@ -87,7 +87,11 @@ struct VerifySummary {
     is_reduced: bool,
 }
 
-fn show(app: &AppContext, probes: &[ProbeResult], summary: &VerifySummary) -> Result<(), CommandError> {
+fn show(
+    app: &AppContext,
+    probes: &[ProbeResult],
+    summary: &VerifySummary,
+) -> Result<(), CommandError> {
     app.terminal.print_line(&format!("system: {}", sandbox_support::summary()))?;
     if summary.verdict == SandboxVerdict::Untried {
         // All of them were kept from being tried by the same.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hermes::engine::Engine;
-use hermes_agent::{AgentEvent, TurnOutcome, AgentObserver};
+use hermes_agent::{AgentEvent, AgentObserver, TurnOutcome};
 use hermes_llm::RetryAction;
 
 use crate::call_summary;
@@ -83,14 +83,16 @@ impl LineEventWriter {
     fn show_transient(&self) {
         let mut state = self.lock();
         let oldest = state.running.values().min_by_key(|running| running.since);
-        let Some(running) = oldest.filter(|running| running.since.elapsed() >= PROGRESS_DELAY) else {
+        let Some(running) = oldest.filter(|running| running.since.elapsed() >= PROGRESS_DELAY)
+        else {
             return;
         };
         let more = match state.running.len() {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let doing = running.progress.as_deref().map(|doing| format!(": {doing}")).unwrap_or_default();
+        let doing =
+            running.progress.as_deref().map(|doing| format!(": {doing}")).unwrap_or_default();
         let time = call_summary::format_duration(running.since.elapsed());
         let line = call_summary::shorten(&format!("… {time} {}{more}{doing}", running.label), 78);
         if state.is_open || OpenQuestion::is_any_open() {
@@ -131,7 +133,11 @@ impl AgentObserver for LineEventWriter {
                 let _ = writeln!(io::stdout());
             }
             AgentEvent::CallStarted(begun) if begun.parent.is_none() => {
-                let what = format!("{} {}", self.tool_label(begun.tool), call_summary::summarize_arguments(begun.arguments));
+                let what = format!(
+                    "{} {}",
+                    self.tool_label(begun.tool),
+                    call_summary::summarize_arguments(begun.arguments)
+                );
                 let running = RunningCall { label: what, since: Instant::now(), progress: None };
                 state.running.insert(begun.call.to_owned(), running);
             }
@@ -142,7 +148,8 @@ impl AgentObserver for LineEventWriter {
             }
             AgentEvent::CallEnded { result, parent: None } => {
                 let what = state.running.remove(&result.tool_call_id);
-                let what = what.map_or_else(|| self.tool_label(&result.name), |running| running.label);
+                let what =
+                    what.map_or_else(|| self.tool_label(&result.name), |running| running.label);
                 let (style, mark) = match result.is_success() {
                     true => (OutputStyle::Green, "✓"),
                     false => (OutputStyle::Red, "✗"),
@@ -153,18 +160,25 @@ impl AgentObserver for LineEventWriter {
                 let why = if why.is_empty() { why } else { format!(": {why}") };
                 self.terminal.note_marked(style, mark, &format!("{what} ({time}){why}"));
             }
-            AgentEvent::AnswerDiscarded { why } => self.print_message(&mut state, &format!("asked again: {why}")),
+            AgentEvent::AnswerDiscarded { why } => {
+                self.print_message(&mut state, &format!("asked again: {why}"))
+            }
             AgentEvent::Compressed { before, after } => self.print_message(
                 &mut state,
                 &format!("the conversation was shortened from {before} to {after} tokens"),
             ),
             AgentEvent::Retry(setback) => {
                 let remedy = match &setback.action {
-                    RetryAction::Wait(pause) => format!("again in {}", call_summary::format_duration(*pause)),
+                    RetryAction::Wait(pause) => {
+                        format!("again in {}", call_summary::format_duration(*pause))
+                    }
                     RetryAction::NextKey => "with the next key".to_owned(),
                     RetryAction::NextModel(model) => format!("{model} is asked instead"),
                 };
-                self.print_message(&mut state, &format!("{}: {}; {remedy}", setback.model, setback.error));
+                self.print_message(
+                    &mut state,
+                    &format!("{}: {}; {remedy}", setback.model, setback.error),
+                );
             }
             AgentEvent::Warning(text) => self.print_message(&mut state, text),
             _ => {}

@@ -11,15 +11,15 @@ use std::time::Instant;
 use clap::Args;
 use hermes::core::ErrorKind;
 use hermes::engine::Caller;
-use hermes_agent::{Agent, AgentBudget, TurnEnd, AgentEvent, TurnOutcome as Ended, AgentObserver};
+use hermes_agent::{Agent, AgentBudget, AgentEvent, AgentObserver, TurnEnd, TurnOutcome as Ended};
 use hermes_delegation::SubagentPool;
 use hermes_llm::ContentPart;
 use serde_json::json;
 
 use super::runtime;
+use crate::agent_session::{AgentOptions, AgentSession, MAX_NOTICES, notices_text, stopped_text};
 use crate::app::{AppContext, AppServices};
 use crate::args::{CallOptions, ToolsetFilter};
-use crate::agent_session::{AgentSession, MAX_NOTICES, AgentOptions, notices_text, stopped_text};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::mode::AgentMode;
 
@@ -188,7 +188,8 @@ async fn run_task(
     budget: &AgentBudget,
     json: Option<crate::terminal::TerminalOutput>,
 ) -> (Ended, String) {
-    let AgentSession { mut agent, session, store, definitions, model_origin: how, warnings } = engaged;
+    let AgentSession { mut agent, session, store, definitions, model_origin: how, warnings } =
+        engaged;
     if let Some(terminal) = json {
         let line = json!({
             "type": "session",
@@ -246,7 +247,10 @@ async fn await_background(
         let news = ready.notices.drain(session, MAX_NOTICES);
         let is_due = news.iter().any(SubagentPool::is_delegation_notice);
         let Some(text) = notices_text(&news).filter(|_| is_due) else { return };
-        let before = std::mem::replace(ended, agent.run_turn(vec![ContentPart::Text { text }], budget).await);
+        let before = std::mem::replace(
+            ended,
+            agent.run_turn(vec![ContentPart::Text { text }], budget).await,
+        );
         ended.requests += before.requests;
         ended.calls += before.calls;
     }
@@ -294,7 +298,9 @@ fn report(app: &AppContext, ended: &Ended, session: &str, began: Instant) -> Com
         app.terminal.print_line(&hermes_chat::sanitize(&ended.text))?;
     }
     match (&ended.end, why) {
-        (TurnEnd::ModelError(fault), _) => app.terminal.error(&fault.message, fault.hint.as_deref()),
+        (TurnEnd::ModelError(fault), _) => {
+            app.terminal.error(&fault.message, fault.hint.as_deref())
+        }
         (_, Some(why)) => {
             app.terminal.warn(&why);
             app.terminal.note(&format!("Go on with: hermes run --resume {session} \"go on\""));
@@ -334,7 +340,10 @@ fn read_task(words: &[String]) -> Result<(String, bool), CommandError> {
 }
 
 /// What is said to the model: the task, and the pictures.
-pub(crate) fn message_parts(task: String, images: &[PathBuf]) -> Result<Vec<ContentPart>, CommandError> {
+pub(crate) fn message_parts(
+    task: String,
+    images: &[PathBuf],
+) -> Result<Vec<ContentPart>, CommandError> {
     let mut parts = vec![ContentPart::Text { text: task }];
     for path in images {
         let image = hermes_agent::load_image(path)

@@ -10,12 +10,14 @@ use hermes::core::ErrorKind;
 use hermes::engine::SecretSource as _;
 use hermes::secrets::Redactor;
 use hermes_history::{
-    HomeHistory, HistoryError, SessionFilter, MessageQuery, HistoryReader, SessionSummary, HitOrder, MessageRange, Timestamp, format_local,
-    moment,
+    HistoryError, HistoryReader, HitOrder, HomeHistory, MessageQuery, MessageRange, SessionFilter,
+    SessionSummary, Timestamp, format_local, parse_time,
 };
 use serde_json::{Value, json};
 
-use self::rendering::{cost_text, truncation_point, heading, markdown, message_json, session_json, author};
+use self::rendering::{
+    author, cost_text, heading, markdown, message_json, session_json, truncation_point,
+};
 use crate::app::AppContext;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::security::SecretsProvider;
@@ -166,8 +168,11 @@ struct SessionBrowser<'a> {
 
 pub(crate) fn run(app: &AppContext, command: SessionsCommand) -> CommandResult {
     let home = app.home()?;
-    let desk =
-        SessionBrowser { app, redactor: SecretsProvider::new(&home).redactor(), history: HomeHistory::for_home(home.root()) };
+    let desk = SessionBrowser {
+        app,
+        redactor: SecretsProvider::new(&home).redactor(),
+        history: HomeHistory::for_home(home.root()),
+    };
     match command {
         SessionsCommand::List(args) => desk.list(&args)?,
         SessionsCommand::Show { id, full } => desk.show(&id, full)?,
@@ -213,7 +218,10 @@ impl TimeRange {
 
 /// The session of an id or the beginning of one; `last` is the latest that is
 /// no helper's.
-pub(crate) fn find_session(reader: &HistoryReader, id: &str) -> Result<SessionSummary, HistoryError> {
+pub(crate) fn find_session(
+    reader: &HistoryReader,
+    id: &str,
+) -> Result<SessionSummary, HistoryError> {
     if id != "last" {
         return reader.session(id);
     }
@@ -256,7 +264,11 @@ impl SessionBrowser<'_> {
         let listing = SessionFilter {
             limit: args.limit.max(1),
             source: args.source.clone(),
-            excluded_sources: if all { Vec::new() } else { HELPER_SOURCES.map(str::to_owned).to_vec() },
+            excluded_sources: if all {
+                Vec::new()
+            } else {
+                HELPER_SOURCES.map(str::to_owned).to_vec()
+            },
             cwd: here.map(|folder| folder.to_string_lossy().into_owned()),
             since,
             until,
@@ -314,12 +326,22 @@ impl SessionBrowser<'_> {
                 self.print_line(shown)?;
             }
             if cut < text.len() {
-                self.print_line(&format!("… ({} more bytes; --full shows them)", text.len() - cut))?;
+                self.print_line(&format!(
+                    "… ({} more bytes; --full shows them)",
+                    text.len() - cut
+                ))?;
             }
             for (_, name, arguments) in kept.calls() {
-                let cut = if full { arguments.len() } else { truncation_point(arguments, MAX_MESSAGE_CHARS / 10) };
+                let cut = if full {
+                    arguments.len()
+                } else {
+                    truncation_point(arguments, MAX_MESSAGE_CHARS / 10)
+                };
                 let dots = if cut < arguments.len() { "…" } else { "" };
-                self.print_line(&format!("→ {name} {}{dots}", arguments.get(..cut).unwrap_or_default()))?;
+                self.print_line(&format!(
+                    "→ {name} {}{dots}",
+                    arguments.get(..cut).unwrap_or_default()
+                ))?;
             }
         }
         Ok(())
@@ -382,7 +404,12 @@ impl SessionBrowser<'_> {
         Ok(self.app.terminal.print_line(&table.render(&self.app.terminal))?)
     }
 
-    fn export(&self, id: &str, format: SessionFormat, out: Option<PathBuf>) -> Result<(), CommandError> {
+    fn export(
+        &self,
+        id: &str,
+        format: SessionFormat,
+        out: Option<PathBuf>,
+    ) -> Result<(), CommandError> {
         let (reader, sessions) = match (id, self.history.reader()?) {
             ("all", None) => return Ok(()),
             ("all", Some(reader)) => {
@@ -450,8 +477,11 @@ impl SessionBrowser<'_> {
                 .iter()
                 .map(|session| format!("{} ({} messages)", session.id, session.messages))
                 .collect();
-            return Err(CommandError::usage(format!("This would delete {} for good", names.join(", ")))
-                .hint("Add --yes to do it."));
+            return Err(CommandError::usage(format!(
+                "This would delete {} for good",
+                names.join(", ")
+            ))
+            .hint("Add --yes to do it."));
         }
         let (mut gone, mut messages) = (0, 0);
         for session in &sessions {

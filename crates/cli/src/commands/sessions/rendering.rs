@@ -1,6 +1,6 @@
 //! Sessions and messages as programs and people see them.
 
-use hermes_history::{StoredMessage, SessionSummary, MessageState, format_local};
+use hermes_history::{MessageState, SessionSummary, StoredMessage, format_local};
 use hermes_llm::{ChatMessage, TokenUsage};
 use serde_json::{Value, json};
 

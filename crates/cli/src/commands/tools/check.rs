@@ -90,7 +90,8 @@ fn rule_violations(entry: &ToolEntry) -> Vec<String> {
     }
     let cost = tokens::count(&entry.definition());
     if cost > MAX_DEFINITION_TOKENS {
-        found.push(format!("its definition costs {cost} tokens, more than {MAX_DEFINITION_TOKENS}"));
+        found
+            .push(format!("its definition costs {cost} tokens, more than {MAX_DEFINITION_TOKENS}"));
     }
     found
 }

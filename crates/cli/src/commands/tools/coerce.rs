@@ -3,18 +3,19 @@
 
 use std::path::Path;
 
-use hermes::schema::{Schema, coerce, parse_arguments};
+use hermes::schema::{Schema, coerce_arguments, parse_arguments};
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
-use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::call_arguments::read_stdin;
+use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
 pub(crate) fn run(app: &AppContext, schema: &Path, arguments: &str) -> CommandResult {
     let text = std::fs::read_to_string(schema).map_err(|e| {
         let message = format!("{} cannot be read: {e}", schema.display());
         let missing = e.kind() == std::io::ErrorKind::NotFound;
-        let failure = if missing { CommandError::not_found(message) } else { CommandError::usage(message) };
+        let failure =
+            if missing { CommandError::not_found(message) } else { CommandError::usage(message) };
         failure.hint("Name a file with a JSON Schema.")
     })?;
     let raw: Value = serde_json::from_str(&text).map_err(|e| {

@@ -6,10 +6,15 @@ use serde_json::{Value, json};
 
 use super::{find, list};
 use crate::app::AppContext;
-use crate::args::{ToolsetFilter, ExportFormat};
+use crate::args::{ExportFormat, ToolsetFilter};
 use crate::command_error::{CliExitCode, CommandResult};
 
-pub(crate) fn run(app: &AppContext, format: ExportFormat, choice: &ToolsetFilter, names: &[String]) -> CommandResult {
+pub(crate) fn run(
+    app: &AppContext,
+    format: ExportFormat,
+    choice: &ToolsetFilter,
+    names: &[String],
+) -> CommandResult {
     let ready = app.services()?;
     ready.offer_cached_tools_and_note(app);
     let entries = if names.is_empty() {

@@ -9,13 +9,18 @@ use serde_json::{Value, json};
 
 use crate::app::{AppContext, AppServices};
 use crate::args::ToolsetFilter;
-use crate::commands::runtime;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::commands::runtime;
 use crate::table::TextTable;
 use crate::terminal::OutputStyle;
 use crate::tokens;
 
-pub(crate) fn run(app: &AppContext, choice: &ToolsetFilter, cost: bool, only_available: bool) -> CommandResult {
+pub(crate) fn run(
+    app: &AppContext,
+    choice: &ToolsetFilter,
+    cost: bool,
+    only_available: bool,
+) -> CommandResult {
     let ready = app.services()?;
     ready.offer_cached_tools_and_note(app);
     let entries = chosen_tools(&ready, &choice.selection())?;
@@ -36,7 +41,10 @@ pub(crate) fn run(app: &AppContext, choice: &ToolsetFilter, cost: bool, only_ava
 }
 
 /// The tools that were asked for, by name.
-pub(super) fn chosen_tools(ready: &AppServices, selection: &ToolSelection) -> Result<Vec<Arc<ToolEntry>>, CommandError> {
+pub(super) fn chosen_tools(
+    ready: &AppServices,
+    selection: &ToolSelection,
+) -> Result<Vec<Arc<ToolEntry>>, CommandError> {
     let snapshot = ready.engine.snapshot();
     if selection.enabled.is_none() && selection.disabled.is_empty() {
         return Ok(snapshot.entries());
@@ -82,7 +90,9 @@ fn session_definitions(ready: &AppServices, choice: &ToolsetFilter) -> Result<Va
     if selection.enabled.is_none() {
         selection.enabled = Some(ready.config.settings.toolsets.clone());
     }
-    let definitions = runtime::block_on_current_thread(ready.engine.definitions(&selection, ready.deferral(None)))?;
+    let definitions = runtime::block_on_current_thread(
+        ready.engine.definitions(&selection, ready.deferral(None)),
+    )?;
     let definitions = definitions.map_err(|e| ready.unknown_toolset_error(e))?;
     let snapshot = ready.engine.snapshot();
     let count: usize = definitions

@@ -30,7 +30,10 @@ pub(crate) fn run(app: &AppContext, name: &str, out: &Path, toolset: &str) -> Co
             .hint("Choose another name or folder; an existing file is never overwritten.")
     })?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|e| {
-        CommandError::failed(ErrorKind::Internal, format!("{} cannot be written: {e}", path.display()))
+        CommandError::failed(
+            ErrorKind::Internal,
+            format!("{} cannot be written: {e}", path.display()),
+        )
     })?;
     if app.json {
         app.terminal

@@ -8,9 +8,9 @@ use hermes::engine::BRIDGE_TOOLSET;
 
 use super::show::type_label;
 use crate::app::AppContext;
+use crate::call_arguments::shell_quote;
 use crate::command_error::{CliExitCode, CommandResult};
 use crate::tokens;
-use crate::call_arguments::shell_quote;
 
 /// Prints docs/tools.md.
 pub(crate) fn run(app: &AppContext) -> CommandResult {
@@ -25,7 +25,8 @@ pub(crate) fn run(app: &AppContext) -> CommandResult {
     for entry in &entries {
         if entry.toolset() != toolset {
             toolset = entry.toolset();
-            let note = if toolset == BRIDGE_TOOLSET { " (shown when tools are deferred)" } else { "" };
+            let note =
+                if toolset == BRIDGE_TOOLSET { " (shown when tools are deferred)" } else { "" };
             let _ = write!(text, "\n## {toolset}{note}\n");
         }
         let spec = entry.spec();

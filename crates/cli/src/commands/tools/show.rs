@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::find;
 use crate::app::{AppContext, AppServices};
-use crate::commands::runtime;
+use crate::call_arguments::shell_quote;
 use crate::command_error::{CliExitCode, CommandResult};
+use crate::commands::runtime;
 use crate::terminal::OutputStyle;
 use crate::tokens;
-use crate::call_arguments::shell_quote;
 
 pub(crate) fn run(app: &AppContext, name: &str) -> CommandResult {
     let ready = app.services()?;
@@ -119,14 +119,19 @@ pub(crate) fn explain_availability(app: &AppContext, name: &str) -> CommandResul
         };
         app.terminal.print_line(&format!("{verdict}\nIt is in: {}", holders.join(", ")))?;
     }
-    Ok(if state.is_ready() { CliExitCode::Ok } else { CliExitCode::Kind(hermes::core::ErrorKind::Unavailable) })
+    Ok(if state.is_ready() {
+        CliExitCode::Ok
+    } else {
+        CliExitCode::Kind(hermes::core::ErrorKind::Unavailable)
+    })
 }
 
 fn check_availability(
     ready: &AppServices,
     entry: &std::sync::Arc<ToolEntry>,
 ) -> Result<Availability, crate::command_error::CommandError> {
-    let mut states = runtime::block_on_current_thread(ready.engine.availability(std::slice::from_ref(entry)))?;
+    let mut states =
+        runtime::block_on_current_thread(ready.engine.availability(std::slice::from_ref(entry)))?;
     Ok(states.pop().unwrap_or(Availability::Ready))
 }
 

@@ -22,7 +22,8 @@ pub(super) fn fill_commands(
 ) -> Result<Vec<SecretCommand>, ToolError> {
     let mut filled = Vec::new();
     for (before, after) in declared.iter().zip(revealed) {
-        let (Some(judged), Some(run)) = (as_script(&before.resource), as_script(&after.resource)) else {
+        let (Some(judged), Some(run)) = (as_script(&before.resource), as_script(&after.resource))
+        else {
             continue;
         };
         if before.scope != after.scope || judged == run {
@@ -36,7 +37,9 @@ pub(super) fn fill_commands(
             hermes_shell::analyze_script("", &alone, at).runs_stdin
         });
         if !all_plain(&judged.text) || !code.is_none_or(all_plain) {
-            return Err(unsafe_secret_error("A secret with blanks or signs cannot stand in a command"));
+            return Err(unsafe_secret_error(
+                "A secret with blanks or signs cannot stand in a command",
+            ));
         }
         let is_filled = |judged: &str, run: &str| {
             let mut text = Value::from(judged);
@@ -46,7 +49,9 @@ pub(super) fn fill_commands(
         let is_whole = is_filled(&judged.text, &run.text)
             && is_filled(given.unwrap_or_default(), read.unwrap_or_default());
         if !is_whole || !has_same_effects(&judged, &run, at) {
-            return Err(unsafe_secret_error("A secret cannot be a program, a path or a host in a command"));
+            return Err(unsafe_secret_error(
+                "A secret cannot be a program, a path or a host in a command",
+            ));
         }
         filled.push((before.clone(), after.clone()));
     }
@@ -55,7 +60,9 @@ pub(super) fn fill_commands(
 
 fn as_script(resource: &Resource) -> Option<ShellScript> {
     match resource {
-        Resource::Command(text) => Some(ShellScript { text: text.clone(), ..ShellScript::default() }),
+        Resource::Command(text) => {
+            Some(ShellScript { text: text.clone(), ..ShellScript::default() })
+        }
         Resource::Script(script) => Some((**script).clone()),
         _ => None,
     }

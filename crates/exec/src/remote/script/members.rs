@@ -11,7 +11,11 @@ use crate::tree::JOB_VARIABLE;
 /// one; and `y`, which tells whether one reads its terminal, if the others
 /// cannot.
 pub(super) fn define_members(mark: &str, folder: &str) -> String {
-    format!("if [ -r {folder}/self/stat ]; then {}else {}fi; ", members_by_mark(mark), members_by_parents(mark))
+    format!(
+        "if [ -r {folder}/self/stat ]; then {}else {}fi; ",
+        members_by_mark(mark),
+        members_by_parents(mark)
+    )
 }
 
 fn members_by_mark(mark: &str) -> String {

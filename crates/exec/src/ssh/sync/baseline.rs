@@ -48,14 +48,17 @@ impl BaselineStore {
 
     /// What is remembered of it; nothing if that cannot be read.
     pub(super) fn read(&self, root: &SyncRoot) -> SyncBaseline {
-        let text = self.baseline_path(root).and_then(|file| fs::read(file).ok()).unwrap_or_default();
+        let text =
+            self.baseline_path(root).and_then(|file| fs::read(file).ok()).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
     /// Remembers it. Where that fails, the next program goes by the times of
     /// files, as the first one did.
     pub(super) fn write(&self, root: &SyncRoot, seen: &SyncBaseline) {
-        let (Some(file), Some(folder)) = (self.baseline_path(root), &self.directory) else { return };
+        let (Some(file), Some(folder)) = (self.baseline_path(root), &self.directory) else {
+            return;
+        };
         if *seen == self.read(root) {
             return;
         }

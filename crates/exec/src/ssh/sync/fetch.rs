@@ -11,8 +11,8 @@ use std::time::SystemTime;
 use hermes_core::ToolError;
 
 use super::super::client::{SshClient, quote_path};
-use super::checksum::FileChecksum;
 use super::baseline::SyncBaseline;
+use super::checksum::FileChecksum;
 use super::snapshot::SyncFileStamp;
 use super::{KnownFiles, SyncRoot, stream};
 use crate::backend::ProcessExit;
@@ -63,11 +63,14 @@ pub(super) async fn fetch(
     let (done, file) = stream::download(connection, socket, &script, most).await?;
     match done.exit {
         ProcessExit::Code(0) => {}
-        ProcessExit::Code(NOTHING_TO_FETCH_CODE) => return Err(ToolError::not_found("it is not there")),
+        ProcessExit::Code(NOTHING_TO_FETCH_CODE) => {
+            return Err(ToolError::not_found("it is not there"));
+        }
         _ => return Err(ToolError::unavailable(done.errors.trim().to_owned())),
     }
     let (root, host) = (root.clone(), connection.host().to_owned());
-    let taken = tokio::task::spawn_blocking(move || extract_changes(file, &root, &before, &host)).await;
+    let taken =
+        tokio::task::spawn_blocking(move || extract_changes(file, &root, &before, &host)).await;
     let taken = taken.map_err(|error| ToolError::internal(error.to_string()))?;
     taken.map_err(|error| ToolError::io("what came cannot be unpacked", &error))
 }
@@ -81,7 +84,8 @@ pub(super) fn extract_changes(
 ) -> io::Result<FetchResult> {
     let is_folder = skip_greeting(&mut file)?;
     let mut archive = tar::Archive::new(BufReader::new(file));
-    let mut taker = ArchiveExtractor { root, before, host, fetched: FetchResult::default(), skipped: 0 };
+    let mut taker =
+        ArchiveExtractor { root, before, host, fetched: FetchResult::default(), skipped: 0 };
     for (count, entry) in archive.entries()?.enumerate() {
         let mut entry = entry?;
         if count >= MAX_FILES {
@@ -91,8 +95,8 @@ pub(super) fn extract_changes(
             continue;
         }
         let name = entry.path_bytes().into_owned();
-        let parts =
-            relative_components(&name).filter(|parts| entry.header().entry_type().is_file() && !parts.is_empty());
+        let parts = relative_components(&name)
+            .filter(|parts| entry.header().entry_type().is_file() && !parts.is_empty());
         let Some(parts) = parts else {
             taker.skipped += 1;
             continue;
@@ -124,10 +128,12 @@ fn skip_greeting(file: &mut File) -> io::Result<bool> {
     file.rewind()?;
     let mut head = Vec::new();
     file.take(MAX_GREETING_BYTES as u64).read_to_end(&mut head)?;
-    let found = [(DIR_ARCHIVE_HEADER, true), (FILE_ARCHIVE_HEADER, false)].into_iter().find_map(|(words, is_folder)| {
-        let at = head.windows(words.len()).position(|piece| piece == words)?;
-        Some((at + words.len(), is_folder))
-    });
+    let found = [(DIR_ARCHIVE_HEADER, true), (FILE_ARCHIVE_HEADER, false)].into_iter().find_map(
+        |(words, is_folder)| {
+            let at = head.windows(words.len()).position(|piece| piece == words)?;
+            Some((at + words.len(), is_folder))
+        },
+    );
     let Some((at, is_folder)) = found else { return Err(io::ErrorKind::InvalidData.into()) };
     file.seek(SeekFrom::Start(at as u64))?;
     Ok(is_folder)
@@ -201,7 +207,8 @@ impl ArchiveExtractor<'_> {
         }
         // It has changed there. What is here must be what was sent or fetched; if
         // nobody knows what that was, older than what is there and left alone.
-        let is_old = found.is_ok_and(|found| is_unmodified_since(&found, self.before.opened_at, facts));
+        let is_old =
+            found.is_ok_and(|found| is_unmodified_since(&found, self.before.opened_at, facts));
         if here != base && !(base.is_none() && is_old) {
             if let Some(base) = base {
                 self.fetched.baseline.record(&below, base);
@@ -241,7 +248,8 @@ impl ArchiveExtractor<'_> {
                 Err(_) => {
                     fs::create_dir(&folder)?;
                     // It is there already, so it is not sent back.
-                    let name = self.root.remote_name(&inner.get(..=at).unwrap_or_default().join(&b'/'));
+                    let name =
+                        self.root.remote_name(&inner.get(..=at).unwrap_or_default().join(&b'/'));
                     self.fetched.known.insert(name, super::SyncedFile::directory(folder.clone()));
                 }
             }
@@ -252,7 +260,9 @@ impl ArchiveExtractor<'_> {
     fn report_refused(&mut self, name: &[u8], why: &str) -> io::Result<()> {
         let name = String::from_utf8_lossy(name);
         let host = self.host;
-        self.fetched.notices.push(format!("{name} has changed on {host} but was not fetched: {why}."));
+        self.fetched
+            .notices
+            .push(format!("{name} has changed on {host} but was not fetched: {why}."));
         Ok(())
     }
 

@@ -6,9 +6,9 @@
 //! both sides are left as they are. What is known of either side changes only
 //! after everything has gone well.
 
+mod baseline;
 mod checksum;
 mod fetch;
-mod baseline;
 mod pack;
 mod snapshot;
 mod stream;
@@ -22,9 +22,9 @@ use hermes_core::ToolError;
 use super::client::{SshClient, after_words};
 use super::settings::{SshSettings, SyncMapping, expand_home};
 use crate::backend::ProcessExit;
-use checksum::FileChecksum;
 use baseline::BaselineStore;
-use snapshot::{LocalEntry, EntryKind, SyncFileStamp};
+use checksum::FileChecksum;
+use snapshot::{EntryKind, LocalEntry, SyncFileStamp};
 
 /// A file that changes while it is read is read again so often.
 const MAX_READ_ATTEMPTS: usize = 3;
@@ -141,8 +141,11 @@ impl FileSync {
         let mut news = Vec::new();
         let opened = self.opened_at.unwrap_or_else(SystemTime::now);
         for root in self.fetched.clone() {
-            let known =
-                fetch::FetchContext { known: self.known.clone(), baseline: self.baselines.read(&root), opened_at: opened };
+            let known = fetch::FetchContext {
+                known: self.known.clone(),
+                baseline: self.baselines.read(&root),
+                opened_at: opened,
+            };
             match fetch::fetch(connection, socket, &root, self.max_fetch_bytes, known).await {
                 Ok(fetched) => {
                     self.known.extend(fetched.known);
@@ -197,7 +200,10 @@ struct PreparedPush {
 
 /// Looks at what is here and packs what has changed; none if it changed
 /// meanwhile.
-fn prepare_push(roots: &[SyncRoot], mut known: KnownFiles) -> Result<Option<PreparedPush>, ToolError> {
+fn prepare_push(
+    roots: &[SyncRoot],
+    mut known: KnownFiles,
+) -> Result<Option<PreparedPush>, ToolError> {
     let (mut changes, mut news) = (Vec::new(), Vec::new());
     for root in roots {
         let Some(entries) = snapshot::scan(&root.local)? else {
@@ -207,13 +213,19 @@ fn prepare_push(roots: &[SyncRoot], mut known: KnownFiles) -> Result<Option<Prep
         let here: BTreeMap<Vec<u8>, LocalEntry> =
             entries.into_iter().map(|entry| (root.remote_name(&entry.relative), entry)).collect();
         let is_gone = |(name, file): &(&Vec<u8>, &SyncedFile)| {
-            contains_name(root, name) && file.local.starts_with(&root.local) && !here.contains_key(*name)
+            contains_name(root, name)
+                && file.local.starts_with(&root.local)
+                && !here.contains_key(*name)
         };
         // What is in a folder goes before it.
         changes.extend(known.iter().rev().filter(is_gone).map(|(name, file)| RemoteChange {
             name: name.clone(),
             expected: file.remote_sum,
-            action: if file.stamp.is_directory() { ChangeAction::RemoveDir } else { ChangeAction::Remove },
+            action: if file.stamp.is_directory() {
+                ChangeAction::RemoveDir
+            } else {
+                ChangeAction::Remove
+            },
         }));
         for (name, entry) in here {
             let before = known.get(&name).filter(|file| file.local == entry.path);
@@ -269,7 +281,12 @@ async fn send_changes(
 }
 
 /// Writes down what has been done, and says what has not.
-fn record_changes(known: &mut KnownFiles, changes: &[RemoteChange], refused: &[usize], host: &str) -> Vec<String> {
+fn record_changes(
+    known: &mut KnownFiles,
+    changes: &[RemoteChange],
+    refused: &[usize],
+    host: &str,
+) -> Vec<String> {
     let mut news = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         let is_refused = refused.contains(&at);

@@ -9,8 +9,8 @@ use std::path::Path;
 use hermes_core::ToolError;
 
 use super::checksum::FileChecksum;
-use super::snapshot::{LocalEntry, EntryKind};
-use super::{RemoteChange, ChangeAction};
+use super::snapshot::{EntryKind, LocalEntry};
+use super::{ChangeAction, RemoteChange};
 use crate::remote::quote;
 
 /// What the host says before anything else of ours.
@@ -84,7 +84,10 @@ pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> 
                 match &entry.kind {
                     EntryKind::Directory => {}
                     EntryKind::Link(target) => {
-                        push_line(&mut script, &[&b"l "[..], &entry_name(at), &quote(target), b" ", &name]);
+                        push_line(
+                            &mut script,
+                            &[&b"l "[..], &entry_name(at), &quote(target), b" ", &name],
+                        );
                     }
                     EntryKind::File => {
                         if !add_file(&mut archive, at, entry, *sum).map_err(failed)? {
@@ -108,7 +111,12 @@ pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> 
 }
 
 /// Packs a file; false if it is not what it was.
-fn add_file(archive: &mut tar::Builder<File>, at: usize, entry: &LocalEntry, sum: FileChecksum) -> io::Result<bool> {
+fn add_file(
+    archive: &mut tar::Builder<File>,
+    at: usize,
+    entry: &LocalEntry,
+    sum: FileChecksum,
+) -> io::Result<bool> {
     let stamp = &entry.stamp;
     let modified = u64::try_from(stamp.modified.0).unwrap_or_default();
     let mut header = header(stamp.size, stamp.mode, modified);

@@ -100,8 +100,10 @@ pub(super) fn scan(root: &Path) -> Result<Option<Vec<LocalEntry>>, ToolError> {
             entries.push(LocalEntry { relative, path, kind, stamp });
         }
         if entries.len() + left.len() > MAX_FILES {
-            return Err(ToolError::limit(format!("ssh: more than {MAX_FILES} files are to be sent"))
-                .with_hint("Declare less in terminal.sync."));
+            return Err(ToolError::limit(format!(
+                "ssh: more than {MAX_FILES} files are to be sent"
+            ))
+            .with_hint("Declare less in terminal.sync."));
         }
     }
     Ok(Some(entries))

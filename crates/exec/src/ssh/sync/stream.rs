@@ -11,11 +11,11 @@ use tokio::io::unix::AsyncFd;
 
 use super::super::client::{SshClient, command_spec};
 use super::super::diagnosis;
+use crate::async_streams;
 use crate::backend::{ExecBackend as _, SpawnedProcess};
-use crate::remote::TransportIo;
 use crate::captured_command::CaptureResult;
 use crate::output::OutputStream;
-use crate::async_streams;
+use crate::remote::TransportIo;
 
 const READ_CHUNK_BYTES: usize = 256 * 1024;
 /// Nothing moved for so long: it never will.
@@ -82,7 +82,9 @@ async fn run_streaming(
         ToolError::io(format!("ssh: files to or from {}", connection.host()), &error)
     };
     let input = input.map(async_streams::register_nonblocking).transpose().map_err(failed)?;
-    let output = output.into_iter().map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
+    let output = output
+        .into_iter()
+        .map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
     let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
     let (_, heard) = tokio::join!(write_input(input, sent), read_output(output, keep));
     let errors = match heard {
@@ -118,7 +120,10 @@ async fn write_input(input: Option<AsyncFd<OwnedFd>>, file: Option<File>) {
     }
 }
 
-async fn read_output(mut from: Vec<(OutputStream, AsyncFd<OwnedFd>)>, keep: ChunkSink<'_>) -> io::Result<String> {
+async fn read_output(
+    mut from: Vec<(OutputStream, AsyncFd<OwnedFd>)>,
+    keep: ChunkSink<'_>,
+) -> io::Result<String> {
     let mut errors = Vec::new();
     let mut buffer = vec![0; READ_CHUNK_BYTES];
     while !from.is_empty() {

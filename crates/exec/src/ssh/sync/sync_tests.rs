@@ -22,7 +22,10 @@ impl Scene {
     }
 
     fn root(&self) -> SyncRoot {
-        SyncRoot::from_mapping(&SyncMapping { local: self.here.path().join("p"), remote: "~/p".into() })
+        SyncRoot::from_mapping(&SyncMapping {
+            local: self.here.path().join("p"),
+            remote: "~/p".into(),
+        })
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -71,7 +74,11 @@ impl Scene {
         let mut file = tempfile::tempfile().unwrap();
         let script = "cd ~/p && echo Welcome && echo hermes-archive-d && tar -cf - .";
         file.write_all(&self.run(script, Stdio::null()).stdout).unwrap();
-        let before = fetch::FetchContext { known: self.known.clone(), baseline: self.last.clone(), opened_at: opened };
+        let before = fetch::FetchContext {
+            known: self.known.clone(),
+            baseline: self.last.clone(),
+            opened_at: opened,
+        };
         let fetched = fetch::extract_changes(file, &self.root(), &before, "there").unwrap();
         self.known.extend(fetched.known);
         self.last = fetched.baseline;
@@ -244,7 +251,8 @@ fn half_an_archive_changes_nothing() {
 #[test]
 fn names_there_have_one_spelling() {
     let name = |remote: &str| {
-        let root = SyncRoot::from_mapping(&SyncMapping { local: "x".into(), remote: remote.into() });
+        let root =
+            SyncRoot::from_mapping(&SyncMapping { local: "x".into(), remote: remote.into() });
         String::from_utf8(root.remote_name(b"f")).unwrap()
     };
     assert_eq!(name("a/"), "~/a/f");
@@ -353,11 +361,16 @@ fn what_was_fetched_is_remembered_for_each_declaration() {
         storage: Some(folder.path().join("ssh")),
         ..SshSettings::default()
     };
-    let root = |remote: &str| SyncRoot::from_mapping(&SyncMapping { local: "/x".into(), remote: remote.into() });
+    let root = |remote: &str| {
+        SyncRoot::from_mapping(&SyncMapping { local: "/x".into(), remote: remote.into() })
+    };
     let mut seen = baseline::SyncBaseline::default();
     seen.record(b"a", FileChecksum::from_bytes(b"1"));
     BaselineStore::for_settings(&settings("one")).write(&root("~/p"), &seen);
-    assert_eq!(BaselineStore::for_settings(&settings("one")).read(&root("~/p")).get(b"a"), Some(FileChecksum::from_bytes(b"1")));
+    assert_eq!(
+        BaselineStore::for_settings(&settings("one")).read(&root("~/p")).get(b"a"),
+        Some(FileChecksum::from_bytes(b"1"))
+    );
     assert_eq!(BaselineStore::for_settings(&settings("two")).read(&root("~/p")).get(b"a"), None);
     assert_eq!(BaselineStore::for_settings(&settings("one")).read(&root("~/q")).get(b"a"), None);
 }

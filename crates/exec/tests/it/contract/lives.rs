@@ -18,7 +18,8 @@ pub(super) async fn a_deadline_leaves_it_running(scene: Arc<Scene>) {
     scene.hear(&job, "began").await;
     let cancel = CancellationToken::new();
     let until = Some(Instant::now() + Duration::from_millis(200));
-    let pause = job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cancel }).await;
+    let pause =
+        job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cancel }).await;
     assert!(matches!(pause, WaitOutcome::Deadline | WaitOutcome::AwaitingInput), "{pause:?}");
     job.write(b"here\n").await.unwrap();
     assert_eq!(scene.finish(&job).await.text(), "began\nstill here\n");

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 
 use hermes_core::CancellationToken;
 use hermes_exec::output::SpillTarget;
-use hermes_exec::{ExecBackend, ProcessExit, StdinSource, Job, CommandSpec, StdioMode, WaitLimits, WaitOutcome, HostFacts, JobOutputOptions};
+use hermes_exec::{
+    CommandSpec, ExecBackend, HostFacts, Job, JobOutputOptions, ProcessExit, StdinSource,
+    StdioMode, WaitLimits, WaitOutcome,
+};
 
 /// How long anything is waited for.
 const LONG: Duration = Duration::from_secs(60);
@@ -85,7 +88,10 @@ impl Scene {
         self.try_start(order).await.expect("it starts")
     }
 
-    pub(crate) async fn try_start(&self, order: CommandSpec) -> Result<Arc<Job>, hermes_core::ToolError> {
+    pub(crate) async fn try_start(
+        &self,
+        order: CommandSpec,
+    ) -> Result<Arc<Job>, hermes_core::ToolError> {
         let id = format!("it_{}", self.number());
         let spill = SpillTarget {
             directory: self.spill.path().to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_exec::{Job, CommandSpec, StdioMode, WaitOutcome, TerminalSize};
+use hermes_exec::{CommandSpec, Job, StdioMode, TerminalSize, WaitOutcome};
 
 use super::Scene;
 

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{arguments_object, tool_functions, has_tools, sanitize_id, sanitize_name};
+use super::super::{arguments_object, has_tools, sanitize_id, sanitize_name, tool_functions};
 use super::ANSWER_TOOL_NAME;
 use crate::endpoint::ModelEndpoint;
+use crate::message::{ChatMessage, ContentPart, InlineImage, ToolCallAnswer};
 use crate::opaque_blocks::{ReplyBlock, reply_blocks};
-use crate::message::{ToolCallAnswer, InlineImage, ChatMessage, ContentPart};
 use crate::reply::ModelReply;
-use crate::request::{ToolChoice, ModelRequest};
+use crate::request::{ModelRequest, ToolChoice};
 use crate::text_calls::with_text_calls;
 
 /// The body of a request.
@@ -16,7 +16,8 @@ pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &Mode
     let messages = with_text_calls(&request.messages, request.text_tool_calls);
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
-    let most = request.max_tokens.or(endpoint.max_tokens).unwrap_or_else(|| default_max_tokens(model));
+    let most =
+        request.max_tokens.or(endpoint.max_tokens).unwrap_or_else(|| default_max_tokens(model));
     body.insert("max_tokens".into(), json!(most));
     let system: Vec<&str> = messages
         .iter()
@@ -75,7 +76,9 @@ fn tools(request: &ModelRequest, body: &mut Map<String, Value>) {
         _ if request.schema.is_some() && !has_tools(request) => {
             json!({"type": "tool", "name": ANSWER_TOOL_NAME})
         }
-        ToolChoice::None if request.schema.is_some() => json!({"type": "tool", "name": ANSWER_TOOL_NAME}),
+        ToolChoice::None if request.schema.is_some() => {
+            json!({"type": "tool", "name": ANSWER_TOOL_NAME})
+        }
         ToolChoice::Auto if request.schema.is_some() => json!({"type": "any"}),
         ToolChoice::Auto => return,
         ToolChoice::None => json!({"type": "none"}),
@@ -91,7 +94,9 @@ fn conversation(messages: &[ChatMessage], origin: &str) -> Vec<Value> {
     for message in messages {
         let (role, content) = match message {
             ChatMessage::System { .. } => continue,
-            ChatMessage::User { content } => ("user", content.iter().filter_map(content_block).collect()),
+            ChatMessage::User { content } => {
+                ("user", content.iter().filter_map(content_block).collect())
+            }
             ChatMessage::Tool(answer) => ("user", vec![tool_result(answer)]),
             ChatMessage::Assistant(reply) => ("assistant", assistant_content(reply, origin)),
         };

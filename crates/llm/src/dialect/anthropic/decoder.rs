@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::{DecodeStatus, StreamDecoder, token_count, stream_error};
+use super::super::{DecodeStatus, StreamDecoder, stream_error, token_count};
 use super::ANSWER_TOOL_NAME;
 use crate::model_error::ModelError;
 use crate::opaque_blocks::wrap_opaque;
-use crate::reply::{ReplyEvent, FinishReason, TokenUsage};
+use crate::reply::{FinishReason, ReplyEvent, TokenUsage};
 
 /// Reads the events of one answer.
 #[derive(Debug)]
@@ -146,7 +146,8 @@ impl AnthropicDecoder {
         if usage.get("input_tokens").is_some_and(Value::is_u64) {
             known.cache_read = token_count(&usage["cache_read_input_tokens"]);
             known.cache_write = token_count(&usage["cache_creation_input_tokens"]);
-            known.input = token_count(&usage["input_tokens"]) + known.cache_read + known.cache_write;
+            known.input =
+                token_count(&usage["input_tokens"]) + known.cache_read + known.cache_write;
         }
         if let Some(output) = usage["output_tokens"].as_u64() {
             known.output = output;
@@ -181,7 +182,11 @@ impl AnthropicDecoder {
 }
 
 impl StreamDecoder for AnthropicDecoder {
-    fn decode(&mut self, data: &Value, events: &mut Vec<ReplyEvent>) -> Result<DecodeStatus, ModelError> {
+    fn decode(
+        &mut self,
+        data: &Value,
+        events: &mut Vec<ReplyEvent>,
+    ) -> Result<DecodeStatus, ModelError> {
         let at = token_count(&data["index"]);
         let kind = data["type"].as_str().unwrap_or_default();
         match kind {

@@ -3,13 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    arguments_text, data_url, tool_functions, has_tools, sanitize_id, is_reasoning_model, is_strict_schema, sanitize_name,
+    arguments_text, data_url, has_tools, is_reasoning_model, is_strict_schema, sanitize_id,
+    sanitize_name, tool_functions,
 };
 use crate::endpoint::ModelEndpoint;
+use crate::message::{ChatMessage, ContentPart, ToolCallAnswer};
 use crate::opaque_blocks::opaque_pieces;
-use crate::message::{ToolCallAnswer, ChatMessage, ContentPart};
 use crate::reply::ModelReply;
-use crate::request::{ToolChoice, ModelRequest};
+use crate::request::{ModelRequest, ToolChoice};
 use crate::text_calls::with_text_calls;
 
 /// The body of a request.
@@ -22,7 +23,8 @@ pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &Mode
     body.insert("model".into(), json!(model));
     body.insert("messages".into(), messages(endpoint, model, request, marks));
     if has_tools(request) {
-        let tools = tool_functions(request).map(|tool| json!({"type": "function", "function": tool}));
+        let tools =
+            tool_functions(request).map(|tool| json!({"type": "function", "function": tool}));
         body.insert("tools".into(), tools.collect());
         match &request.choice {
             ToolChoice::Auto => {}
@@ -117,7 +119,9 @@ fn user_content(content: &[ContentPart], as_parts: bool) -> Value {
     }
     let part = |part: &ContentPart| match part {
         ContentPart::Text { text } => json!({"type": "text", "text": text}),
-        ContentPart::Image(image) => json!({"type": "image_url", "image_url": {"url": data_url(image)}}),
+        ContentPart::Image(image) => {
+            json!({"type": "image_url", "image_url": {"url": data_url(image)}})
+        }
     };
     content.iter().map(part).collect()
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::{DecodeStatus, StreamDecoder, token_count, stream_error};
+use super::super::{DecodeStatus, StreamDecoder, stream_error, token_count};
 use crate::model_error::ModelError;
 use crate::opaque_blocks::wrap_opaque;
+use crate::reply::{FinishReason, ReplyEvent, TokenUsage};
 use crate::think_splitter::ThinkSplitter;
-use crate::reply::{ReplyEvent, FinishReason, TokenUsage};
 
 /// Reads the chunks of one answer.
 #[derive(Debug)]
@@ -135,7 +135,8 @@ impl ChatDecoder {
         } else {
             self.reasoning_field.take().map(|field| json!({"field": field, "model": self.model}))
         };
-        events.extend(piece.map(|piece| ReplyEvent::Opaque(wrap_opaque(&self.origin, 0, 0, piece))));
+        events
+            .extend(piece.map(|piece| ReplyEvent::Opaque(wrap_opaque(&self.origin, 0, 0, piece))));
         events.push(ReplyEvent::Finish(match reason {
             _ if self.refused => FinishReason::Filtered,
             "length" | "max_tokens" => FinishReason::Length,
@@ -147,7 +148,11 @@ impl ChatDecoder {
 }
 
 impl StreamDecoder for ChatDecoder {
-    fn decode(&mut self, data: &Value, events: &mut Vec<ReplyEvent>) -> Result<DecodeStatus, ModelError> {
+    fn decode(
+        &mut self,
+        data: &Value,
+        events: &mut Vec<ReplyEvent>,
+    ) -> Result<DecodeStatus, ModelError> {
         if data.get("error").is_some_and(|error| !error.is_null()) {
             return Err(stream_error(data));
         }

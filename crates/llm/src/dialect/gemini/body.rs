@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::super::{arguments_object, tool_functions, has_tools, sanitize_name};
+use super::super::{arguments_object, has_tools, sanitize_name, tool_functions};
 use crate::endpoint::ModelEndpoint;
+use crate::message::{ChatMessage, ContentPart, InlineImage, ToolCallAnswer};
 use crate::opaque_blocks::opaque_pieces;
-use crate::message::{ToolCallAnswer, InlineImage, ChatMessage, ContentPart};
 use crate::reply::ModelReply;
-use crate::request::{ToolChoice, ModelRequest};
+use crate::request::{ModelRequest, ToolChoice};
 use crate::text_calls::with_text_calls;
 
 /// The body of a request.

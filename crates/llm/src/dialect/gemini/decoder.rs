@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::{DecodeStatus, StreamDecoder, token_count, stream_error};
+use super::super::{DecodeStatus, StreamDecoder, stream_error, token_count};
 use crate::model_error::{ModelError, ModelErrorKind};
 use crate::opaque_blocks::wrap_opaque;
-use crate::reply::{ReplyEvent, FinishReason, TokenUsage};
+use crate::reply::{FinishReason, ReplyEvent, TokenUsage};
 
 /// Reads the chunks of one answer.
 #[derive(Debug)]
@@ -48,7 +48,11 @@ impl GeminiDecoder {
 }
 
 impl StreamDecoder for GeminiDecoder {
-    fn decode(&mut self, data: &Value, events: &mut Vec<ReplyEvent>) -> Result<DecodeStatus, ModelError> {
+    fn decode(
+        &mut self,
+        data: &Value,
+        events: &mut Vec<ReplyEvent>,
+    ) -> Result<DecodeStatus, ModelError> {
         if data.get("error").is_some_and(|error| !error.is_null()) {
             return Err(stream_error(data));
         }
@@ -86,7 +90,8 @@ impl StreamDecoder for GeminiDecoder {
 fn parse_usage(usage: &Value) -> TokenUsage {
     let thought = token_count(&usage["thoughtsTokenCount"]);
     TokenUsage {
-        input: token_count(&usage["promptTokenCount"]) + token_count(&usage["toolUsePromptTokenCount"]),
+        input: token_count(&usage["promptTokenCount"])
+            + token_count(&usage["toolUsePromptTokenCount"]),
         output: token_count(&usage["candidatesTokenCount"]) + thought,
         cache_read: token_count(&usage["cachedContentTokenCount"]),
         cache_write: 0,

@@ -2,11 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{arguments_text, data_url, tool_functions, has_tools, sanitize_id, is_non_reasoning_model, is_strict_schema, sanitize_name};
+use super::super::{
+    arguments_text, data_url, has_tools, is_non_reasoning_model, is_strict_schema, sanitize_id,
+    sanitize_name, tool_functions,
+};
 use crate::endpoint::ModelEndpoint;
+use crate::message::{ChatMessage, ContentPart, ToolCallAnswer};
 use crate::opaque_blocks::{ReplyBlock, reply_blocks};
-use crate::message::{ToolCallAnswer, ChatMessage, ContentPart};
-use crate::request::{ToolChoice, ModelRequest};
+use crate::request::{ModelRequest, ToolChoice};
 use crate::text_calls::with_text_calls;
 
 /// The body of a request.

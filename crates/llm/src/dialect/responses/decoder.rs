@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::{DecodeStatus, StreamDecoder, token_count, stream_error};
+use super::super::{DecodeStatus, StreamDecoder, stream_error, token_count};
 use crate::model_error::ModelError;
 use crate::opaque_blocks::wrap_opaque;
-use crate::reply::{ReplyEvent, FinishReason, TokenUsage};
+use crate::reply::{FinishReason, ReplyEvent, TokenUsage};
 
 /// Reads the events of one answer.
 #[derive(Debug)]
@@ -44,7 +44,13 @@ impl ResponsesDecoder {
         events.push(ReplyEvent::Call { index, id, name });
     }
 
-    fn push_arguments(&mut self, at: u64, text: &Value, is_whole: bool, events: &mut Vec<ReplyEvent>) {
+    fn push_arguments(
+        &mut self,
+        at: u64,
+        text: &Value,
+        is_whole: bool,
+        events: &mut Vec<ReplyEvent>,
+    ) {
         let Some((index, has_arguments)) = self.calls.get_mut(&at) else { return };
         let Some(text) = text.as_str().filter(|text| !text.is_empty()) else { return };
         // The whole is repeated at the end.
@@ -101,7 +107,11 @@ impl ResponsesDecoder {
 }
 
 impl StreamDecoder for ResponsesDecoder {
-    fn decode(&mut self, data: &Value, events: &mut Vec<ReplyEvent>) -> Result<DecodeStatus, ModelError> {
+    fn decode(
+        &mut self,
+        data: &Value,
+        events: &mut Vec<ReplyEvent>,
+    ) -> Result<DecodeStatus, ModelError> {
         let at = token_count(&data["output_index"]);
         match data["type"].as_str().unwrap_or_default() {
             "response.created" => {

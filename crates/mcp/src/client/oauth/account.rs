@@ -13,10 +13,10 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{AuthError, AuthorizationManager};
 use serde_json::{Map, Value};
 
-use super::store::{RESOURCE_METADATA_KEY, TokenStore, store_error};
 use super::http_client::SecuredOAuthClient;
+use super::store::{RESOURCE_METADATA_KEY, TokenStore, store_error};
 use crate::client::server::SupervisedServer;
-use crate::client::settings::{ServerTransport, OAuthSettings};
+use crate::client::settings::{OAuthSettings, ServerTransport};
 use crate::client::tls::TlsSettings;
 
 /// What a login is for.
@@ -31,7 +31,9 @@ pub(crate) struct OAuthAccount {
 impl OAuthAccount {
     pub(crate) fn for_server(server: &SupervisedServer) -> Result<Self, ToolError> {
         let settings = server.settings();
-        let (ServerTransport::Http { url, .. }, Some(oauth)) = (&settings.transport, &settings.oauth) else {
+        let (ServerTransport::Http { url, .. }, Some(oauth)) =
+            (&settings.transport, &settings.oauth)
+        else {
             let text = format!("The MCP server '{}' has no login", server.name());
             return Err(ToolError::invalid(text)
                 .with_hint("Set `auth: oauth` in its entry of `mcp_servers`."));
@@ -69,8 +71,12 @@ impl OAuthAccount {
         challenge: Option<&str>,
     ) -> Result<AuthorizationMetadataResolution, AuthError> {
         let mut challenge = challenge.filter(|it| !it.is_empty()).map(str::to_owned);
-        if challenge.as_deref().and_then(|it| self.challenge_params(it).resource_metadata_url).is_none()
-            && let Some(url) = self.store.registration().as_ref().and_then(|it| it.text(RESOURCE_METADATA_KEY))
+        if challenge
+            .as_deref()
+            .and_then(|it| self.challenge_params(it).resource_metadata_url)
+            .is_none()
+            && let Some(url) =
+                self.store.registration().as_ref().and_then(|it| it.text(RESOURCE_METADATA_KEY))
         {
             let said = challenge.map_or("Bearer ".to_owned(), |said| said + ", ");
             challenge = Some(format!("{said}{RESOURCE_METADATA_KEY}=\"{url}\""));
@@ -136,7 +142,9 @@ impl OAuthAccount {
         manager.set_metadata(resolved.metadata);
         if self.settings.uses_client_credentials {
             let is_same = client.text("client_id") == self.settings.client_id.as_deref();
-            return self.fetch_client_credentials(manager, client.issuer().filter(|_| is_same), issuer).await;
+            return self
+                .fetch_client_credentials(manager, client.issuer().filter(|_| is_same), issuer)
+                .await;
         }
         // What somebody else has given out is forgotten here.
         if !manager.initialize_from_store().await? {
@@ -193,7 +201,9 @@ impl OAuthAccount {
         manager.validate_client_credentials_metadata(&config)?;
         manager.configure_client_credentials(&config)?;
         let before = self.store.registration().unwrap_or_default();
-        let place = before.text(RESOURCE_METADATA_KEY).map(|url| (RESOURCE_METADATA_KEY.to_owned(), url.into()));
+        let place = before
+            .text(RESOURCE_METADATA_KEY)
+            .map(|url| (RESOURCE_METADATA_KEY.to_owned(), url.into()));
         let draft = Map::from_iter(place);
         manager.set_credential_store(self.store.with_draft(draft, &scopes));
         manager.exchange_client_credentials(&config).await?;
@@ -219,7 +229,8 @@ impl OAuthAccount {
 
     /// Whether a login has asked for these scopes already.
     pub(super) fn has_requested_scopes(&self, scope: &str) -> bool {
-        let asked = self.store.registration().map(|client| client.requested_scopes()).unwrap_or_default();
+        let asked =
+            self.store.registration().map(|client| client.requested_scopes()).unwrap_or_default();
         scope.split_whitespace().all(|it| asked.iter().any(|asked| asked == it))
     }
 }

@@ -31,7 +31,10 @@ impl BearerClient {
         Self { http: web, account: Arc::new(account) }
     }
 
-    async fn send_authorized<T, F>(&self, call: impl Fn(Option<String>) -> F) -> Result<T, AuthorizedHttpError>
+    async fn send_authorized<T, F>(
+        &self,
+        call: impl Fn(Option<String>) -> F,
+    ) -> Result<T, AuthorizedHttpError>
     where
         F: Future<Output = Result<T, AuthorizedHttpError>>,
     {
@@ -61,8 +64,15 @@ impl StreamableHttpClient for BearerClient {
         token: Option<String>,
         headers: AuthorizedHeaders,
     ) -> Result<StreamableHttpPostResponse, AuthorizedHttpError> {
-        self.post_message_with_max_sse_event_size(uri, message, session, token, headers, MAX_MESSAGE_BYTES)
-            .await
+        self.post_message_with_max_sse_event_size(
+            uri,
+            message,
+            session,
+            token,
+            headers,
+            MAX_MESSAGE_BYTES,
+        )
+        .await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -105,8 +115,15 @@ impl StreamableHttpClient for BearerClient {
         token: Option<String>,
         headers: AuthorizedHeaders,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, AuthorizedHttpError> {
-        self.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, MAX_MESSAGE_BYTES)
-            .await
+        self.get_stream_with_max_sse_event_size(
+            uri,
+            session,
+            last_event,
+            token,
+            headers,
+            MAX_MESSAGE_BYTES,
+        )
+        .await
     }
 
     async fn get_stream_with_max_sse_event_size(

@@ -76,7 +76,10 @@ async fn serve_redirect(mut stream: TcpStream, state: Option<&str>) -> io::Resul
     let (status, page) = match is_it {
         true if authorization_error(target).is_some() => ("200 OK", REFUSED_PAGE),
         true => ("200 OK", SUCCESS_PAGE),
-        false if method == "GET" && parse_target(target).is_some_and(|url| has_code_or_error(&url)) => {
+        false
+            if method == "GET"
+                && parse_target(target).is_some_and(|url| has_code_or_error(&url)) =>
+        {
             ("400 Bad Request", OTHER_LOGIN_PAGE)
         }
         false => ("404 Not Found", ""),

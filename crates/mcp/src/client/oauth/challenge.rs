@@ -19,13 +19,17 @@ const LEGACY_VERSION: &str = "2025-11-25";
 
 /// The server's challenge, if it makes one.
 pub(super) async fn fetch_challenge(server: &SupervisedServer) -> Option<String> {
-    let ServerTransport::Http { url, headers, sse } = &server.settings().transport else { return None };
+    let ServerTransport::Http { url, headers, sse } = &server.settings().transport else {
+        return None;
+    };
     let client = http::build_client(&server.settings().tls).ok()?;
     let headers = http::parse_headers(headers).ok()?;
     if *sse {
-        let request = client.get(url).timeout(CHALLENGE_TIMEOUT).header(ACCEPT, "text/event-stream");
+        let request =
+            client.get(url).timeout(CHALLENGE_TIMEOUT).header(ACCEPT, "text/event-stream");
         let answer = request.headers(headers.into_iter().collect()).send().await.ok()?;
-        return streamable_http::bearer_challenge(&answer).filter(|_| answer.status() == StatusCode::UNAUTHORIZED);
+        return streamable_http::bearer_challenge(&answer)
+            .filter(|_| answer.status() == StatusCode::UNAUTHORIZED);
     }
     for (method, version, params) in probe_requests() {
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params});

@@ -31,7 +31,10 @@ impl SecuredOAuthClient {
                 .build()
                 .map_err(|error| ToolError::internal(format!("HTTP cannot be set up: {error}")))
         };
-        Ok(Self { redirecting: build(Policy::limited(5))?, non_redirecting: build(Policy::none())? })
+        Ok(Self {
+            redirecting: build(Policy::limited(5))?,
+            non_redirecting: build(Policy::none())?,
+        })
     }
 }
 

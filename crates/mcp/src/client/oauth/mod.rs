@@ -5,8 +5,8 @@ mod account;
 mod bearer;
 mod callback;
 mod challenge;
-mod store;
 mod http_client;
+mod store;
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use super::error::AuthRequirement;
 use super::sanitize::excerpt;
 use super::server::SupervisedServer;
-use super::settings::{ServerTransport, OAuthSettings};
+use super::settings::{OAuthSettings, ServerTransport};
 use super::streamable_http::BoundedHttpClient;
 pub(crate) use account::OAuthAccount;
 pub(crate) use bearer::BearerClient;
@@ -55,7 +55,10 @@ pub fn logout(folder: &Path, server: &str) {
 
 /// An HTTP client that is logged in. Who is not is told so at once: nobody is
 /// there to log in while tools are called.
-pub(crate) fn authorized_client(server: &SupervisedServer, web: BoundedHttpClient) -> Result<BearerClient, ToolError> {
+pub(crate) fn authorized_client(
+    server: &SupervisedServer,
+    web: BoundedHttpClient,
+) -> Result<BearerClient, ToolError> {
     let account = OAuthAccount::for_server(server)?;
     match account.store.token() {
         Ok(Some(_)) => Ok(BearerClient::new(web, account)),
@@ -67,7 +70,10 @@ pub(crate) fn authorized_client(server: &SupervisedServer, web: BoundedHttpClien
 }
 
 /// Logs in.
-pub(crate) async fn login(server: &SupervisedServer, visitor: &dyn LoginPrompter) -> Result<(), ToolError> {
+pub(crate) async fn login(
+    server: &SupervisedServer,
+    visitor: &dyn LoginPrompter,
+) -> Result<(), ToolError> {
     let name = server.name();
     let wrong = |error: AuthError| login_error(server, &error);
     let account = OAuthAccount::for_server(server)?;
@@ -92,7 +98,9 @@ pub(crate) async fn login(server: &SupervisedServer, visitor: &dyn LoginPrompter
             == Some(&Value::Bool(true));
     manager.set_metadata(found.metadata);
     let known = store.registration();
-    let known = known.map(|it| registration_for_issuer(name, settings, it, issuer.as_deref())).transpose()?;
+    let known = known
+        .map(|it| registration_for_issuer(name, settings, it, issuer.as_deref()))
+        .transpose()?;
     let known = known.flatten();
 
     let scopes = choose_scopes(&manager, settings, known.as_ref()).await;
@@ -122,7 +130,9 @@ pub(crate) async fn login(server: &SupervisedServer, visitor: &dyn LoginPrompter
         _ => {
             draft = match registered {
                 Some(known) if known.redirect_uri() == Some(&redirect) => known.into(),
-                _ => register_client(&mut manager, settings, &redirect, &scopes).await.map_err(wrong)?,
+                _ => register_client(&mut manager, settings, &redirect, &scopes)
+                    .await
+                    .map_err(wrong)?,
             };
             let text = |key: &str| draft.get(key).and_then(Value::as_str);
             request = request.with_preregistered_client(text("client_id").unwrap_or_default());
@@ -139,7 +149,8 @@ pub(crate) async fn login(server: &SupervisedServer, visitor: &dyn LoginPrompter
         draft.insert("issuer".to_owned(), issuer.clone().into());
     }
     let said = challenge.and_then(|it| account.challenge_params(&it).resource_metadata_url);
-    let before = store.registration().and_then(|it| it.text(RESOURCE_METADATA_KEY).map(str::to_owned));
+    let before =
+        store.registration().and_then(|it| it.text(RESOURCE_METADATA_KEY).map(str::to_owned));
     if let Some(url) = said.map(String::from).or(before) {
         draft.insert(RESOURCE_METADATA_KEY.to_owned(), url.into());
     }
@@ -200,7 +211,10 @@ fn registration_for_issuer(
 
 /// What we have registered as for these scopes, if we have: for the login that
 /// there is, or for one that did not come about.
-fn registration_for_scopes(known: &ClientRegistration, scopes: &[String]) -> Option<ClientRegistration> {
+fn registration_for_scopes(
+    known: &ClientRegistration,
+    scopes: &[String],
+) -> Option<ClientRegistration> {
     let all = [Some(known.clone()), known.pending_registration()].into_iter().flatten();
     all.into_iter().find(|it| !it.is_configured() && it.is_registered_for(scopes))
 }
@@ -332,7 +346,9 @@ pub(crate) fn auth_required_error(server: &SupervisedServer, want: &AuthRequirem
     let is_new = match (want, &account) {
         (_, Err(_)) => false,
         (AuthRequirement::Login, Ok(_)) => true,
-        (AuthRequirement::Scopes(scope), Ok(account)) => !scope.is_empty() && !account.has_requested_scopes(scope),
+        (AuthRequirement::Scopes(scope), Ok(account)) => {
+            !scope.is_empty() && !account.has_requested_scopes(scope)
+        }
     };
     if is_new {
         return ToolError::unavailable(failed)
@@ -340,7 +356,8 @@ pub(crate) fn auth_required_error(server: &SupervisedServer, want: &AuthRequirem
             .with("server", name)
             .with_hint(format!("Ask the user to run `hermes mcp login {name}`."));
     }
-    let has_headers = matches!(&settings.transport, ServerTransport::Http { headers, .. } if !headers.is_empty());
+    let has_headers =
+        matches!(&settings.transport, ServerTransport::Http { headers, .. } if !headers.is_empty());
     let hint = match (want, &account) {
         (AuthRequirement::Scopes(scope), Ok(_)) if scope.is_empty() => {
             format!("`hermes mcp login {name}` asks for all that the server knows of.")
@@ -356,7 +373,8 @@ pub(crate) fn auth_required_error(server: &SupervisedServer, want: &AuthRequirem
             "Set `auth: oauth` in its entry of `mcp_servers`, and run `hermes mcp login {name}`."
         ),
     };
-    let kind = if *want == AuthRequirement::Login { ToolError::unavailable } else { ToolError::denied };
+    let kind =
+        if *want == AuthRequirement::Login { ToolError::unavailable } else { ToolError::denied };
     kind(failed).with("login_refused", true).with("server", name).with_hint(hint)
 }
 

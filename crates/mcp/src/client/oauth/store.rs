@@ -238,7 +238,8 @@ impl TokenStore {
         let lasting = lasting.filter(|lasting| *lasting > 0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let is_stale = self.received_at(&tokens).zip(lasting).is_some_and(|(at, lasting)| {
-            at.saturating_add(lasting) <= now + EXPIRY_MARGIN_SECS.min(lasting / EXPIRY_MARGIN_DIVISOR)
+            at.saturating_add(lasting)
+                <= now + EXPIRY_MARGIN_SECS.min(lasting / EXPIRY_MARGIN_DIVISOR)
         });
         Ok(Some(AccessToken { text: text.to_owned(), is_stale }))
     }

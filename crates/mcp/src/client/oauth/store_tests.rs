@@ -127,7 +127,10 @@ async fn what_a_server_wants_is_kept_until_the_next_login() {
     // A refresh changes nothing of it.
     store.save(credentials()).await.unwrap();
     let kept = store.registration().unwrap();
-    assert_eq!((kept.requested_scopes(), kept.missing_scopes()), (vec!["x".into()], vec!["y".into(), "z".into()]));
+    assert_eq!(
+        (kept.requested_scopes(), kept.missing_scopes()),
+        (vec!["x".into()], vec!["y".into(), "z".into()])
+    );
     assert_eq!(
         (kept.text("client_secret"), kept.text(RESOURCE_METADATA_KEY)),
         (Some("p"), Some("https://h/meta"))

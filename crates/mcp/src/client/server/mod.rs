@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 use super::ClientShared;
 use super::breaker::CircuitBreaker;
 use super::catalogue::ServerCatalogue;
+use super::client_handler::McpClientHandler;
+use super::connect;
 use super::connection::{McpConnection, RequestTimeouts};
 use super::content::MediaStore;
-use super::connect;
 use super::error::McpRequestError;
-use super::client_handler::McpClientHandler;
 use super::sampling::SamplingHandler;
 use super::settings::{RootsMode, ServerSettings};
 pub(crate) use publish::{PublishedTools, explain_tool_absence};
@@ -99,7 +99,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SupervisedServer {
-    pub(crate) fn new(name: &str, settings: ServerSettings, shared: &Arc<ClientShared>) -> Arc<Self> {
+    pub(crate) fn new(
+        name: &str,
+        settings: ServerSettings,
+        shared: &Arc<ClientShared>,
+    ) -> Arc<Self> {
         let name: Arc<str> = name.into();
         let sampling = SamplingHandler::new(settings.sampling.clone(), shared.models.clone());
         let host = McpClientHandler::new(
@@ -206,10 +210,18 @@ impl SupervisedServer {
 
     /// A call has broken down. A connection that loses messages is not used
     /// again.
-    pub(crate) fn record_failure(&self, connection: &McpConnection, fault: &McpRequestError, began: Instant) {
+    pub(crate) fn record_failure(
+        &self,
+        connection: &McpConnection,
+        fault: &McpRequestError,
+        began: Instant,
+    ) {
         lock(&self.breaker).record_failure(began, Instant::now());
-        let is_program = matches!(self.settings.transport, super::settings::ServerTransport::Stdio { .. });
-        if is_program && !matches!(fault, McpRequestError::IdleTimeout(_) | McpRequestError::TotalTimeout(_)) {
+        let is_program =
+            matches!(self.settings.transport, super::settings::ServerTransport::Stdio { .. });
+        if is_program
+            && !matches!(fault, McpRequestError::IdleTimeout(_) | McpRequestError::TotalTimeout(_))
+        {
             connection.closed.cancel();
         }
     }
@@ -249,8 +261,9 @@ impl SupervisedServer {
     /// Waits until it is there, or has failed once.
     pub(crate) async fn wait_settled(&self) -> Result<(), ToolError> {
         let mut phase = self.phase.subscribe();
-        let is_settled =
-            |phase: &ServerPhase| matches!(phase, ServerPhase::Ready(_) | ServerPhase::Failed(..) | ServerPhase::Stopped);
+        let is_settled = |phase: &ServerPhase| {
+            matches!(phase, ServerPhase::Ready(_) | ServerPhase::Failed(..) | ServerPhase::Stopped)
+        };
         match phase.wait_for(is_settled).await.as_deref() {
             Ok(ServerPhase::Failed(_, error)) => Err(error.clone()),
             Ok(ServerPhase::Stopped) | Err(_) => Err(self.stopped_error()),
@@ -271,7 +284,10 @@ impl SupervisedServer {
     }
 
     /// The connection, for a call. A server that is not there is started.
-    pub(crate) async fn connection(&self, cx: &ToolContext) -> Result<Arc<McpConnection>, ToolError> {
+    pub(crate) async fn connection(
+        &self,
+        cx: &ToolContext,
+    ) -> Result<Arc<McpConnection>, ToolError> {
         cx.run_until_cancelled(self.wait_connection()).await?
     }
 
@@ -303,7 +319,9 @@ impl SupervisedServer {
                     ServerPhase::Ready(connection) if !connection.is_closed() => {
                         return Ok(Arc::clone(connection));
                     }
-                    ServerPhase::Failed(number, error) if *number > seen => return Err(error.clone()),
+                    ServerPhase::Failed(number, error) if *number > seen => {
+                        return Err(error.clone());
+                    }
                     ServerPhase::Stopped => return Err(self.stopped_error()),
                     _ => {}
                 }
@@ -347,7 +365,9 @@ impl SupervisedServer {
         let connection = self.wait_connection().await?;
         // One that was just opened has been asked.
         if was_there {
-            self.refresh_catalogue(&connection).await.map_err(|fault| self.list_tools_error(fault))?;
+            self.refresh_catalogue(&connection)
+                .await
+                .map_err(|fault| self.list_tools_error(fault))?;
         }
         Ok(())
     }
@@ -466,7 +486,10 @@ impl SupervisedServer {
     }
 
     /// Asks what it offers, and puts that into the registry.
-    async fn refresh_catalogue(self: &Arc<Self>, connection: &McpConnection) -> Result<(), McpRequestError> {
+    async fn refresh_catalogue(
+        self: &Arc<Self>,
+        connection: &McpConnection,
+    ) -> Result<(), McpRequestError> {
         let catalogue = ServerCatalogue::fetch(connection, self.settings.connect_timeout).await?;
         let folder = &self.shared.catalogues;
         // Without it the next start is slower, and that is all.
@@ -478,7 +501,8 @@ impl SupervisedServer {
     /// Looks after a connection until it is over.
     async fn watch_connection(self: &Arc<Self>, connection: &Arc<McpConnection>) -> ConnectionEnd {
         let since = Instant::now();
-        let _listening = super::subscriptions::subscribe(connection, &self.client_handler.lists_changed);
+        let _listening =
+            super::subscriptions::subscribe(connection, &self.client_handler.lists_changed);
         let mut lively = tokio::time::interval(self.settings.keepalive);
         lively.reset();
         let mut look = tokio::time::interval(Duration::from_millis(200));

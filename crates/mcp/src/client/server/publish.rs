@@ -5,15 +5,15 @@ use std::convert::Infallible;
 use std::sync::{Arc, Weak};
 
 use hermes_core::{BoxFuture, ToolError};
-use hermes_engine::{Engine, ToolSource, ToolOwner};
+use hermes_engine::{Engine, ToolOwner, ToolSource};
 use serde_json::Value;
 
 use super::{SupervisedServer, lock};
 use crate::client::catalogue::ServerCatalogue;
 use crate::client::describe::describe_tool;
-use crate::client::protocol_tools::ProtocolTool;
 use crate::client::names;
-use crate::client::pins::{ToolPins, PinStatus, tool_name};
+use crate::client::pins::{PinStatus, ToolPins, tool_name};
+use crate::client::protocol_tools::ProtocolTool;
 use crate::client::settings::ServerTransport;
 use crate::client::tool::McpTool;
 
@@ -98,7 +98,8 @@ impl SupervisedServer {
             }
             for beginning in names::name_prefixes(&self.name) {
                 edit.explain_absence(&beginning, None);
-                let origin: Arc<dyn ToolSource> = Arc::new(RefetchingToolSource(Arc::downgrade(self)));
+                let origin: Arc<dyn ToolSource> =
+                    Arc::new(RefetchingToolSource(Arc::downgrade(self)));
                 edit.set_source(&beginning, Some(origin));
             }
             if !next.tools.is_empty() && published.tools.is_empty() {
@@ -181,8 +182,10 @@ impl SupervisedServer {
     /// Gives tools the names that they have in Hermes Agent, where those are
     /// nobody else's.
     fn add_aliases(&self, tools: &mut [McpTool], definitions: &[Value]) {
-        let others: Vec<Option<String>> =
-            definitions.iter().map(|it| names::hermes_agent_name(&self.name, tool_name(it))).collect();
+        let others: Vec<Option<String>> = definitions
+            .iter()
+            .map(|it| names::hermes_agent_name(&self.name, tool_name(it)))
+            .collect();
         let mut taken: BTreeMap<String, usize> = BTreeMap::new();
         let own = tools.iter().map(|tool| tool.name().to_owned());
         for name in own.chain(others.iter().flatten().cloned()) {
@@ -196,7 +199,11 @@ impl SupervisedServer {
     }
 
     /// How each tool stands to what it was like at first.
-    fn check_pins(&self, definitions: &[Value], problems: &mut Vec<String>) -> (Vec<PinStatus>, ToolPins) {
+    fn check_pins(
+        &self,
+        definitions: &[Value],
+        problems: &mut Vec<String>,
+    ) -> (Vec<PinStatus>, ToolPins) {
         if !self.settings.pin {
             return (vec![PinStatus::Trusted; definitions.len()], ToolPins::default());
         }
@@ -221,7 +228,8 @@ impl SupervisedServer {
     pub(crate) fn identity(&self) -> String {
         match &self.settings.transport {
             ServerTransport::Stdio { .. } => {
-                let part = |key: &str| self.settings.raw_entry.get(key).cloned().unwrap_or_default();
+                let part =
+                    |key: &str| self.settings.raw_entry.get(key).cloned().unwrap_or_default();
                 format!("{} {}", part("command"), part("args"))
             }
             ServerTransport::Http { .. } => {

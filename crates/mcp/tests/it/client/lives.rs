@@ -30,9 +30,7 @@ async fn a_program_sees_only_harmless_variables_and_its_own() {
         roots: Vec::new(),
         prompter: None,
         models: None,
-        own_env: surroundings
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec(),
+        own_env: surroundings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         osv: None,
     };
     let servers = hermes_mcp::client::McpServers::new(settings, deps);

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hermes_core::BoxFuture;
-use hermes_mcp::client::{ClientDeps, McpServers, McpClientSettings, LoginPrompter};
+use hermes_mcp::client::{ClientDeps, LoginPrompter, McpClientSettings, McpServers};
 use serde_json::{Value, json};
 
 use super::guarded::{Browser, Guarded, prepare};

@@ -20,7 +20,9 @@ use std::time::Duration;
 
 use hermes_core::{ToolCall, ToolResult};
 use hermes_engine::{Caller, Engine};
-use hermes_mcp::client::{ElicitationPrompter, ClientDeps, SamplingModels, McpServers, McpClientSettings};
+use hermes_mcp::client::{
+    ClientDeps, ElicitationPrompter, McpClientSettings, McpServers, SamplingModels,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

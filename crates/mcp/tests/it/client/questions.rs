@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use futures_util::stream;
 use hermes_core::BoxFuture;
-use hermes_llm::{ReplyEvent, ModelError, FinishReason, LanguageModel, ModelRequest, ReplyStream};
-use hermes_mcp::client::{ElicitationAnswer, ElicitationPrompter, ChosenModel, SamplingModels, ServerQuestion};
+use hermes_llm::{FinishReason, LanguageModel, ModelError, ModelRequest, ReplyEvent, ReplyStream};
+use hermes_mcp::client::{
+    ChosenModel, ElicitationAnswer, ElicitationPrompter, SamplingModels, ServerQuestion,
+};
 use serde_json::{Value, json};
 
 use super::{World, odd, with};
@@ -14,19 +16,27 @@ use super::{World, odd, with};
 pub(super) struct Person;
 
 impl ElicitationPrompter for Person {
-    fn ask<'a>(&'a self, server: &'a str, question: &'a ServerQuestion) -> BoxFuture<'a, ElicitationAnswer> {
+    fn ask<'a>(
+        &'a self,
+        server: &'a str,
+        question: &'a ServerQuestion,
+    ) -> BoxFuture<'a, ElicitationAnswer> {
         assert_eq!(server, "odd");
         let answer = match question {
             ServerQuestion::Form { fields, .. } => {
                 let filled = json!({(fields[0].name.as_str()): "Ann"});
                 ElicitationAnswer::AcceptedForm(filled.as_object().unwrap().clone())
             }
-            ServerQuestion::OpenUrl { url, .. } if url == "https://pay.example/" => ElicitationAnswer::Declined,
+            ServerQuestion::OpenUrl { url, .. } if url == "https://pay.example/" => {
+                ElicitationAnswer::Declined
+            }
             ServerQuestion::OpenUrl { url, .. } => {
                 std::fs::write(url.strip_prefix("file://").unwrap(), "paid").unwrap();
                 ElicitationAnswer::Accepted
             }
-            ServerQuestion::Sample { prompt, .. } if prompt == "hello" => ElicitationAnswer::Accepted,
+            ServerQuestion::Sample { prompt, .. } if prompt == "hello" => {
+                ElicitationAnswer::Accepted
+            }
             other => panic!("{other:?}"),
         };
         Box::pin(async { answer })
@@ -45,9 +55,13 @@ impl LanguageModel for Parrot {
         None
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         let text = request.messages.last().map(|it| it.text()).unwrap_or_default();
-        let events = [Ok(ReplyEvent::Text(format!("{text}!"))), Ok(ReplyEvent::Finish(FinishReason::Stop))];
+        let events =
+            [Ok(ReplyEvent::Text(format!("{text}!"))), Ok(ReplyEvent::Finish(FinishReason::Stop))];
         Box::pin(async move { Ok(Box::pin(stream::iter(events)) as ReplyStream) })
     }
 }

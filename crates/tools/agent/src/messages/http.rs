@@ -100,8 +100,10 @@ impl WebhookClient {
                 .with("status", status)
                 .with_hint(status_advice(status)));
             }
-            let wait =
-                retry.or_else(|| retry_after_seconds(&text)).unwrap_or(1.0_f64).clamp(0.1, MAX_RETRY_WAIT.as_secs_f64());
+            let wait = retry
+                .or_else(|| retry_after_seconds(&text))
+                .unwrap_or(1.0_f64)
+                .clamp(0.1, MAX_RETRY_WAIT.as_secs_f64());
             cx.report_progress(None, format!("the server is busy; trying again in {wait:.0} s"));
             cx.run_until_cancelled(tokio::time::sleep(Duration::from_secs_f64(wait))).await?;
         }

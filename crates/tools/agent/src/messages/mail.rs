@@ -32,7 +32,11 @@ pub(crate) struct MailDraft<'a> {
 }
 
 impl SmtpServer {
-    pub(crate) async fn send(self, sheet: MailDraft<'_>, cx: &ToolContext) -> Result<(), ToolError> {
+    pub(crate) async fn send(
+        self,
+        sheet: MailDraft<'_>,
+        cx: &ToolContext,
+    ) -> Result<(), ToolError> {
         let letter = build_message(&sheet)?;
         let _ = rustls::crypto::ring::default_provider().install_default();
         type SmtpTransport = AsyncSmtpTransport<Tokio1Executor>;

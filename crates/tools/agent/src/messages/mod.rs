@@ -7,4 +7,6 @@ mod send;
 mod targets;
 
 pub(crate) use send::{OutgoingMessage, send};
-pub use targets::{SecretLookup, OneOrMany, SmtpSecurity, MessageTarget, TargetError, MessageTargets};
+pub use targets::{
+    MessageTarget, MessageTargets, OneOrMany, SecretLookup, SmtpSecurity, TargetError,
+};

@@ -112,7 +112,8 @@ async fn deliver(
         }
     };
     for (sent, part) in parts.iter().enumerate() {
-        let answer = post.send(&request_body(target, letter, part), cx).await.map_err(|e| (sent, e))?;
+        let answer =
+            post.send(&request_body(target, letter, part), cx).await.map_err(|e| (sent, e))?;
         check_response(target, &answer).map_err(|e| (sent, e))?;
     }
     Ok(())
@@ -125,7 +126,9 @@ fn request_body(target: &MessageTarget, letter: &OutgoingMessage, part: &str) ->
             let text = part.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
             json!({ "text": text })
         }
-        MessageTarget::Discord { .. } => json!({ "content": part, "allowed_mentions": { "parse": [] } }),
+        MessageTarget::Discord { .. } => {
+            json!({ "content": part, "allowed_mentions": { "parse": [] } })
+        }
         MessageTarget::Telegram { chat, thread, .. } => match thread {
             Some(thread) => json!({ "chat_id": chat, "message_thread_id": thread, "text": part }),
             None => json!({ "chat_id": chat, "text": part }),

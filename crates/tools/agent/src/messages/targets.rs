@@ -165,7 +165,8 @@ impl MessageTargets {
             return if settings.is_null() { Ok(Self::default()) } else { Err(wrong("", why)) };
         };
         for (name, described) in map {
-            let target = MessageTarget::deserialize(described).map_err(|e| wrong(name, e.to_string()))?;
+            let target =
+                MessageTarget::deserialize(described).map_err(|e| wrong(name, e.to_string()))?;
             let host = target.host().map_err(|why| wrong(name, why))?;
             by_name.insert(name.clone(), (target, host));
         }

@@ -5,7 +5,10 @@ use serde_json::json;
 use super::*;
 
 fn read(settings: &Value) -> Result<MessageTargets, TargetError> {
-    MessageTargets::from_settings(settings, Arc::new(|name| (name == "secret://known").then(|| "value".into())))
+    MessageTargets::from_settings(
+        settings,
+        Arc::new(|name| (name == "secret://known").then(|| "value".into())),
+    )
 }
 
 #[test]

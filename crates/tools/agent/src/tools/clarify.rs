@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hermes_core::{
-    UserPrompter as Port, Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
+    Effect, JsonSchema, Tool, ToolContext, ToolError, ToolExample, ToolSpec, UserPrompter as Port,
+    WorkingDir,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,8 +101,9 @@ impl Tool for Clarify {
                 .with("question", question)
                 .with("choices_offered", choices));
         };
-        let mut note = (over > 0)
-            .then(|| format!("{over} choices were over the limit of {MAX_CHOICES} and not offered"));
+        let mut note = (over > 0).then(|| {
+            format!("{over} choices were over the limit of {MAX_CHOICES} and not offered")
+        });
         if response.trim().is_empty() {
             note = Some(DECLINED_RESPONSE.to_owned());
         }

@@ -1,10 +1,12 @@
 //! Tasks that run by themselves at set times.
 
 use hermes_core::{
-    Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    Effect, ErrorKind, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolExample,
     ToolSpec, WorkingDir,
 };
-use hermes_cron::{JobChange, CronError, JobDraft, CronJob, JobStore, MissedRunPolicy, JobRun, DeliveryTarget};
+use hermes_cron::{
+    CronError, CronJob, DeliveryTarget, JobChange, JobDraft, JobRun, JobStore, MissedRunPolicy,
+};
 use serde::{Deserialize, Serialize};
 
 /// How many runs a history shows.
@@ -130,7 +132,9 @@ pub(crate) struct CronjobRow {
 impl Args {
     fn scope(&self) -> Scope {
         match self.action {
-            CronjobAction::List | CronjobAction::Show | CronjobAction::History => Scope::SCHEDULE_READ,
+            CronjobAction::List | CronjobAction::Show | CronjobAction::History => {
+                Scope::SCHEDULE_READ
+            }
             _ => Scope::SCHEDULE_WRITE,
         }
     }
@@ -150,10 +154,11 @@ impl Args {
     fn delivery_targets(&self) -> Vec<String> {
         let changes = matches!(self.action, CronjobAction::Create | CronjobAction::Update);
         let deliver = self.deliver.as_deref().filter(|_| changes).unwrap_or_default();
-        let messages = DeliveryTarget::parse_list(deliver).into_iter().filter_map(|target| match target {
-            DeliveryTarget::Message(name) => Some(name),
-            DeliveryTarget::File => None,
-        });
+        let messages =
+            DeliveryTarget::parse_list(deliver).into_iter().filter_map(|target| match target {
+                DeliveryTarget::Message(name) => Some(name),
+                DeliveryTarget::File => None,
+            });
         messages.collect()
     }
 
@@ -184,7 +189,10 @@ impl Args {
             || self.repeat.is_some()
             || self.workdir.is_some();
         let sends = |target: &DeliveryTarget| matches!(target, DeliveryTarget::Message(_));
-        if !changes || self.deliver.is_some() || !DeliveryTarget::parse_list(&job.deliver).iter().any(sends) {
+        if !changes
+            || self.deliver.is_some()
+            || !DeliveryTarget::parse_list(&job.deliver).iter().any(sends)
+        {
             return Ok(());
         }
         let message = format!("Job '{}' sends its answers to {}", job.name, job.deliver);
@@ -287,7 +295,11 @@ impl Tool for Cronjob {
     }
 }
 
-fn serve(jobs: &JobStore, mut args: Args, folder: Option<String>) -> Result<CronjobAnswer, ToolError> {
+fn serve(
+    jobs: &JobStore,
+    mut args: Args,
+    folder: Option<String>,
+) -> Result<CronjobAnswer, ToolError> {
     let now = jobs.now();
     let running = jobs.has_daemon();
     match args.action {
@@ -327,7 +339,8 @@ fn serve(jobs: &JobStore, mut args: Args, folder: Option<String>) -> Result<Cron
         }
         CronjobAction::Pause => {
             let reason = args.reason.take();
-            let job = jobs.pause(args.required_job_id()?, reason, now).map_err(|e| cron_error(&e))?;
+            let job =
+                jobs.pause(args.required_job_id()?, reason, now).map_err(|e| cron_error(&e))?;
             let message = format!("Job '{}' is paused.", job.name);
             Ok(changed_answer(jobs, job, message))
         }

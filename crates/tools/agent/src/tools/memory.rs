@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    Effect, ErrorKind, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolExample,
     ToolSpec, WorkingDir,
 };
-use hermes_memory::{MemoryEntries, MemoryHit, MemoryStore as Lists, MemoryError, MemoryOperation, MemoryTarget, MemoryWriteReport};
+use hermes_memory::{
+    MemoryEntries, MemoryError, MemoryHit, MemoryOperation, MemoryStore as Lists, MemoryTarget,
+    MemoryWriteReport,
+};
 use serde::{Deserialize, Serialize};
 
 /// How many hits a search shows.
@@ -130,7 +133,9 @@ impl Args {
             (Some(_), Some(_)) => {
                 Err(ToolError::invalid("Give either action or operations, not both"))
             }
-            (None, Some(action)) => Ok(vec![build_operation(action, self.content, self.old_text, "")?]),
+            (None, Some(action)) => {
+                Ok(vec![build_operation(action, self.content, self.old_text, "")?])
+            }
             (_, None) => Err(ToolError::invalid(
                 "Nothing is asked for: give action (add, replace, remove, archive, read, search) or operations",
             )),
@@ -232,8 +237,14 @@ fn serve(lists: &Arc<Lists>, args: Args) -> Result<MemoryAnswer, ToolError> {
             }
             Some(MemoryAction::Search) => {
                 let query = args.query.or(args.content).or(args.old_text).unwrap_or_default();
-                let hits = lists.search(target, &query).map_err(|e| memory_error(e, lists, target))?;
-                return Ok(MemoryAnswer::Found { target, query, count: hits.len(), results: clip_hits(hits) });
+                let hits =
+                    lists.search(target, &query).map_err(|e| memory_error(e, lists, target))?;
+                return Ok(MemoryAnswer::Found {
+                    target,
+                    query,
+                    count: hits.len(),
+                    results: clip_hits(hits),
+                });
             }
             _ => {}
         }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Availability, DynTool, Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, WorkingDir, erase,
+    Availability, DynTool, Effect, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir, erase,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::messages::{self, OutgoingMessage, MessageTarget, MessageTargets};
+use crate::messages::{self, MessageTarget, MessageTargets, OutgoingMessage};
 
 /// The longest message.
 const MAX_MESSAGE_CHARS: usize = 100_000;
@@ -152,7 +152,9 @@ impl Tool for SendMessage {
                 kind: target.kind(),
                 host: host.to_owned(),
             };
-            return Ok(SendMessageAnswer::Listed { targets: self.targets.iter().map(listed).collect() });
+            return Ok(SendMessageAnswer::Listed {
+                targets: self.targets.iter().map(listed).collect(),
+            });
         }
         let (name, target, host) = self.find_target(&args)?;
         let text = args.message.unwrap_or_default();
@@ -160,15 +162,23 @@ impl Tool for SendMessage {
             return Err(ToolError::invalid("message is missing or blank"));
         }
         if text.chars().nth(MAX_MESSAGE_CHARS).is_some() {
-            return Err(ToolError::limit(format!("A message may have {MAX_MESSAGE_CHARS} characters"))
-                .with_hint("Send a summary, and say where the rest is."));
+            return Err(ToolError::limit(format!(
+                "A message may have {MAX_MESSAGE_CHARS} characters"
+            ))
+            .with_hint("Send a summary, and say where the rest is."));
         }
         let title = args.title.filter(|title| !title.trim().is_empty());
         let letter = OutgoingMessage { title, text };
         let (kind, host) = (target.kind(), host.to_owned());
         if args.dry_run {
             let parts = letter.parts(target);
-            return Ok(SendMessageAnswer::Planned { dry_run: true, target: name, kind, host, parts });
+            return Ok(SendMessageAnswer::Planned {
+                dry_run: true,
+                target: name,
+                kind,
+                host,
+                parts,
+            });
         }
         cx.check_grant(&Scope::MESSAGE_SEND, &Resource::Name(name.clone()))?;
         cx.check_grant(&Scope::NETWORK_SEND, &Resource::Host(host.clone()))?;

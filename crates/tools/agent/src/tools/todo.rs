@@ -1,15 +1,15 @@
 //! The session's task list.
 
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, SchemaOverride, Scope, Session, SessionError, Tool, ToolContext,
-    ToolError, ToolSpec, WorkingDir, answer_schema,
+    Effect, JsonSchema, SchemaOverride, Scope, Session, SessionError, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir, answer_schema,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::tasks::{self, TODO_DOCUMENT, TodoChangeReport, TodoStatus, TodoTask};
 use crate::todo_patch::TodoRequest;
 use crate::todo_schema;
-use crate::tasks::{self, TODO_DOCUMENT, TodoChangeReport, TodoStatus, TodoTask};
 
 #[derive(Debug, Default)]
 pub(crate) struct Todo;
@@ -64,15 +64,19 @@ impl TodoList {
 impl Args {
     fn apply(self, session: &Session) -> Result<TodoList, SessionError> {
         match self.todos {
-            TodoRequest::Read => session.read(TODO_DOCUMENT).map(|list| TodoList::new(list, TodoChangeReport::default())),
-            TodoRequest::Write(patches) => session.update(TODO_DOCUMENT, |list: &mut Vec<TodoTask>| {
-                let outcome = if self.merge {
-                    tasks::merge(list, patches)
-                } else {
-                    tasks::replace(list, patches)
-                };
-                TodoList::new(list.clone(), outcome)
-            }),
+            TodoRequest::Read => session
+                .read(TODO_DOCUMENT)
+                .map(|list| TodoList::new(list, TodoChangeReport::default())),
+            TodoRequest::Write(patches) => {
+                session.update(TODO_DOCUMENT, |list: &mut Vec<TodoTask>| {
+                    let outcome = if self.merge {
+                        tasks::merge(list, patches)
+                    } else {
+                        tasks::replace(list, patches)
+                    };
+                    TodoList::new(list.clone(), outcome)
+                })
+            }
         }
     }
 }
@@ -116,7 +120,10 @@ impl Tool for Todo {
     }
 
     fn overrides(&self) -> Option<SchemaOverride> {
-        Some(SchemaOverride::from_iter([("parameters".to_owned(), todo_schema::strict_parameters())]))
+        Some(SchemaOverride::from_iter([(
+            "parameters".to_owned(),
+            todo_schema::strict_parameters(),
+        )]))
     }
 
     fn output_schema() -> Option<Value> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{BoxFuture, UserPrompter, DynTool, Ports, ToolCall};
+use hermes_core::{BoxFuture, DynTool, Ports, ToolCall, UserPrompter};
 use hermes_cron::JobStore;
 use hermes_engine::{Caller, Engine};
 use hermes_memory::{MemoryLimits, MemoryStore};

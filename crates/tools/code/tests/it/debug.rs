@@ -399,7 +399,8 @@ impl Held {
         let tool = tools.into_iter().find(|one| one.spec().name == "code_debug").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let mut cx = ToolContext::bare(project.path());
-        cx.ports = Arc::new(Ports::new().with(Arc::new(JobRegistry::local(folder.path().join("jobs")))));
+        cx.ports =
+            Arc::new(Ports::new().with(Arc::new(JobRegistry::local(folder.path().join("jobs")))));
         cx.confinement = Some(Arc::new(Confinement {
             read: vec!["/".into()],
             write: vec![project.path().into()],

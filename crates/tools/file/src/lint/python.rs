@@ -3,7 +3,7 @@
 //! such as a `return` outside of a function. Whatever leaves a doubt is no fault,
 //! and is not called checked either.
 
-use self::token::{TokenKind, PythonToken};
+use self::token::{PythonToken, TokenKind};
 
 mod blocks;
 mod expression;
@@ -19,7 +19,8 @@ pub(super) type PythonError = (usize, String);
 
 /// The first fault of a text; why, if it cannot be told.
 pub(super) fn first_error(text: &str) -> Result<Option<PythonError>, String> {
-    let mut reader = PythonScanner { source: text, text: text.as_bytes(), ..PythonScanner::default() };
+    let mut reader =
+        PythonScanner { source: text, text: text.as_bytes(), ..PythonScanner::default() };
     match reader.run() {
         Ok(()) => Ok(None),
         Err(Some(fault)) => Ok(Some(reader.earliest_error(fault))),

@@ -41,7 +41,8 @@ pub(super) fn first_error(text: &str) -> Result<Option<(usize, String)>, String>
         };
         match event {
             Event::Scalar(value, style, _, tag) => {
-                let keys = next_key_slot(open.last_mut()).filter(|_| tag.is_none() && value != "<<");
+                let keys =
+                    next_key_slot(open.last_mut()).filter(|_| tag.is_none() && value != "<<");
                 // A number in quotes is another key than the number.
                 let spelt = (value.into_owned(), style == ScalarStyle::Plain);
                 match keys.map(|keys| keys.entry(spelt)) {

@@ -2,7 +2,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
-use hermes_core::{CancellationToken, Effect, Grants, ProgressUpdate, ProgressSink, Scope, ToolContext};
+use hermes_core::{
+    CancellationToken, Effect, Grants, ProgressSink, ProgressUpdate, Scope, ToolContext,
+};
 use serde_json::{Value, json};
 
 use crate::harness::{Place, check_examples, tool};
@@ -202,12 +204,14 @@ async fn the_declared_effects_are_needed_and_enough() {
         for missing in 0..declared.len() {
             let mut fewer = declared.clone();
             fewer.remove(missing);
-            let refused =
-                place.call_within(Grants::from_effects(&fewer), "file_compress", arguments.clone()).await;
+            let refused = place
+                .call_within(Grants::from_effects(&fewer), "file_compress", arguments.clone())
+                .await;
             assert_eq!(refused["kind"], "denied", "{arguments} without {missing}: {refused}");
         }
-        let done =
-            place.call_within(Grants::from_effects(&declared), "file_compress", arguments.clone()).await;
+        let done = place
+            .call_within(Grants::from_effects(&declared), "file_compress", arguments.clone())
+            .await;
         assert!(done.get("error").is_none(), "{done}");
     }
 }
@@ -218,7 +222,8 @@ async fn a_missing_folder_is_explained_by_what_may_be_read() {
     let arguments =
         |paths: &str| json!({"action": "create", "archive": "srx/a.zip", "paths": [paths]});
     let granted = place.effects("file_compress", arguments("src"));
-    let error = place.call_within(Grants::from_effects(&granted), "file_compress", arguments("src")).await;
+    let error =
+        place.call_within(Grants::from_effects(&granted), "file_compress", arguments("src")).await;
     assert_eq!(error["similar_folders"], json!(["src"]), "{error}");
     assert!(error["error"].as_str().unwrap().contains("srx"), "{error}");
     // Nothing next to the archive may be read.

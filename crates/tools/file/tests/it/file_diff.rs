@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{
-    CheckpointSummary, Effect, Grants, Ports, Scope, CheckpointReader, ToolContext, ToolError,
+    CheckpointReader, CheckpointSummary, Effect, Grants, Ports, Scope, ToolContext, ToolError,
 };
 use serde_json::{Value, json};
 
@@ -375,11 +375,13 @@ async fn both_sides_need_their_grant() {
         let arguments = json!({"path": format!("old{name}"), "other_path": format!("new{name}")});
         let effects = place.effects("file_diff", arguments.clone());
         let free = place.call("file_diff", arguments.clone()).await;
-        let bounded = place.call_within(Grants::from_effects(&effects), "file_diff", arguments.clone()).await;
+        let bounded =
+            place.call_within(Grants::from_effects(&effects), "file_diff", arguments.clone()).await;
         assert_eq!(bounded, free);
         for effect in effects {
-            let refused =
-                place.call_within(Grants::from_effects(&[effect]), "file_diff", arguments.clone()).await;
+            let refused = place
+                .call_within(Grants::from_effects(&[effect]), "file_diff", arguments.clone())
+                .await;
             assert_eq!(refused["kind"], "denied", "{refused}");
         }
     }

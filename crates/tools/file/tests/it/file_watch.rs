@@ -441,7 +441,10 @@ async fn only_granted_paths_are_watched() {
     assert_eq!(granted, [Effect::path(Scope::FILE_READ, watch.place.path().join("in"))]);
     for (grants, is_allowed) in [
         (Grants::from_effects(&granted), true),
-        (Grants::from_effects(&[Effect::path(Scope::FILE_READ, watch.place.path().join("out"))]), false),
+        (
+            Grants::from_effects(&[Effect::path(Scope::FILE_READ, watch.place.path().join("out"))]),
+            false,
+        ),
         (Grants::from_effects(&[]), false),
     ] {
         let mut cx = ToolContext::bare(watch.place.path());

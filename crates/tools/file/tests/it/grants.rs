@@ -36,7 +36,11 @@ async fn nothing_granted_means_denied() {
         let arguments = json!({"path": path});
         let elsewhere = Effect::path(Scope::FILE_READ, place.path().join("out"));
         let writes = Effect::path(Scope::FILE_WRITE, place.path());
-        for grants in [Grants::from_effects(&[]), Grants::from_effects(&[elsewhere]), Grants::from_effects(&[writes])] {
+        for grants in [
+            Grants::from_effects(&[]),
+            Grants::from_effects(&[elsewhere]),
+            Grants::from_effects(&[writes]),
+        ] {
             let refused = place.call_within(grants, name, arguments.clone()).await;
             assert_eq!(refused["kind"], "denied", "{name}: {refused}");
             assert_eq!(refused["rule"], "undeclared-effect", "{name}: {refused}");

@@ -55,7 +55,8 @@ async fn the_declared_effects_are_enough_and_needed() {
     for left_out in 0..effects.len() {
         let mut fewer = effects.clone();
         fewer.remove(left_out);
-        let refused = place.call_within(Grants::from_effects(&fewer), "patch", arguments.clone()).await;
+        let refused =
+            place.call_within(Grants::from_effects(&fewer), "patch", arguments.clone()).await;
         assert_eq!(refused["kind"], "denied", "without {}: {refused}", effects[left_out]);
         assert_eq!(text(&place, "u").as_deref(), Some("a\n"));
     }

@@ -325,7 +325,8 @@ async fn links_lead_nowhere_unless_they_are_named() {
 #[tokio::test]
 async fn only_what_was_granted_and_not_what_is_veiled() {
     let place = project();
-    let none = place.call_within(Grants::from_effects(&[]), "search_files", json!({"pattern": "x"})).await;
+    let none =
+        place.call_within(Grants::from_effects(&[]), "search_files", json!({"pattern": "x"})).await;
     assert_eq!((&none["kind"], &none["rule"]), (&json!("denied"), &json!("undeclared-effect")));
     let mut cx = ToolContext::bare(place.path());
     let hides = |_: &Scope, real: &Path| real.file_name().is_some_and(|name| name == ".env");

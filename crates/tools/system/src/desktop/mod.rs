@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-pub(crate) use program::{ProgramResult, DesktopProgram};
+pub(crate) use program::{DesktopProgram, ProgramResult};
 
 /// What programs of the desktop need of the environment. They stay in the
 /// background for long, so they get nothing else: no keys, no tokens.

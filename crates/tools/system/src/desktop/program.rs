@@ -153,7 +153,12 @@ impl<'a> DesktopProgram<'a> {
         let (ours, theirs) = stdio_pair()?;
         command.stderr(theirs);
         let child = command.spawn()?;
-        Ok(RunningProgram { child: Some(child), input, output, stderr: PipeSink::new(ours, MAX_STDERR_BYTES) })
+        Ok(RunningProgram {
+            child: Some(child),
+            input,
+            output,
+            stderr: PipeSink::new(ours, MAX_STDERR_BYTES),
+        })
     }
 }
 
@@ -194,7 +199,11 @@ impl RunningProgram {
         }
     }
 
-    fn outcome(mut self, name: &'static str, status: ExitStatus) -> Result<ProgramResult, ToolError> {
+    fn outcome(
+        mut self,
+        name: &'static str,
+        status: ExitStatus,
+    ) -> Result<ProgramResult, ToolError> {
         self.output.drain_ready();
         self.stderr.drain_ready();
         if self.output.overflowed() {
@@ -325,7 +334,8 @@ impl ProgramResult {
 
     /// That it failed, in its own words.
     pub(crate) fn failure(&self) -> ToolError {
-        let said = if self.stderr_line.is_empty() { "it does not say why" } else { &self.stderr_line };
+        let said =
+            if self.stderr_line.is_empty() { "it does not say why" } else { &self.stderr_line };
         ToolError::unavailable(format!("{} failed: {said}", self.name))
     }
 }

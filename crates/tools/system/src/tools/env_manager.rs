@@ -6,18 +6,18 @@ use std::io::Read as _;
 use std::path::Path;
 
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, EnvOverrides,
+    Effect, EnvOverrides, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
     WorkingDir,
 };
-use hermes_exec::shell_env::{self, ShellSnapshot, ShellEnv};
+use hermes_exec::shell_env::{self, ShellEnv, ShellSnapshot};
 use hermes_exec::{JobRegistry, StdioMode};
 use hermes_files::FileAccess;
 use hermes_secrets::own_env;
 use serde::{Deserialize, Serialize};
 
-use crate::remote;
 use crate::blocking::blocking;
-use crate::environment::{self, VariableEntry, VariableSource, VariableMask, dotenv};
+use crate::environment::{self, VariableEntry, VariableMask, VariableSource, dotenv};
+use crate::remote;
 use crate::secrets::{self, MaskedValue};
 use crate::shell;
 
@@ -149,9 +149,12 @@ impl Tool for EnvManager {
             )
             .example(
                 // A file that is called .env is denied by most profiles.
-                ToolExample::new("Load a file of variables", r#"{"action":"load","path":"dev.env"}"#)
-                    .file("dev.env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
-                    .expects(r#"{"loaded":["API_TOKEN","PORT"]}"#),
+                ToolExample::new(
+                    "Load a file of variables",
+                    r#"{"action":"load","path":"dev.env"}"#,
+                )
+                .file("dev.env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
+                .expects(r#"{"loaded":["API_TOKEN","PORT"]}"#),
             )
             .example(
                 ToolExample::new("What did this session change", r#"{"action":"diff"}"#)
@@ -190,13 +193,19 @@ impl Tool for EnvManager {
                 set(name, &require_argument(args.value, "value", "set")?, &view, cx)
             }
             EnvAction::Unset => unset(require_argument(args.name, "name", "unset")?, &view, cx),
-            EnvAction::Load => load(&require_argument(args.path, "path", "load")?, &view, &jobs, cx).await,
+            EnvAction::Load => {
+                load(&require_argument(args.path, "path", "load")?, &view, &jobs, cx).await
+            }
             EnvAction::Diff => Ok(diff(&view)),
         }
     }
 }
 
-fn require_argument(value: Option<String>, parameter: &str, action: &str) -> Result<String, ToolError> {
+fn require_argument(
+    value: Option<String>,
+    parameter: &str,
+    action: &str,
+) -> Result<String, ToolError> {
     value.ok_or_else(|| ToolError::invalid(format!("'{parameter}' is needed to {action}")))
 }
 
@@ -336,16 +345,23 @@ fn list(filter: Option<&str>, view: &EnvironmentView) -> EnvAnswer {
     EnvAnswer::List { count: variables.len(), variables, masked, shortened, withheld }
 }
 
-fn set(name: String, value: &str, view: &EnvironmentView, cx: &ToolContext) -> Result<EnvAnswer, ToolError> {
+fn set(
+    name: String,
+    value: &str,
+    view: &EnvironmentView,
+    cx: &ToolContext,
+) -> Result<EnvAnswer, ToolError> {
     environment::check_writable(&name)?;
     environment::check_value(&name, value)?;
     if name == PATH_VARIABLE {
         view.check_path(value)?;
     }
-    cx.session
-        .update(ENV_DOCUMENT, |changes: &mut EnvOverrides| environment::set(changes, &name, value))??;
+    cx.session.update(ENV_DOCUMENT, |changes: &mut EnvOverrides| {
+        environment::set(changes, &name, value)
+    })??;
     override_shell([name.as_str()], view, cx)?;
-    let entry = VariableEntry { value: value.to_owned(), source: VariableSource::Session, withheld: false };
+    let entry =
+        VariableEntry { value: value.to_owned(), source: VariableSource::Session, withheld: false };
     Ok(view.variable_answer(name, &entry))
 }
 
@@ -360,7 +376,12 @@ fn unset(name: String, view: &EnvironmentView, cx: &ToolContext) -> Result<EnvAn
     Ok(EnvAnswer::Unset { name, was_set })
 }
 
-async fn load(path: &str, view: &EnvironmentView, jobs: &JobRegistry, cx: &ToolContext) -> Result<EnvAnswer, ToolError> {
+async fn load(
+    path: &str,
+    view: &EnvironmentView,
+    jobs: &JobRegistry,
+    cx: &ToolContext,
+) -> Result<EnvAnswer, ToolError> {
     let resolved = cx.working_dir.resolve(path);
     let text = read(path, &resolved, jobs, cx).await?;
     let known = |name: &str| view.program_value(name);
@@ -407,7 +428,12 @@ async fn load(path: &str, view: &EnvironmentView, jobs: &JobRegistry, cx: &ToolC
 }
 
 /// The text of a file, which is where commands run.
-async fn read(name: &str, path: &Path, jobs: &JobRegistry, cx: &ToolContext) -> Result<String, ToolError> {
+async fn read(
+    name: &str,
+    path: &Path,
+    jobs: &JobRegistry,
+    cx: &ToolContext,
+) -> Result<String, ToolError> {
     let bytes = if jobs.backend().is_local() {
         let (call, name, path) = (cx.clone(), name.to_owned(), path.to_owned());
         blocking(cx, move || read_local(&name, &path, &call)).await??

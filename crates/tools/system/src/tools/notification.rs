@@ -5,15 +5,15 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Availability, Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, WorkingDir,
+    Availability, Effect, ErrorKind, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir,
 };
 use hermes_files::FileAccess;
 use serde::{Deserialize, Serialize};
 
-use crate::remote;
 use crate::blocking::blocking;
 use crate::desktop::{DesktopEnv, DesktopProgram};
+use crate::remote;
 
 const APPLICATION_NAME: &str = "hermes";
 const MAX_TITLE_CHARS: usize = 200;
@@ -307,7 +307,11 @@ impl Notification {
                 "Check that a notification daemon runs (the desktop's own, dunst, mako).",
             )
         })?;
-        Ok(NotificationAnswer { delivered_by: NotificationChannel::NotifySend, reason: None, ignored: Vec::new() })
+        Ok(NotificationAnswer {
+            delivered_by: NotificationChannel::NotifySend,
+            reason: None,
+            ignored: Vec::new(),
+        })
     }
 
     /// The message so that it comes out as it is: `notify-send` reads
@@ -339,7 +343,11 @@ impl Notification {
         }
     }
 
-    async fn osascript(&self, args: &Args, cx: &ToolContext) -> Result<NotificationAnswer, ToolError> {
+    async fn osascript(
+        &self,
+        args: &Args,
+        cx: &ToolContext,
+    ) -> Result<NotificationAnswer, ToolError> {
         let sound = if args.urgency == Some(NotificationUrgency::Critical) { "Basso" } else { "" };
         let ended = DesktopProgram::new(&self.desktop, "osascript")?
             .args(["-", args.title(), &args.message, sound])
@@ -350,7 +358,11 @@ impl Notification {
             error.with_hint("Allow notifications of Script Editor in the system's settings.")
         })?;
         let ignored = args.requested_extras().filter(|name| *name != "urgency").collect();
-        Ok(NotificationAnswer { delivered_by: NotificationChannel::Osascript, reason: None, ignored })
+        Ok(NotificationAnswer {
+            delivered_by: NotificationChannel::Osascript,
+            reason: None,
+            ignored,
+        })
     }
 }
 

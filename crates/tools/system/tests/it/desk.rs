@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoxFuture, Confinement, NoticeQueue, NoticeSink, PasswordPrompter, Policy, Ports, CallProposal, Ruling,
-    ToolCall, Verdict,
+    BoxFuture, CallProposal, Confinement, NoticeQueue, NoticeSink, PasswordPrompter, Policy, Ports,
+    Ruling, ToolCall, Verdict,
 };
 use hermes_engine::{Caller, Engine};
 use hermes_exec::{ExecBackend, JobRegistry, LocalBackend};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_exec::RemoteBackend;
-use hermes_testkit::backends::{PathMappedBackend, LoopbackTransport};
+use hermes_testkit::backends::{LoopbackTransport, PathMappedBackend};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

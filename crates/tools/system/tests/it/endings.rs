@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_core::{ErrorKind, CallStatus, ToolCall};
+use hermes_core::{CallStatus, ErrorKind, ToolCall};
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
@@ -22,7 +22,11 @@ async fn a_command_that_took_too_long_has_not_done_what_was_asked() {
     assert_eq!(status, CallStatus::Error(ErrorKind::Timeout));
     assert_eq!((&answer["output"], &answer["exit_code"]), (&json!("a\n"), &json!(124)), "{answer}");
     let (status, answer) = ended(&desk, json!({ "command": "exit 3" })).await;
-    assert_eq!((status, &answer["exit_code"]), (CallStatus::Success, &json!(3)), "a code is an answer");
+    assert_eq!(
+        (status, &answer["exit_code"]),
+        (CallStatus::Success, &json!(3)),
+        "a code is an answer"
+    );
     desk.engine.shutdown().await;
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hermes_core::{Ports, ToolCall, ToolOutput};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::{ExecBackend, RemoteBackend, JobRegistry};
+use hermes_exec::{ExecBackend, JobRegistry, RemoteBackend};
 use hermes_testkit::backends::LoopbackTransport;
 use hermes_testkit::probe::ProbeTool;
 use serde_json::{Value, json};
@@ -116,7 +116,8 @@ async fn what_is_left_elsewhere_is_listed_and_ends_with_us() {
 async fn what_a_crash_has_left_elsewhere_is_told_and_can_be_ended() {
     let jobs = tempfile::tempdir().unwrap();
     let desk = || {
-        let backend: Arc<dyn ExecBackend> = Arc::new(RemoteBackend::new(LoopbackTransport::default()));
+        let backend: Arc<dyn ExecBackend> =
+            Arc::new(RemoteBackend::new(LoopbackTransport::default()));
         let jobs = Some(jobs.path().to_owned());
         Desk::with(Desired { backend: Some(backend), jobs, ..Desired::default() })
     };

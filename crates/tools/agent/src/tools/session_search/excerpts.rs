@@ -1,7 +1,7 @@
 //! How sessions and messages are shown: long ones are clipped, so that an
 //! answer stays small whatever was said.
 
-use hermes_history::{FoundSession, MessageHit, StoredMessage, SessionSummary, MessageState};
+use hermes_history::{FoundSession, MessageHit, MessageState, SessionSummary, StoredMessage};
 use serde::Serialize;
 
 /// The most characters of a message, by where it is shown.
@@ -49,7 +49,11 @@ impl SessionExcerpt {
 
     pub(super) fn from_found(found: FoundSession) -> Self {
         let FoundSession { session, hit, beginning, around, end, before, after } = found;
-        let ends = |kept: &[StoredMessage]| kept.iter().map(|kept| MessageExcerpt::from_message(kept, None, MAX_BOOKEND_CHARS)).collect();
+        let ends = |kept: &[StoredMessage]| {
+            kept.iter()
+                .map(|kept| MessageExcerpt::from_message(kept, None, MAX_BOOKEND_CHARS))
+                .collect()
+        };
         Self {
             bookend_start: ends(&beginning),
             bookend_end: ends(&end),
@@ -60,7 +64,11 @@ impl SessionExcerpt {
     }
 
     /// One of several places in a session.
-    pub(super) fn from_hit(session: &SessionSummary, hit: MessageHit, around: &[StoredMessage]) -> Self {
+    pub(super) fn from_hit(
+        session: &SessionSummary,
+        hit: MessageHit,
+        around: &[StoredMessage],
+    ) -> Self {
         Self::build(session, Some(hit), around)
     }
 
@@ -78,7 +86,10 @@ impl SessionExcerpt {
             match_message_id: anchor,
             snippet: hit.map(|hit| hit.snippet),
             bookend_start: Vec::new(),
-            messages: around.iter().map(|kept| MessageExcerpt::from_message(kept, anchor, MAX_CONTEXT_CHARS)).collect(),
+            messages: around
+                .iter()
+                .map(|kept| MessageExcerpt::from_message(kept, anchor, MAX_CONTEXT_CHARS))
+                .collect(),
             bookend_end: Vec::new(),
             messages_before: None,
             messages_after: None,

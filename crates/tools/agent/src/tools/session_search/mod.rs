@@ -5,15 +5,16 @@ mod excerpts;
 use std::sync::Arc;
 
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
+    Effect, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
+    WorkingDir,
 };
 use hermes_history::{
-    SessionQuery, HomeHistory, HistoryError, SessionFilter, MessageQuery, HistoryReader, SessionSummary, HitOrder, MessageRange, MessageState,
-    Summarizer, Timestamp, moment,
+    HistoryError, HistoryReader, HitOrder, HomeHistory, MessageQuery, MessageRange, MessageState,
+    SessionFilter, SessionQuery, SessionSummary, Summarizer, Timestamp, parse_time,
 };
 use serde::{Deserialize, Serialize};
 
-use excerpts::{SessionExcerpt, SessionOverview, MessageExcerpt};
+use excerpts::{MessageExcerpt, SessionExcerpt, SessionOverview};
 
 /// What the effect names.
 const SESSIONS_RESOURCE: &str = "sessions";
@@ -132,7 +133,9 @@ impl Tool for SessionSearch {
                 )
                 .expects(r#"{"mode":"discover","query":"deploy kubernetes"}"#),
             )
-            .example(ToolExample::new("List the latest sessions", "{}").expects(r#"{"mode":"browse"}"#))
+            .example(
+                ToolExample::new("List the latest sessions", "{}").expects(r#"{"mode":"browse"}"#),
+            )
     }
 
     fn effects(&self, _args: &Args, _at: &WorkingDir) -> Vec<Effect> {
@@ -164,7 +167,9 @@ impl Tool for SessionSearch {
         let found = serde_json::to_string(&outcome)
             .map_err(|e| ToolError::internal(format!("It cannot be told: {e}")))?;
         cx.report_progress(None, "summing up");
-        let summary = cx.run_until_cancelled(model.summarize(summary_prompt(query.as_deref(), &found))).await?;
+        let summary = cx
+            .run_until_cancelled(model.summarize(summary_prompt(query.as_deref(), &found)))
+            .await?;
         let summary = summary.map_err(|why| {
             ToolError::unavailable(format!("It could not be summed up: {why}"))
                 .with_hint("Leave summarize out to get the messages.")
@@ -177,10 +182,14 @@ impl SessionSearchAnswer {
     /// The sessions that it is about.
     fn session_ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = match self {
-            Self::Discover { results, .. } => results.iter().map(SessionExcerpt::session_id).collect(),
+            Self::Discover { results, .. } => {
+                results.iter().map(SessionExcerpt::session_id).collect()
+            }
             Self::Scroll { session_id, .. } => vec![session_id.clone()],
             Self::Read { session, .. } => vec![session.session_id()],
-            Self::Browse { results, .. } => results.iter().map(SessionOverview::session_id).collect(),
+            Self::Browse { results, .. } => {
+                results.iter().map(SessionOverview::session_id).collect()
+            }
             Self::Summary { session_ids, .. } => session_ids.clone(),
         };
         ids.dedup();
@@ -232,7 +241,11 @@ impl SessionSearchRequest<'_> {
         self.args.window.unwrap_or(5).clamp(1, 20)
     }
 
-    fn discover(&self, text: &str, session: Option<&str>) -> Result<SessionSearchAnswer, ToolError> {
+    fn discover(
+        &self,
+        text: &str,
+        session: Option<&str>,
+    ) -> Result<SessionSearchAnswer, ToolError> {
         let (reader, session) = match session {
             None => (self.reader()?, None),
             Some(id) => {
@@ -272,7 +285,12 @@ impl SessionSearchRequest<'_> {
             }
         };
         let count = results.len();
-        Ok(SessionSearchAnswer::Discover { query: text.to_owned(), results, count, sessions_searched })
+        Ok(SessionSearchAnswer::Discover {
+            query: text.to_owned(),
+            results,
+            count,
+            sessions_searched,
+        })
     }
 
     fn scroll(&self, id: &str, message: i64) -> Result<SessionSearchAnswer, ToolError> {
@@ -295,17 +313,25 @@ impl SessionSearchRequest<'_> {
             session = owner;
         }
         // What was folded into a summary is no longer before the model's eyes.
-        if profile.is_none() && session.id == self.calling_session && kept.state == MessageState::Live {
+        if profile.is_none()
+            && session.id == self.calling_session
+            && kept.state == MessageState::Live
+        {
             return Err(ToolError::invalid("That message is in the present conversation")
                 .with_hint("Look above; only earlier sessions are read here."));
         }
-        let around = reader.messages_around(&session, message, self.window()).map_err(history_error)?;
+        let around =
+            reader.messages_around(&session, message, self.window()).map_err(history_error)?;
         let (first, last) =
             (around.first().map_or(message, |m| m.id), around.last().map_or(message, |m| m.id));
         let (messages_before, _) = reader.count_around(&session, first).map_err(history_error)?;
         let (_, messages_after) = reader.count_around(&session, last).map_err(history_error)?;
-        let messages =
-            around.iter().map(|kept| MessageExcerpt::from_message(kept, Some(message), excerpts::MAX_SCROLL_CHARS)).collect();
+        let messages = around
+            .iter()
+            .map(|kept| {
+                MessageExcerpt::from_message(kept, Some(message), excerpts::MAX_SCROLL_CHARS)
+            })
+            .collect();
         let session_id = session.id;
         Ok(SessionSearchAnswer::Scroll {
             session_id,
@@ -319,14 +345,28 @@ impl SessionSearchRequest<'_> {
 
     fn read(&self, id: &str) -> Result<SessionSearchAnswer, ToolError> {
         let (reader, session, profile) = self.find_session(id)?;
-        let mut kept = reader.messages(&session, MessageRange::First(MAX_WHOLE_MESSAGES + 1)).map_err(history_error)?;
+        let mut kept = reader
+            .messages(&session, MessageRange::First(MAX_WHOLE_MESSAGES + 1))
+            .map_err(history_error)?;
         let truncated = kept.len() > MAX_WHOLE_MESSAGES;
         if truncated {
             kept.truncate(HEAD_AND_TAIL_MESSAGES.0);
-            kept.extend(reader.messages(&session, MessageRange::Last(HEAD_AND_TAIL_MESSAGES.1)).map_err(history_error)?);
+            kept.extend(
+                reader
+                    .messages(&session, MessageRange::Last(HEAD_AND_TAIL_MESSAGES.1))
+                    .map_err(history_error)?,
+            );
         }
-        let messages = kept.iter().map(|kept| MessageExcerpt::from_message(kept, None, excerpts::MAX_READ_CHARS)).collect();
-        Ok(SessionSearchAnswer::Read { session: SessionOverview::from_session(&session), messages, truncated, profile })
+        let messages = kept
+            .iter()
+            .map(|kept| MessageExcerpt::from_message(kept, None, excerpts::MAX_READ_CHARS))
+            .collect();
+        Ok(SessionSearchAnswer::Read {
+            session: SessionOverview::from_session(&session),
+            messages,
+            truncated,
+            profile,
+        })
     }
 
     fn browse(&self) -> Result<SessionSearchAnswer, ToolError> {
@@ -342,7 +382,8 @@ impl SessionSearchRequest<'_> {
             Some(reader) => reader.sessions(&listing).map_err(history_error)?,
         };
         let others = sessions.iter().filter(|session| session.id != self.calling_session);
-        let results: Vec<SessionOverview> = others.take(self.limit()).map(SessionOverview::from_session).collect();
+        let results: Vec<SessionOverview> =
+            others.take(self.limit()).map(SessionOverview::from_session).collect();
         Ok(SessionSearchAnswer::Browse { count: results.len(), results })
     }
 
@@ -359,7 +400,10 @@ impl SessionSearchRequest<'_> {
     }
 
     /// A session, where it is, and the profile if it is another's.
-    fn find_session(&self, id: &str) -> Result<(Arc<HistoryReader>, SessionSummary, Option<String>), ToolError> {
+    fn find_session(
+        &self,
+        id: &str,
+    ) -> Result<(Arc<HistoryReader>, SessionSummary, Option<String>), ToolError> {
         let none = || history_error(HistoryError::NoSession(id.to_owned()));
         let history = self.history.as_ref().ok_or_else(none)?;
         let mut first = None;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hermes_core::{ErrorKind, MemorySessionStore, Ports, Session, erase};
-use hermes_history::{NewSession, SessionRelation, ParentLink};
+use hermes_history::{NewSession, ParentLink, SessionRelation};
 use hermes_llm::ChatMessage;
 use serde_json::{Value, json};
 
@@ -32,7 +32,8 @@ impl Drop for Home {
 }
 
 fn begin(history: &HomeHistory, id: &str, source: &str, parent: Option<&str>) {
-    let parent = parent.map(|id| ParentLink { id: id.into(), relation: SessionRelation::Compression });
+    let parent =
+        parent.map(|id| ParentLink { id: id.into(), relation: SessionRelation::Compression });
     let beginning =
         NewSession { id: Some(id.into()), source: source.into(), parent, ..NewSession::default() };
     history.store().unwrap().begin(&beginning).unwrap();
@@ -42,7 +43,11 @@ fn say(history: &HomeHistory, session: &str, text: &str) -> i64 {
     history.store().unwrap().append(session, &ChatMessage::user(text)).unwrap()
 }
 
-async fn ask(history: &Arc<HomeHistory>, asker: &str, arguments: Value) -> Result<Value, ToolError> {
+async fn ask(
+    history: &Arc<HomeHistory>,
+    asker: &str,
+    arguments: Value,
+) -> Result<Value, ToolError> {
     let mut cx = ToolContext::bare(std::env::temp_dir());
     cx.ports = Arc::new(Ports::new().with(Arc::clone(history)));
     cx.session = Session::new(asker, Arc::new(MemorySessionStore::default()));
@@ -190,7 +195,8 @@ async fn profiles_have_sessions_of_their_own() {
 async fn a_damaged_file_is_told_with_what_to_do() {
     let home = Home::new("damaged");
     std::fs::create_dir_all(&home.0).unwrap();
-    std::fs::write(home.0.join(hermes_history::DB_FILE_NAME), "no database ".repeat(1_000)).unwrap();
+    std::fs::write(home.0.join(hermes_history::DB_FILE_NAME), "no database ".repeat(1_000))
+        .unwrap();
     let error = ask(&home.history(), "me", json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.hint().contains("Move"), "{}", error.hint());

@@ -7,12 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
+    Effect, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
+    WorkingDir,
 };
-use hermes_debug::{ValueLimits, DebuggeeStatus, SessionReservation, DebugSession, DebugSessions, ResumeKind, DebugTarget, DebugVariable};
+use hermes_debug::{
+    DebugSession, DebugSessions, DebugTarget, DebugVariable, DebuggeeStatus, ResumeKind,
+    SessionReservation, ValueLimits,
+};
 use serde::Deserialize;
 
-use report::{Output, DebugReport};
+use report::{DebugReport, Output};
 use start::PendingLaunch;
 
 mod report;
@@ -143,7 +147,8 @@ impl Tool for CodeDebug {
             Effect::path(Scope::CODE_EXECUTE, &folder),
             Effect::path(Scope::FILE_READ, &folder),
         ];
-        if let Some(file) = start::program_file(args, at).filter(|file| !file.starts_with(&folder)) {
+        if let Some(file) = start::program_file(args, at).filter(|file| !file.starts_with(&folder))
+        {
             effects.push(Effect::path(Scope::FILE_READ, file));
         }
         effects
@@ -221,9 +226,14 @@ impl CodeDebug {
             _ => ResumeKind::Continue,
         };
         match args.action {
-            DebugAction::Continue | DebugAction::StepOver | DebugAction::StepInto | DebugAction::StepOut => {
+            DebugAction::Continue
+            | DebugAction::StepOver
+            | DebugAction::StepInto
+            | DebugAction::StepOut => {
                 // One that still runs is waited for.
-                if args.action != DebugAction::Continue || session.status() != DebuggeeStatus::Running {
+                if args.action != DebugAction::Continue
+                    || session.status() != DebuggeeStatus::Running
+                {
                     session.resume(step).await?;
                 }
                 self.wait_for_stop(session, until, args, cx).await
@@ -238,7 +248,8 @@ impl CodeDebug {
             DebugAction::Stop => {
                 session.end().await;
                 self.sessions.remove(session);
-                let mut output = DebugReport::new(session, cx, args).describe_state(session.status()).await?;
+                let mut output =
+                    DebugReport::new(session, cx, args).describe_state(session.status()).await?;
                 output.add_note("The session is over.");
                 Ok(output)
             }
@@ -248,7 +259,8 @@ impl CodeDebug {
                 DebugReport::new(session, cx, args).value(value, frame).await
             }
             DebugAction::SetBreakpoints => {
-                let wanted = start::breakpoint_requests(&args.breakpoints, &session.launch.cwd, cx)?;
+                let wanted =
+                    start::breakpoint_requests(&args.breakpoints, &session.launch.cwd, cx)?;
                 start::check_breakpoint_files(&wanted, session, cx).await?;
                 session.add_breakpoints(wanted).await?;
                 Ok(DebugReport::new(session, cx, args).breakpoints())
@@ -312,7 +324,11 @@ impl CodeDebug {
 }
 
 /// The variables or the value that somebody wants to see.
-async fn inspect_values(session: &DebugSession, frame: usize, args: &Args) -> Result<Vec<DebugVariable>, ToolError> {
+async fn inspect_values(
+    session: &DebugSession,
+    frame: usize,
+    args: &Args,
+) -> Result<Vec<DebugVariable>, ToolError> {
     let is_statement = args.action == DebugAction::Evaluate;
     let text = match is_statement {
         true => Some(args.expression.as_ref().ok_or_else(|| {
@@ -321,7 +337,9 @@ async fn inspect_values(session: &DebugSession, frame: usize, args: &Args) -> Re
         false => args.expression.as_ref(),
     };
     match text {
-        Some(text) => Ok(vec![session.evaluate(frame, text, is_statement, ValueLimits::FOR_EVALUATE).await?]),
+        Some(text) => {
+            Ok(vec![session.evaluate(frame, text, is_statement, ValueLimits::FOR_EVALUATE).await?])
+        }
         None => {
             let bounds = ValueLimits { top_level: 100, total: 300, ..ValueLimits::FOR_LOCALS };
             Ok(session.locals(frame, bounds).await?.0)
@@ -330,7 +348,11 @@ async fn inspect_values(session: &DebugSession, frame: usize, args: &Args) -> Re
 }
 
 /// Takes the named breakpoints away, or all.
-async fn clear_breakpoints(session: &DebugSession, args: &Args, cx: &ToolContext) -> Result<usize, ToolError> {
+async fn clear_breakpoints(
+    session: &DebugSession,
+    args: &Args,
+    cx: &ToolContext,
+) -> Result<usize, ToolError> {
     if args.breakpoints.is_empty() {
         return session.retain_breakpoints(|_| false).await;
     }

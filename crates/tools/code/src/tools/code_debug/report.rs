@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_debug::{ValueLimits, Breakpoint, ExceptionDetails, StackFrame, DebuggeeStatus, DebugSession, StopEvent, DebugVariable};
-use hermes_exec::{CapturedCommand, StdinSource, JobRegistry, CommandSpec};
+use hermes_debug::{
+    Breakpoint, DebugSession, DebugVariable, DebuggeeStatus, ExceptionDetails, StackFrame,
+    StopEvent, ValueLimits,
+};
+use hermes_exec::{CapturedCommand, CommandSpec, JobRegistry, StdinSource};
 use hermes_files::FileAccess;
 use serde::Serialize;
 
-use super::{DebugAction, Args, is_test_target};
+use super::{Args, DebugAction, is_test_target};
 
 /// Lines around the one that it stopped at.
 const CONTEXT_LINES: u64 = 4;
@@ -144,7 +147,9 @@ pub(super) fn list(sessions: &[Arc<DebugSession>], cx: &ToolContext) -> Output {
         DebugSessionRow {
             session: session.id.clone(),
             program: match session.launch.target.file() {
-                Some(file) if session.launch.target.display_name() == file.display().to_string() => {
+                Some(file)
+                    if session.launch.target.display_name() == file.display().to_string() =>
+                {
                     display_path(file, cx)
                 }
                 _ => session.launch.target.display_name(),
@@ -172,7 +177,10 @@ fn run_status(met: &DebuggeeStatus) -> (DebugRunStatus, Option<i64>) {
 }
 
 /// The frame that is meant: the one that was said, or the one that is shown.
-pub(super) async fn selected_frame(session: &DebugSession, said: Option<usize>) -> Result<usize, ToolError> {
+pub(super) async fn selected_frame(
+    session: &DebugSession,
+    said: Option<usize>,
+) -> Result<usize, ToolError> {
     match (said, session.status()) {
         (Some(frame), _) => Ok(frame),
         (None, DebuggeeStatus::Stopped(stop)) => Ok(relevant_frame(&stop, &session.stack().await?)),
@@ -409,7 +417,11 @@ impl<'a> DebugReport<'a> {
                     output: hermes_exec::StdioMode::Separate,
                     confinement: None,
                 };
-                let errand = CapturedCommand { spec: order, timeout: Duration::from_secs(15), max_output_bytes: 1 << 20 };
+                let errand = CapturedCommand {
+                    spec: order,
+                    timeout: Duration::from_secs(15),
+                    max_output_bytes: 1 << 20,
+                };
                 let done = errand.run(jobs.backend(), "source").await.ok()?;
                 done.output.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
             }

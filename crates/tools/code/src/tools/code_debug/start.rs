@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Confinement, Resource, Scope, ToolContext, ToolError, WorkingDir};
-use hermes_debug::{LaunchContext, DetectedDebugger, ProgramKind, LaunchConfig, DebugSession, DebugTarget, BreakpointRequest, look};
+use hermes_debug::{
+    BreakpointRequest, DebugSession, DebugTarget, DetectedDebugger, LaunchConfig, LaunchContext,
+    ProgramKind, detect_debugger,
+};
 use hermes_exec::shell_env::ShellEnv;
 use hermes_exec::{JobRegistry, StdioMode};
 use hermes_secrets::own_env;
@@ -84,9 +87,19 @@ impl PendingLaunch {
     }
 
     /// That of a program that was started before.
-    pub(super) async fn for_restart(old: &DebugSession, cx: &ToolContext) -> Result<Self, ToolError> {
+    pub(super) async fn for_restart(
+        old: &DebugSession,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
         let kind = adapter_kind(old);
-        Self::with_adapter(JobRegistry::from_context(cx), old.launch.clone(), old.breakpoint_requests(), Some(kind), cx).await
+        Self::with_adapter(
+            JobRegistry::from_context(cx),
+            old.launch.clone(),
+            old.breakpoint_requests(),
+            Some(kind),
+            cx,
+        )
+        .await
     }
 
     async fn with_adapter(
@@ -142,7 +155,10 @@ impl PendingLaunch {
 }
 
 /// What holds it here; the walls of another place hold it there.
-fn confinement(jobs: &JobRegistry, cx: &ToolContext) -> Result<Option<Arc<Confinement>>, ToolError> {
+fn confinement(
+    jobs: &JobRegistry,
+    cx: &ToolContext,
+) -> Result<Option<Arc<Confinement>>, ToolError> {
     match &cx.confinement {
         Some(held) if jobs.backend().is_local() => {
             let mut held = (**held).clone();
@@ -204,9 +220,10 @@ pub(super) fn breakpoint_requests(
             Err(ToolError::invalid("'log' and 'hit' are for a breakpoint with file and line")
                 .with_hint("Give the first line of the function, or a 'condition'."))
         }
-        (_, None, Some(name)) => {
-            Ok(BreakpointRequest::Function { name: name.clone(), condition: place.condition.clone() })
-        }
+        (_, None, Some(name)) => Ok(BreakpointRequest::Function {
+            name: name.clone(),
+            condition: place.condition.clone(),
+        }),
         _ => Err(ToolError::invalid("A breakpoint has a file and a line, or a function")
             .with_hint(r#"For example {"file":"a.py","line":3} or {"function":"main"}."#)),
     });

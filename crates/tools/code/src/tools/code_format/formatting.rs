@@ -8,7 +8,7 @@ use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::StdinSource;
 
 use super::FormatFailure;
-use crate::checks::{FileChanges, CheckContext, is_not_installed, not_installed_error};
+use crate::checks::{CheckContext, FileChanges, is_not_installed, not_installed_error};
 use crate::program::ProgramRun;
 
 /// Files that are formatted one by one.
@@ -58,7 +58,9 @@ impl<'a> FormatPass<'a> {
         files.retain(|file| file.starts_with(&self.context.path) && choice.covers_file(file));
         files.sort();
         files.dedup();
-        for (name, why) in listed.unparsable.iter().filter(|(name, _)| choice.covers_file(&place(name))) {
+        for (name, why) in
+            listed.unparsable.iter().filter(|(name, _)| choice.covers_file(&place(name)))
+        {
             let file = self.context.display_path(&place(name));
             if !self.failures.iter().any(|broken| broken.file == file) {
                 self.failures.push(FormatFailure { file, error: why.clone() });
@@ -125,14 +127,20 @@ impl<'a> FormatPass<'a> {
         self.unformatted += unseen;
         for (at, file) in files.iter().take(most).enumerate() {
             self.context.cx.check_cancelled()?;
-            self.context.cx.report_progress(Some(at as f64 / files.len() as f64), self.context.display_path(file));
+            self.context.cx.report_progress(
+                Some(at as f64 / files.len() as f64),
+                self.context.display_path(file),
+            );
             let Some(old) = self.context.read(file).await? else { continue };
             let words = choice.filter_args(file);
             let ran = self.run(program, &words, choice, StdinSource::Bytes(old.clone())).await?;
             let new = ran.stdout_bytes();
             // Nothing comes out of what cannot be parsed.
             if ran.exit_code() != 0 || (new.is_empty() && !old.trim_ascii().is_empty()) {
-                self.failures.push(FormatFailure { file: self.context.display_path(file), error: ran.error_excerpt() });
+                self.failures.push(FormatFailure {
+                    file: self.context.display_path(file),
+                    error: ran.error_excerpt(),
+                });
                 continue;
             }
             if new == old {

@@ -2,7 +2,7 @@
 
 use hermes_checks::format::{self, ChosenFormatter};
 use hermes_core::{
-    Effect, ErrorKind, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
+    Effect, ErrorKind, JsonSchema, Tool, ToolContext, ToolError, ToolExample, ToolSpec, WorkingDir,
 };
 use serde::{Deserialize, Serialize};
 
@@ -116,8 +116,10 @@ impl Tool for CodeFormat {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let limit = checks::time_limit(args.timeout, DEFAULT_TIMEOUT_SECS);
         let desk = CheckContext::open(cx, args.path.as_deref(), limit).await?;
-        let choices = format::choose_formatters(&desk.survey, args.tool.as_deref())
-            .map_err(|all| checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all))?;
+        let choices =
+            format::choose_formatters(&desk.survey, args.tool.as_deref()).map_err(|all| {
+                checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all)
+            })?;
         if choices.is_empty() {
             let names = format::FORMATTERS.iter().map(|one| one.name);
             return Err(desk.no_tool_error("formatter", names));
@@ -180,7 +182,10 @@ async fn run_formatter(
 }
 
 /// An error if no formatter could do its work.
-fn refuse_if_nothing_ran(runs: &[FormatterRun], choices: &[ChosenFormatter]) -> Result<(), ToolError> {
+fn refuse_if_nothing_ran(
+    runs: &[FormatterRun],
+    choices: &[ChosenFormatter],
+) -> Result<(), ToolError> {
     if runs.iter().any(|run| run.error.is_none()) {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hermes_checks::{LintBaseline, ChangedLines, LintFinding};
+use hermes_checks::{ChangedLines, LintBaseline, LintFinding};
 use hermes_core::ToolError;
 use hermes_exec::StdinSource;
 
@@ -29,7 +29,8 @@ pub(super) async fn retain_new(
     if args.since.is_none() {
         let known: SavedBaselines = desk.cx.session.read(BASELINE_DOCUMENT)?;
         // That of a folder is good for all that is in it.
-        let mut saved = desk.path.ancestors().filter_map(|path| known.get(&baseline_key(args, path)));
+        let mut saved =
+            desk.path.ancestors().filter_map(|path| known.get(&baseline_key(args, path)));
         if let Some(baseline) = saved.next() {
             baseline.keep_new(findings);
             return Ok(format!("the saved baseline of {} findings", baseline.len()));
@@ -59,7 +60,9 @@ pub(super) fn save_baseline(
     }
     let baseline = LintBaseline::from_findings(findings);
     let key = baseline_key(args, &desk.path);
-    desk.cx.session.update(BASELINE_DOCUMENT, |known: &mut SavedBaselines| known.insert(key, baseline))?;
+    desk.cx
+        .session
+        .update(BASELINE_DOCUMENT, |known: &mut SavedBaselines| known.insert(key, baseline))?;
     Ok(format!("{} findings are known from now on; only_new leaves them out.", findings.len()))
 }
 
@@ -99,7 +102,8 @@ async fn run_git(desk: &CheckContext<'_>, words: &[&str]) -> Result<ProgramRun, 
     // It only looks; whoever works there is not to wait for it.
     let words = ["--no-optional-locks"].iter().chain(words).map(|word| (*word).to_owned());
     let words: Vec<String> = words.collect();
-    let ran = desk.run(Path::new(&program), &words, desk.survey.base_dir(), StdinSource::Empty).await?;
+    let ran =
+        desk.run(Path::new(&program), &words, desk.survey.base_dir(), StdinSource::Empty).await?;
     if ran.exit_code() == 0 {
         return Ok(ran);
     }

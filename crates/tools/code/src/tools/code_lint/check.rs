@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use hermes_checks::lint::{ChosenLinter, LintEdit};
-use hermes_checks::{LintFinding, CheckOutput};
+use hermes_checks::{CheckOutput, LintFinding};
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::StdinSource;
 
 use super::LinterRun;
 use super::edit::EditApplier;
-use crate::checks::{self, FileChanges, CheckContext};
+use crate::checks::{self, CheckContext, FileChanges};
 use crate::program::ProgramRun;
 
 /// Files that are compared before and after they are mended.
@@ -59,7 +59,8 @@ impl LintResults {
             install: None,
         };
         let mut look = run_linter(desk, choice, &mut run).await?;
-        if let (LintOutcome::Found(before, _), true, Some(words)) = (&look, fix, choice.fix_args()) {
+        if let (LintOutcome::Found(before, _), true, Some(words)) = (&look, fix, choice.fix_args())
+        {
             let mended = self.apply_fixes(desk, choice, before, &words).await?;
             let was = before.len();
             look = self::run_linter(desk, choice, &mut run).await?;
@@ -114,7 +115,8 @@ impl LintResults {
             return Ok(false);
         }
         if files.len() > MAX_COMPARED_FILES {
-            self.notes.push(format!("Of {} files, {MAX_COMPARED_FILES} were compared.", files.len()));
+            self.notes
+                .push(format!("Of {} files, {MAX_COMPARED_FILES} were compared.", files.len()));
         }
         let mut before = Vec::new();
         for file in files.iter().take(MAX_COMPARED_FILES) {
@@ -178,7 +180,11 @@ pub(super) async fn run_linter(
     Ok(interpret_output(desk, choice, &ran))
 }
 
-fn interpret_output(desk: &CheckContext<'_>, choice: &ChosenLinter, ran: &ProgramRun) -> LintOutcome {
+fn interpret_output(
+    desk: &CheckContext<'_>,
+    choice: &ChosenLinter,
+    ran: &ProgramRun,
+) -> LintOutcome {
     if ran.exit.is_none() {
         return LintOutcome::TimedOut;
     }
@@ -186,11 +192,17 @@ fn interpret_output(desk: &CheckContext<'_>, choice: &ChosenLinter, ran: &Progra
         return LintOutcome::Missing;
     }
     if ran.is_truncated {
-        return LintOutcome::Failed("it prints more than can be read; give a smaller path".to_owned());
+        return LintOutcome::Failed(
+            "it prints more than can be read; give a smaller path".to_owned(),
+        );
     }
     let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
     let Some(mut found) = choice.parse(&said, ran.exit_code()) else {
-        return LintOutcome::Failed(format!("exit code {}: {}", ran.exit_code(), ran.error_excerpt()));
+        return LintOutcome::Failed(format!(
+            "exit code {}: {}",
+            ran.exit_code(),
+            ran.error_excerpt()
+        ));
     };
     found.retain_mut(|finding| {
         let path = desk.survey.resolve_path(&finding.file, &choice.dir);

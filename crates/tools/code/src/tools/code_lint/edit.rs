@@ -10,7 +10,7 @@ use hermes_core::ToolError;
 
 use super::LinterRun;
 use super::check::{LintOutcome, run_linter};
-use crate::checks::{FileChanges, CheckContext};
+use crate::checks::{CheckContext, FileChanges};
 
 /// How often it is looked whether there is more: one edit may make way for
 /// another.
@@ -30,7 +30,11 @@ pub(super) struct EditApplier<'a> {
 }
 
 impl<'a> EditApplier<'a> {
-    pub(super) fn new(desk: &'a CheckContext<'a>, choice: &'a ChosenLinter, found: &[LintFinding]) -> Self {
+    pub(super) fn new(
+        desk: &'a CheckContext<'a>,
+        choice: &'a ChosenLinter,
+        found: &[LintFinding],
+    ) -> Self {
         let errors = count_errors(found);
         Self { context: desk, choice, errors, files: BTreeMap::new(), fixed: 0, note: None }
     }
@@ -73,9 +77,11 @@ impl<'a> EditApplier<'a> {
     async fn apply_round(&mut self, groups: &[Vec<LintEdit>]) -> Result<bool, ToolError> {
         let mut chosen: Vec<&LintEdit> = Vec::new();
         for group in groups {
-            let is_here =
-                group.iter().all(|edit| hermes_checks::is_within(&self.edit_path(edit), &self.context.path));
-            let is_free = !group.iter().any(|edit| chosen.iter().any(|other| edits_overlap(edit, other)));
+            let is_here = group
+                .iter()
+                .all(|edit| hermes_checks::is_within(&self.edit_path(edit), &self.context.path));
+            let is_free =
+                !group.iter().any(|edit| chosen.iter().any(|other| edits_overlap(edit, other)));
             if is_here && is_free {
                 chosen.extend(group);
             }

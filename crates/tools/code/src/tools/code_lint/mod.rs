@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use hermes_checks::lint::{self, ChosenLinter};
 use hermes_checks::{LintFinding, LintSeverity};
-use hermes_core::{Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir};
+use hermes_core::{
+    Effect, JsonSchema, Tool, ToolContext, ToolError, ToolExample, ToolSpec, WorkingDir,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{self, ChangedFile, CheckContext, is_false};
 
+mod baseline;
 mod check;
 mod edit;
-mod baseline;
 
 use check::LintResults;
 
@@ -140,8 +142,9 @@ impl Tool for CodeLint {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let limit = checks::time_limit(args.timeout, DEFAULT_TIMEOUT_SECS);
         let desk = CheckContext::open(cx, args.path.as_deref(), limit).await?;
-        let choices = lint::choose_linters(&desk.survey, args.tool.as_deref())
-            .map_err(|all| checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all))?;
+        let choices = lint::choose_linters(&desk.survey, args.tool.as_deref()).map_err(|all| {
+            checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all)
+        })?;
         if choices.is_empty() {
             let names = lint::LINTERS.iter().map(|one| one.name);
             return Err(desk.no_tool_error("linter", names));
@@ -175,7 +178,8 @@ async fn answer(
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
     let (errors, warnings) = (count(LintSeverity::Error), count(LintSeverity::Warning));
     let total = findings.len();
-    let shown = usize::try_from(args.limit.unwrap_or(DEFAULT_FINDINGS).min(MAX_FINDINGS)).unwrap_or(usize::MAX);
+    let shown = usize::try_from(args.limit.unwrap_or(DEFAULT_FINDINGS).min(MAX_FINDINGS))
+        .unwrap_or(usize::MAX);
     let truncated = total > shown;
     let by_rule = if truncated { by_rule(&findings) } else { BTreeMap::new() };
     // The worst are shown, wherever they are.

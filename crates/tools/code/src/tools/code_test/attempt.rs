@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hermes_checks::CheckOutput;
-use hermes_checks::test::{ChosenRunner, TestResults, TestRequest};
+use hermes_checks::test::{ChosenRunner, TestRequest, TestResults};
 use hermes_core::ToolError;
 
 use super::report::ReportingCommand;
@@ -79,7 +79,8 @@ impl TestAttempt<'_> {
         report: &Path,
     ) -> Result<AttemptResult, ToolError> {
         let reporting = self.choice.report_args(words.clone(), &report.display().to_string());
-        let began = ReportingCommand { program: self.program, words: &reporting, report_file: report };
+        let began =
+            ReportingCommand { program: self.program, words: &reporting, report_file: report };
         let (ran, told) = began.run(self.context, self.choice).await?;
         if checks::is_not_installed(&ran) {
             return Err(checks::not_installed_error(self.choice.runner.name, &self.choice.install));

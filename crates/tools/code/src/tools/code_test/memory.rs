@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hermes_checks::test::{TestSelection, TestCase, ChosenRunner, TestOutcome, TestResults};
+use hermes_checks::test::{ChosenRunner, TestCase, TestOutcome, TestResults, TestSelection};
 use hermes_core::ToolError;
 
 use crate::checks::CheckContext;
@@ -76,7 +76,11 @@ impl<'a> FailureMemory<'a> {
 
     /// Keeps what became of the tests; those that did not run are as before,
     /// unless all were to run.
-    pub(super) fn record_results(&self, results: &TestResults, is_whole: bool) -> Result<(), ToolError> {
+    pub(super) fn record_results(
+        &self,
+        results: &TestResults,
+        is_whole: bool,
+    ) -> Result<(), ToolError> {
         let known = || results.cases.iter().filter(|case| !case.id.is_empty());
         let ran = |case: &&TestCase| case.outcome != TestOutcome::Skipped;
         if !known().any(|case| ran(&case)) && results.passed == 0 {

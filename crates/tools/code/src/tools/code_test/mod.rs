@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_checks::test::{self, TestCase, ChosenRunner, RunnerError, TestOutcome, TestResults, TestRequest};
-use hermes_core::{Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir};
+use hermes_checks::test::{
+    self, ChosenRunner, RunnerError, TestCase, TestOutcome, TestRequest, TestResults,
+};
+use hermes_core::{
+    Effect, JsonSchema, Tool, ToolContext, ToolError, ToolExample, ToolSpec, WorkingDir,
+};
 use hermes_exec::SandboxStop;
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +15,10 @@ use crate::checks::{self, CheckContext};
 use crate::program::{ProgramRun, tail};
 
 mod attempt;
-mod truncation;
 mod memory;
-mod test_names;
 mod report;
+mod test_names;
+mod truncation;
 
 use memory::FailureMemory;
 use test_names::TestNames;
@@ -182,7 +186,9 @@ impl Tool for CodeTest {
 
 fn choose_runner(args: &Args, desk: &CheckContext<'_>) -> Result<ChosenRunner, ToolError> {
     test::choose_runner(&desk.survey, args.tool.as_deref()).map_err(|none| match none {
-        RunnerError::Unknown(all) => checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all),
+        RunnerError::Unknown(all) => {
+            checks::unknown_tool_error(args.tool.as_deref().unwrap_or_default(), &all)
+        }
         RunnerError::NotConfigured => {
             let names: Vec<_> = test::RUNNERS.iter().map(|runner| runner.name).collect();
             let place = desk.display_path(&desk.path);
@@ -206,7 +212,8 @@ fn resolve_results(
         None => {
             let mut case = TestCase::new(name, TestOutcome::Error);
             case.id = String::new();
-            case.message = format!("{name} ended with {}: {}", ran.exit_code(), ran.error_excerpt());
+            case.message =
+                format!("{name} ended with {}: {}", ran.exit_code(), ran.error_excerpt());
             TestResults { errors: 1, cases: vec![case], ..TestResults::default() }
         }
     };
@@ -238,9 +245,10 @@ impl TestRunReport<'_> {
         let (named, cut) = TestNames::from_cases(&results.cases, args.list);
         notes.extend(cut);
         let bad = results.cases.into_iter().filter(TestCase::has_failed);
-        let mut failures: Vec<TestCase> = bad.map(|case| with_display_path(case, desk, choice)).collect();
-        let shown =
-            usize::try_from(args.limit.unwrap_or(DEFAULT_FAILURES).min(1_000)).unwrap_or(usize::MAX);
+        let mut failures: Vec<TestCase> =
+            bad.map(|case| with_display_path(case, desk, choice)).collect();
+        let shown = usize::try_from(args.limit.unwrap_or(DEFAULT_FAILURES).min(1_000))
+            .unwrap_or(usize::MAX);
         let truncated = failures.len() > shown;
         if truncated {
             notes.push(format!("{shown} of {} failing tests are shown.", failures.len()));
@@ -291,7 +299,8 @@ impl TestRunReport<'_> {
             return TestRunStatus::Timeout;
         }
         if !unmet.is_empty() && results.total() > 0 {
-            let names: Vec<&str> = unmet.iter().take(MAX_LISTED_TESTS).map(String::as_str).collect();
+            let names: Vec<&str> =
+                unmet.iter().take(MAX_LISTED_TESTS).map(String::as_str).collect();
             notes.push(format!(
                 "Of the tests that failed, {} did not run: {}. If they are gone or have other \
                  names, run all without failed_only.",
@@ -350,8 +359,13 @@ fn project_notes(choice: &ChosenRunner, desk: &CheckContext<'_>) -> Vec<String> 
 }
 
 /// A failing test with its file as the caller would name it.
-fn with_display_path(mut case: TestCase, desk: &CheckContext<'_>, choice: &ChosenRunner) -> TestCase {
-    case.file = case.file.map(|file| desk.display_path(&desk.survey.resolve_path(&file, &choice.dir)));
+fn with_display_path(
+    mut case: TestCase,
+    desk: &CheckContext<'_>,
+    choice: &ChosenRunner,
+) -> TestCase {
+    case.file =
+        case.file.map(|file| desk.display_path(&desk.survey.resolve_path(&file, &choice.dir)));
     if Path::new(&case.name).is_absolute() {
         case.name = desk.display_path(&desk.survey.resolve_path(&case.name, &choice.dir));
     }

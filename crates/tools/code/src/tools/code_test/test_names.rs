@@ -46,10 +46,14 @@ impl TestNames {
     pub(super) fn from_cases(cases: &[TestCase], all: bool) -> (Self, Option<String>) {
         let are = |outcome: TestOutcome| cases.iter().filter(move |case| case.outcome == outcome);
         let (skipped, passed) = (are(TestOutcome::Skipped), are(TestOutcome::Passed));
-        let (count, few) = (skipped.clone().count(), passed.clone().count() <= MAX_UNREQUESTED_NAMES);
+        let (count, few) =
+            (skipped.clone().count(), passed.clone().count() <= MAX_UNREQUESTED_NAMES);
         let skipped_tests = take_fitting(skipped.map(|case| {
             let reason = truncate_name(case.message.lines().next().unwrap_or_default());
-            (case.name.len() + reason.len(), SkippedTest { name: truncate_name(&case.name), reason })
+            (
+                case.name.len() + reason.len(),
+                SkippedTest { name: truncate_name(&case.name), reason },
+            )
         }));
         let mut named = Self { skipped_tests, ..Self::default() };
         let mut cut = count - named.skipped_tests.len();
@@ -66,7 +70,8 @@ impl TestNames {
 }
 
 fn slowest_tests(cases: &[TestCase]) -> Vec<TimedTest> {
-    let mut timed_ones: Vec<&TestCase> = cases.iter().filter(|case| case.seconds.is_some()).collect();
+    let mut timed_ones: Vec<&TestCase> =
+        cases.iter().filter(|case| case.seconds.is_some()).collect();
     timed_ones
         .sort_by(|a, b| b.seconds.unwrap_or_default().total_cmp(&a.seconds.unwrap_or_default()));
     timed_ones.into_iter().take(MAX_SLOWEST_TESTS).map(timed_test).collect()

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext, ToolError,
+    Effect, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext, ToolError, ToolExample,
     ToolSpec, WorkingDir,
 };
 use hermes_exec::JobRegistry;
-use hermes_scripts::{ScriptLanguage, ScriptMode, ScriptOutcome, ScriptRequest, ScriptRunner, ScriptStatus};
+use hermes_scripts::{
+    ScriptLanguage, ScriptMode, ScriptOutcome, ScriptRequest, ScriptRunner, ScriptStatus,
+};
 use hermes_secrets::own_env;
 use serde::Deserialize;
 

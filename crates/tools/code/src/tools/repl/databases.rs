@@ -30,7 +30,8 @@ impl SessionDatabases {
 /// be given them.
 pub(super) fn sql_scope(code: &str, at: &WorkingDir) -> Scope {
     let input = Some(code.to_owned());
-    let script = ShellScript { text: "sqlite3 database".to_owned(), stdin: input, ..ShellScript::default() };
+    let script =
+        ShellScript { text: "sqlite3 database".to_owned(), stdin: input, ..ShellScript::default() };
     let analysis = hermes_shell::analyze_script("", &script, at);
     let effects = || analysis.leaves.iter().flat_map(|leaf| &leaf.effects);
     match effects().any(|effect| effect.scope == Scope::DATABASE_READ)

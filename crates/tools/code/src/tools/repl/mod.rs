@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, Effect, ToolExample, JsonSchema, Resource, ResultLimit, Scope, ShellScript, Tool,
-    ToolContext, ToolError, ToolSpec, WorkingDir,
+    Attachment, Effect, JsonSchema, Resource, ResultLimit, Scope, ShellScript, Tool, ToolContext,
+    ToolError, ToolExample, ToolSpec, WorkingDir,
 };
 use hermes_exec::JobRegistry;
-use hermes_repl::{RunRequest, InterpreterPool, ReplLanguage, ReplLimits, InterruptOutcome};
+use hermes_repl::{InterpreterPool, InterruptOutcome, ReplLanguage, ReplLimits, RunRequest};
 use hermes_secrets::own_env;
 use serde::Deserialize;
 
@@ -238,7 +238,9 @@ impl Repl {
         let grace = repl_limits(cx).grace;
         let stopped = self.interpreters.interrupt(cx.session.id(), language, name, grace).await?;
         let (status, note) = match stopped {
-            InterruptOutcome::Stopped => ("interrupted", "The code was stopped; the state is kept."),
+            InterruptOutcome::Stopped => {
+                ("interrupted", "The code was stopped; the state is kept.")
+            }
             InterruptOutcome::Idle => ("ok", "Nothing was running."),
             InterruptOutcome::Ignored => {
                 ("error", "The code does not stop. action=reset ends it; its state is lost then.")

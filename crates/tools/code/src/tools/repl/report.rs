@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use hermes_core::Attachment;
-use hermes_repl::{ReplResult, CodeError, ListedInterpreter, SavedImage, RenderedValue, ReplStatus};
+use hermes_repl::{
+    CodeError, ListedInterpreter, RenderedValue, ReplResult, ReplStatus, SavedImage,
+};
 use serde::Serialize;
 
 /// What came of a call.

@@ -53,7 +53,8 @@ pub(super) fn remember(cx: &ToolContext, resource: &str, code: &str) -> Result<(
 pub(super) fn forget(cx: &ToolContext, resource: &str) -> Result<(), ToolError> {
     let shells: ShellHistories = cx.session.read(SHELLS_DOCUMENT)?;
     if shells.contains_key(resource) {
-        cx.session.update(SHELLS_DOCUMENT, |shells: &mut ShellHistories| shells.remove(resource))?;
+        cx.session
+            .update(SHELLS_DOCUMENT, |shells: &mut ShellHistories| shells.remove(resource))?;
     }
     Ok(())
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Confinement, DynTool, Effect, Policy, Ports, CallProposal, Ruling, Scope, ToolCall, ToolContext,
-    ToolError, ToolOutput, Verdict,
+    CallProposal, Confinement, DynTool, Effect, Policy, Ports, Ruling, Scope, ToolCall,
+    ToolContext, ToolError, ToolOutput, Verdict,
 };
 use hermes_engine::{Caller, Engine};
-use hermes_exec::{ExecBackend, StdinSource, JobRegistry, LocalBackend, CommandSpec, StdioMode};
+use hermes_exec::{CommandSpec, ExecBackend, JobRegistry, LocalBackend, StdinSource, StdioMode};
 use hermes_scripts::ScriptLimits;
 use hermes_testkit::probe::ProbeTool;
 use serde_json::{Value, json};
@@ -54,7 +54,9 @@ impl Desk {
         Self::with(Desired { limits, ..Desired::default() })
     }
 
-    pub(super) fn judged(judge: impl Fn(&CallProposal<'_>) -> Ruling + Send + Sync + 'static) -> Self {
+    pub(super) fn judged(
+        judge: impl Fn(&CallProposal<'_>) -> Ruling + Send + Sync + 'static,
+    ) -> Self {
         Self::with(Desired { policy: Some(Arc::new(Judge(judge))), ..Desired::default() })
     }
 
@@ -181,7 +183,12 @@ fn callables(forever: &Arc<AtomicUsize>) -> Vec<Arc<dyn DynTool>> {
                 ToolOutput::json(&args)
             }
         });
-    vec![read.into_tool(), write.into_tool(), terminal.into_tool(), ProbeTool::new("extra").into_tool()]
+    vec![
+        read.into_tool(),
+        write.into_tool(),
+        terminal.into_tool(),
+        ProbeTool::new("extra").into_tool(),
+    ]
 }
 
 /// What a command leaves, as the real tool lists it.

@@ -11,8 +11,10 @@ use super::desk::{Desired, Desk, has_node, text};
 
 fn desk() -> Desk {
     let way = LoopbackTransport { home: Some("/".into()), ..LoopbackTransport::default() };
-    let desk =
-        Desk::with(Desired { backend: Some(Arc::new(RemoteBackend::new(way))), ..Desired::default() });
+    let desk = Desk::with(Desired {
+        backend: Some(Arc::new(RemoteBackend::new(way))),
+        ..Desired::default()
+    });
     desk.write("a.txt", "alpha");
     desk
 }

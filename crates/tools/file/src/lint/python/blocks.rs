@@ -74,7 +74,9 @@ impl BlockStack {
             "else" => &["if", "elif", "for", "while", "except", "async"],
             "except" => &["try", "except"],
             "finally" => &["try", "except", "else"],
-            "def" | "class" | "async" | "@" => return self.check_complete_unless(&["@"], before, at),
+            "def" | "class" | "async" | "@" => {
+                return self.check_complete_unless(&["@"], before, at);
+            }
             _ => return check_complete(before, at),
         };
         if before.is_some_and(|before| wanted.contains(&before)) {
@@ -83,7 +85,12 @@ impl BlockStack {
         Err(Some((at, format!("'{}' has nothing that it belongs to", self.word))))
     }
 
-    fn check_complete_unless(&self, taken: &[&str], before: Option<&str>, at: usize) -> TokenizeResult {
+    fn check_complete_unless(
+        &self,
+        taken: &[&str],
+        before: Option<&str>,
+        at: usize,
+    ) -> TokenizeResult {
         if before.is_some_and(|before| taken.contains(&before)) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 //! matter to whether a text can be read.
 
 use super::grammar::{LineParser, ParseResult};
-use super::token::{TokenKind, PythonToken};
+use super::token::{PythonToken, TokenKind};
 
 /// Brackets in brackets that are read, half as many as Python itself takes. A
 /// text of nothing else would take all of the stack.
@@ -69,10 +69,9 @@ impl LineParser<'_, '_> {
                 self.operand()?;
                 continue;
             }
-            let Some(token) = self
-                .token()
-                .filter(|token| token.kind != TokenKind::Text && BINARY_OPERATORS.contains(&token.text))
-            else {
+            let Some(token) = self.token().filter(|token| {
+                token.kind != TokenKind::Text && BINARY_OPERATORS.contains(&token.text)
+            }) else {
                 return Ok(shape);
             };
             self.next();
@@ -168,7 +167,11 @@ impl LineParser<'_, '_> {
     }
 
     /// What is between brackets, and the closing one.
-    pub(super) fn bracket(&mut self, close: &str, inside: impl FnOnce(&mut Self) -> ParseResult) -> ParseResult {
+    pub(super) fn bracket(
+        &mut self,
+        close: &str,
+        inside: impl FnOnce(&mut Self) -> ParseResult,
+    ) -> ParseResult {
         self.next();
         let walrus = std::mem::replace(&mut self.takes_walrus, true);
         let guarded = std::mem::take(&mut self.is_guarded);

@@ -3,7 +3,7 @@
 
 use super::PythonError;
 use super::expression::ExpressionShape;
-use super::token::{TokenKind, PythonToken};
+use super::token::{PythonToken, TokenKind};
 
 /// None of an error says that nothing can be told.
 pub(super) type ParseResult<T = ()> = Result<T, Option<PythonError>>;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use hermes_core::{
-    Effect, ErrorKind, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Effect, ErrorKind, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
     WorkingDir, answer_schema,
 };
-use hermes_files::{FileAccess, OpenDir, FileKind, explain_error};
+use hermes_files::{FileAccess, FileKind, OpenDir, explain_error};
 use hermes_search::{DirIgnoreRules, HiddenPathRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,7 +23,7 @@ mod walk;
 
 use entry::DirListEntry;
 use pattern::ListingPattern;
-use walk::{WalkOptions, WalkResult, ListingTotals};
+use walk::{ListingTotals, WalkOptions, WalkResult};
 
 /// Entries in an answer at most.
 const MAX_ENTRIES: u64 = 2000;
@@ -171,7 +171,8 @@ impl Tool for DirectoryList {
 }
 
 fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
-    let pattern = args.pattern.as_deref().map(|glob| ListingPattern::new(glob, path)).transpose()?;
+    let pattern =
+        args.pattern.as_deref().map(|glob| ListingPattern::new(glob, path)).transpose()?;
     let files = FileAccess::new(cx);
     let root = files.open_dir(path).map_err(|error| open_error(&files, path, cx, error))?;
     let walked = root.try_clone().map_err(|error| explain_error("list", path, &error))?;
@@ -184,12 +185,14 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let mut survey = WalkResult::walk(&guide, walked, rules, end)?;
     let (is_partial, totals, passed_git) = (survey.is_partial, survey.totals, survey.skipped_git);
     let unreadable = std::mem::take(&mut survey.unreadable);
-    let unreadable = unreadable.iter().map(|below| path_text::display_below("", path, below)).collect();
+    let unreadable =
+        unreadable.iter().map(|below| path_text::display_below("", path, below)).collect();
     let (found, total) = survey.into_order();
     let skip = usize::try_from(args.offset).unwrap_or(usize::MAX);
     let with_time = args.sort == ListingSort::Modified;
     let shown = found.iter().skip(skip);
-    let entries: Vec<DirListEntry> = shown.map(|found| found.describe(&root, path, with_time)).collect();
+    let entries: Vec<DirListEntry> =
+        shown.map(|found| found.describe(&root, path, with_time)).collect();
     let next = args.offset.saturating_add(entries.len() as u64);
     let has_more = total > next && !entries.is_empty();
     Ok(Output {
@@ -208,7 +211,12 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
 }
 
 /// Why a folder was not opened, with what to do instead.
-fn open_error(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+fn open_error(
+    files: &FileAccess<'_>,
+    path: &Path,
+    cx: &ToolContext,
+    error: ToolError,
+) -> ToolError {
     match error.kind() {
         ErrorKind::NotFound => explain_missing(MissingKind::Directory, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {

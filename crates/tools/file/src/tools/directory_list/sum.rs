@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
-use hermes_files::{DirEntry, OpenDir, FileKind};
-use hermes_search::{IgnoreMarkers, DirIgnoreRules};
+use hermes_files::{DirEntry, FileKind, OpenDir};
+use hermes_search::{DirIgnoreRules, IgnoreMarkers};
 
 use super::entry::DirectorySize;
 use super::walk::{WalkOptions, is_excluded};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::{DirEntry, OpenDir, FileKind};
-use hermes_search::{BoundedHeap, IgnoreMarkers, DirIgnoreRules, HiddenPathRules};
+use hermes_files::{DirEntry, FileKind, OpenDir};
+use hermes_search::{BoundedHeap, DirIgnoreRules, HiddenPathRules, IgnoreMarkers};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -117,7 +117,9 @@ impl WalkResult {
                 let (sort, kind) = (guide.args.sort, entry.kind.into());
                 let found = SortableEntry::new(sort, relative.clone(), levels.len(), kind);
                 let found = match levels.last() {
-                    Some(level) => with_details(guide, level, found, &entry, is_open, &mut summing)?,
+                    Some(level) => {
+                        with_details(guide, level, found, &entry, is_open, &mut summing)?
+                    }
                     None => found,
                 };
                 survey.count(&entry, &found);
@@ -269,7 +271,12 @@ fn with_details(
 }
 
 /// A rule may show what is hidden, as it may leave out what is not.
-pub(super) fn is_excluded(args: &Args, rules: Option<&DirIgnoreRules>, real: &Path, entry: &DirEntry) -> bool {
+pub(super) fn is_excluded(
+    args: &Args,
+    rules: Option<&DirIgnoreRules>,
+    real: &Path,
+    entry: &DirEntry,
+) -> bool {
     let is_folder = entry.kind == FileKind::Directory;
     let by_rule = rules.and_then(|rules| rules.is_ignored(real, is_folder));
     let is_hidden = || entry.name.as_encoded_bytes().starts_with(b".");

@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_archives::{
-    GlobFilter, UnpackReport, ArchiveFormat, ArchiveLimits, ProgressHooks, PackRequest, ListPage, PackSource, UnpackRequest,
+    ArchiveFormat, ArchiveLimits, GlobFilter, ListPage, PackRequest, PackSource, ProgressHooks,
+    UnpackReport, UnpackRequest,
 };
 use hermes_core::{
-    Effect, ErrorKind, ToolExample, JsonSchema, PathState, FileWritten, Scope, Tool, ToolContext, ToolError,
-    ToolSpec, WorkingDir,
+    Effect, ErrorKind, FileWritten, JsonSchema, PathState, Scope, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir,
 };
 use hermes_files::{FileAccess, JournalDir};
 use serde::Deserialize;
 
 use crate::change;
-use crate::missing::{MissingKind, explain_missing_near, explain_missing};
+use crate::missing::{MissingKind, explain_missing, explain_missing_near};
 use crate::path_text;
 
 mod output;
@@ -359,7 +360,9 @@ fn check_trailing_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Resu
         );
     }
     let mut paths = args.paths.iter();
-    paths.try_for_each(|path| files.check_trailing_slash(path, &path_text::resolve(&cx.working_dir, path)))
+    paths.try_for_each(|path| {
+        files.check_trailing_slash(path, &path_text::resolve(&cx.working_dir, path))
+    })
 }
 
 /// Unpacks, and tells whoever keeps files what is replaced and made.
@@ -405,7 +408,9 @@ fn create(
         return Err(ToolError::invalid("Nothing is named that should be packed")
             .with_hint("Give the files and folders in paths."));
     }
-    let Some(format) = args.format.map(ArchiveFormat::from).or_else(|| ArchiveFormat::from_name(archive)) else {
+    let Some(format) =
+        args.format.map(ArchiveFormat::from).or_else(|| ArchiveFormat::from_name(archive))
+    else {
         let known: Vec<&str> = ArchiveFormat::ALL.iter().map(|format| format.name()).collect();
         return Err(ToolError::invalid("The name of the archive does not tell its format")
             .with_hint(format!("Set format to one of {}.", known.join(", "))));
@@ -418,7 +423,8 @@ fn create(
                 .with_hint("existing=skip and existing=rename are for extracting."));
         }
     };
-    let sources: Vec<PackSource> = args.paths.iter().map(|path| pack_source(path, &cx.working_dir)).collect();
+    let sources: Vec<PackSource> =
+        args.paths.iter().map(|path| pack_source(path, &cx.working_dir)).collect();
     let packing = PackRequest {
         sources: &sources,
         archive,
@@ -469,7 +475,8 @@ fn create_error(
         }
         _ => return error,
     }
-    let is_gone = |source: &&PackSource| FileAccess::new(cx).exists(&source.path).is_ok_and(|found| !found);
+    let is_gone =
+        |source: &&PackSource| FileAccess::new(cx).exists(&source.path).is_ok_and(|found| !found);
     if let Some(source) = sources.iter().find(is_gone) {
         return explain_missing(MissingKind::File, &source.path, cx);
     }

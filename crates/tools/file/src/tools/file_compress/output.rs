@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_archives::{
-    PackReport, UnpackReport, ArchiveFormat, ArchiveLimits, ArchiveListing, ArchiveMember, MemberKind, DroppedAttribute, SkippedEntry,
+    ArchiveFormat, ArchiveLimits, ArchiveListing, ArchiveMember, DroppedAttribute, MemberKind,
+    PackReport, SkippedEntry, UnpackReport,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -127,7 +128,8 @@ impl Output {
         output.files = made.files;
         output.folders = made.folders;
         output.links = made.links;
-        let word = |name: &Path| name.to_str().map_or_else(|| display_path(&place(name)), str::to_owned);
+        let word =
+            |name: &Path| name.to_str().map_or_else(|| display_path(&place(name)), str::to_owned);
         output.set_paths(&made.names, shown, word);
         output.set_skipped(&made.skipped, word);
         output.not_kept = not_kept(&made.not_kept, word);
@@ -141,7 +143,12 @@ impl Output {
         output
     }
 
-    pub(super) fn extracted(archive: &Path, target: &Path, out: UnpackReport, shown: usize) -> Self {
+    pub(super) fn extracted(
+        archive: &Path,
+        target: &Path,
+        out: UnpackReport,
+        shown: usize,
+    ) -> Self {
         let mut output = Self::new(archive, out.format, out.bytes, out.packed);
         output.target = Some(display_path(target));
         output.files = out.files;
@@ -159,7 +166,12 @@ impl Output {
     }
 
     /// `target` is where the entries would be unpacked.
-    pub(super) fn listed(archive: &Path, target: &Path, listing: ArchiveListing, offset: u64) -> Self {
+    pub(super) fn listed(
+        archive: &Path,
+        target: &Path,
+        listing: ArchiveListing,
+        offset: u64,
+    ) -> Self {
         let mut output = Self::new(archive, listing.format, listing.bytes, listing.packed);
         output.files = listing.files;
         output.folders = listing.folders;
@@ -187,7 +199,8 @@ impl Output {
     fn add_ratio_hint(&mut self) {
         let ArchiveLimits { ratio, free_bytes: free, .. } = ArchiveLimits::default();
         // The end of a tar counts as well.
-        let needed = self.bytes.saturating_add(TAR_TRAILER_BYTES).div_ceil(self.archive_bytes.max(1));
+        let needed =
+            self.bytes.saturating_add(TAR_TRAILER_BYTES).div_ceil(self.archive_bytes.max(1));
         if needed > ratio && self.bytes > free {
             self.add_hint(&format!("To extract it takes max_ratio={needed}."));
         }
@@ -226,9 +239,12 @@ fn not_kept(all: &[DroppedAttribute], word: impl Fn(&Path) -> String) -> Vec<Str
 impl ArchiveRow {
     fn from_member(member: &ArchiveMember, place: &Path) -> Self {
         let folder = member.path().parent().unwrap_or(Path::new(""));
-        let told = |from: &Path, target: &[u8]| display_name(from, Path::new(OsStr::from_bytes(target)));
+        let told =
+            |from: &Path, target: &[u8]| display_name(from, Path::new(OsStr::from_bytes(target)));
         let target = match &member.kind {
-            MemberKind::Link(target) if !target.is_empty() => Some(told(&place.join(folder), target)),
+            MemberKind::Link(target) if !target.is_empty() => {
+                Some(told(&place.join(folder), target))
+            }
             MemberKind::HardLink(target) if !target.is_empty() => Some(told(place, target)),
             _ => None,
         };

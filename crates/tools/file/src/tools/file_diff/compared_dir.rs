@@ -41,7 +41,9 @@ impl ComparedDir {
             _ => error,
         })?;
         let place = files.real_path(path)?;
-        let rules = || files.ignore_rules_above(path).map(|above| DirIgnoreRules::from_parents(&place, &above));
+        let rules = || {
+            files.ignore_rules_above(path).map(|above| DirIgnoreRules::from_parents(&place, &above))
+        };
         let above = if gitignore { Some(rules()?) } else { None };
         Ok(Self { name, place, root, above })
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use encoding_rs::Encoding;
 use hermes_core::{
-    Effect, ErrorKind, ToolExample, JsonSchema, OutputLimits, Scope, CheckpointReader, Tool, ToolContext,
-    ToolError, ToolSpec, WorkingDir,
+    CheckpointReader, Effect, ErrorKind, JsonSchema, OutputLimits, Scope, Tool, ToolContext,
+    ToolError, ToolExample, ToolSpec, WorkingDir,
 };
 use hermes_files::{FileAccess, FileKind};
 use hermes_text::diff::WhitespaceMode;
@@ -16,7 +16,7 @@ use crate::aliases;
 use crate::blocking::off_thread;
 use crate::charset;
 use crate::missing::{MissingKind, explain_missing};
-use crate::path_text::{resolve, display_path};
+use crate::path_text::{display_path, resolve};
 
 mod compared_dir;
 mod output;
@@ -261,7 +261,9 @@ fn subject(args: &Args, cx: &ToolContext) -> Result<DiffSubject, ToolError> {
             Some((old, new)) => Ok(DiffSubject::Directories(old, new)),
             None => pair(read(old)?, read(new)?),
         },
-        (Some(old), None, None, Some(text), None) => pair(read(old)?, DiffSide::from_text("content", text)),
+        (Some(old), None, None, Some(text), None) => {
+            pair(read(old)?, DiffSide::from_text("content", text))
+        }
         (None, Some(text), Some(new), None, None) => {
             pair(DiffSide::from_text("old_content", text), read(new)?)
         }
@@ -330,11 +332,16 @@ fn checkpoint_sides(
     };
     let name = format!("{path}@{checkpoint}");
     let old = match snapshots.file_content(checkpoint, &real)? {
-        Some(bytes) => DiffSide::from_bytes(name, bytes, told, || charset::known_encoding(cx, &place)),
+        Some(bytes) => {
+            DiffSide::from_bytes(name, bytes, told, || charset::known_encoding(cx, &place))
+        }
         None => DiffSide::absent(name),
     };
-    let new =
-        if exists { DiffSide::read(path, &place, told, cx)? } else { DiffSide::absent(path.to_owned()) };
+    let new = if exists {
+        DiffSide::read(path, &place, told, cx)?
+    } else {
+        DiffSide::absent(path.to_owned())
+    };
     Ok((old, new))
 }
 

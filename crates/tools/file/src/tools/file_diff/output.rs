@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::pair::{PairComparison, DiffRequest};
-use super::side::{SideSummary, DiffSide};
+use super::pair::{DiffRequest, PairComparison};
+use super::side::{DiffSide, SideSummary};
 
 /// How long to look for the best diff of one pair.
 const DIFF_TIME_LIMIT: Duration = Duration::from_secs(3);

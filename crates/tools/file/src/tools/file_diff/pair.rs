@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use hermes_core::OutputLimits;
-use hermes_text::diff::{LineBreaks, TextDiff, DiffLayout, DiffOptions, RenderedDiff, DiffStat};
+use hermes_text::diff::{DiffLayout, DiffOptions, DiffStat, LineBreaks, RenderedDiff, TextDiff};
 use hermes_text::{LineEnding, LineEndings};
 
-use super::side::{SideBody, DiffSide};
+use super::side::{DiffSide, SideBody};
 use super::{Args, DiffFormat, IgnoredWhitespace};
 
 /// Lines around a change, at most.
@@ -125,7 +125,8 @@ impl DiffRequest {
         {
             notes.push(format!("Encodings differ: {old}, {new}."));
         }
-        let dominant = |side: &DiffSide| LineEndings::detect(side.text().unwrap_or_default()).dominant;
+        let dominant =
+            |side: &DiffSide| LineEndings::detect(side.text().unwrap_or_default()).dominant;
         if let (Some(before), Some(after)) = (dominant(old), dominant(new))
             && before != after
         {
@@ -133,7 +134,8 @@ impl DiffRequest {
             notes.push(format!("Line endings differ: {before}, {after}.{hint}"));
         }
         if self.format == DiffFormat::Unified && !is_empty {
-            let sides = [old, new].into_iter().filter(|side| dominant(side) == Some(LineEnding::Cr));
+            let sides =
+                [old, new].into_iter().filter(|side| dominant(side) == Some(LineEnding::Cr));
             let names: Vec<&str> = sides.map(|side| side.name.as_str()).collect();
             let end = if names.len() > 1 { "end their" } else { "ends its" };
             if !names.is_empty() {

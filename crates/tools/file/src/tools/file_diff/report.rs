@@ -8,9 +8,9 @@ use hermes_files::FileKind;
 
 use super::MAX_ENTRIES;
 use super::compared_dir::ComparedDir;
-use super::output::{DiffEntry, Output, DiffStatus, join_notes};
-use super::pair::{PairComparison, DiffRequest};
-use super::side::{SideSummary, DiffSide};
+use super::output::{DiffEntry, DiffStatus, Output, join_notes};
+use super::pair::{DiffRequest, PairComparison};
+use super::side::{DiffSide, SideSummary};
 use super::tree::{EntryDifference, TreeComparison};
 use crate::path_text::display_below;
 
@@ -39,7 +39,12 @@ impl TreeComparison<'_> {
             let is_file = difference.kinds.contains(&Some(FileKind::File))
                 && difference.status != DiffStatus::TypeChanged;
             let compared = match is_file && counted < MAX_COUNTED_BYTES {
-                true => self.compare_lines(difference, request, told, share.min(request.room - text.len())),
+                true => self.compare_lines(
+                    difference,
+                    request,
+                    told,
+                    share.min(request.room - text.len()),
+                ),
                 false => {
                     uncounted += usize::from(is_file);
                     None
@@ -112,18 +117,28 @@ impl TreeComparison<'_> {
 }
 
 impl EntryDifference {
-    fn to_entry(&self, halves: &[ComparedDir; 2], compared: Option<&(PairComparison, u64)>) -> DiffEntry {
+    fn to_entry(
+        &self,
+        halves: &[ComparedDir; 2],
+        compared: Option<&(PairComparison, u64)>,
+    ) -> DiffEntry {
         let compared = compared.map(|(compared, _)| compared);
         let stat = compared.and_then(|compared| compared.stat);
         let word = |kind: Option<FileKind>| kind.map_or("nothing", FileKind::describe);
         let note = match (self.status, self.kinds) {
-            (DiffStatus::TypeChanged, [old, new]) => Some(format!("{}, now {}", word(old), word(new))),
-            (_, [Some(FileKind::Link), _] | [_, Some(FileKind::Link)]) => Some(self.link_note(halves)),
+            (DiffStatus::TypeChanged, [old, new]) => {
+                Some(format!("{}, now {}", word(old), word(new)))
+            }
+            (_, [Some(FileKind::Link), _] | [_, Some(FileKind::Link)]) => {
+                Some(self.link_note(halves))
+            }
             (_, [Some(FileKind::File), Some(FileKind::File)]) => {
                 let notes = [self.mode_note(halves), compared.and_then(join_notes)];
                 notes.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))
             }
-            (_, [Some(FileKind::File), _] | [_, Some(FileKind::File)]) => compared.and_then(join_notes),
+            (_, [Some(FileKind::File), _] | [_, Some(FileKind::File)]) => {
+                compared.and_then(join_notes)
+            }
             (_, [old, new]) => Some(word(old.or(new)).to_owned()),
         };
         DiffEntry {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::{FileAccess, FileKind, explain_error};
-use hermes_search::{IgnoreMarkers, DirIgnoreRules};
+use hermes_search::{DirIgnoreRules, IgnoreMarkers};
 
 use super::compared_dir::ComparedDir;
-use super::output::{Output, DiffStatus, DirDiffSummary};
+use super::output::{DiffStatus, DirDiffSummary, Output};
 use super::pair::DiffRequest;
 use super::{Args, MAX_ENTRIES};
 
@@ -120,7 +120,11 @@ impl TreeComparison<'_> {
                         rules.get(at).filter(|_| is_there).cloned()
                     });
                     let is_told = !kinds.contains(&None) && is_folder.contains(&false);
-                    open.push(PendingDirPair { relative: relative.clone(), rules, is_reported: is_told });
+                    open.push(PendingDirPair {
+                        relative: relative.clone(),
+                        rules,
+                        is_reported: is_told,
+                    });
                 }
                 self.classify(relative, kinds);
             }
@@ -196,7 +200,8 @@ impl TreeComparison<'_> {
     /// Sorts an entry in.
     fn classify(&mut self, relative: PathBuf, kinds: [Option<FileKind>; 2]) {
         let status = match kinds {
-            [Some(FileKind::Directory), Some(FileKind::Directory) | None] | [None, Some(FileKind::Directory)] => return,
+            [Some(FileKind::Directory), Some(FileKind::Directory) | None]
+            | [None, Some(FileKind::Directory)] => return,
             [None, _] => DiffStatus::Added,
             [_, None] => DiffStatus::Removed,
             [Some(old), Some(new)] if old != new => DiffStatus::TypeChanged,

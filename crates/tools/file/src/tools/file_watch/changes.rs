@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WatchRequest;
 use super::event_source::ChangeHints;
-use super::snapshot::{TreeSnapshot, EntryType, EntryStamp};
+use super::snapshot::{EntryStamp, EntryType, TreeSnapshot};
 
 /// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -20,8 +20,14 @@ pub(crate) enum WatchEvent {
     Rename,
 }
 
-const EMPTY_STAMP: EntryStamp =
-    EntryStamp { kind: EntryType::Other, size: 0, modified: 0, mode: 0, identity: (0, 0), born: None };
+const EMPTY_STAMP: EntryStamp = EntryStamp {
+    kind: EntryType::Other,
+    size: 0,
+    modified: 0,
+    mode: 0,
+    identity: (0, 0),
+    born: None,
+};
 
 /// One change: what was there and what is there now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +45,12 @@ pub(super) struct WatchChange {
 }
 
 impl WatchChange {
-    fn without_rename(event: WatchEvent, path: &Path, before: Option<EntryStamp>, after: Option<EntryStamp>) -> Self {
+    fn without_rename(
+        event: WatchEvent,
+        path: &Path,
+        before: Option<EntryStamp>,
+        after: Option<EntryStamp>,
+    ) -> Self {
         Self { event, path: path.to_path_buf(), from: None, before, after, replaced: None }
     }
 
@@ -117,22 +128,24 @@ pub(super) fn compare(
     );
     let renamed = pair_renames(&mut gone, &mut come, &mut changed, hints);
     // What goes makes room for what comes.
-    let deleted =
-        gone.iter().map(|(path, old)| WatchChange::without_rename(WatchEvent::Delete, path, Some(*old), None));
+    let deleted = gone
+        .iter()
+        .map(|(path, old)| WatchChange::without_rename(WatchEvent::Delete, path, Some(*old), None));
     let mut all: Vec<WatchChange> = deleted.chain(renamed).collect();
-    all.extend(come.iter().map(|(path, new)| WatchChange::without_rename(WatchEvent::Create, path, None, Some(*new))));
-    all.extend(
-        changed
-            .iter()
-            .map(|(path, (old, new))| WatchChange::without_rename(WatchEvent::Modify, path, Some(*old), Some(*new))),
-    );
+    all.extend(come.iter().map(|(path, new)| {
+        WatchChange::without_rename(WatchEvent::Create, path, None, Some(*new))
+    }));
+    all.extend(changed.iter().map(|(path, (old, new))| {
+        WatchChange::without_rename(WatchEvent::Modify, path, Some(*old), Some(*new))
+    }));
     // Nothing is left of it but that it was there.
     let fleeting = hints.transient.iter();
     let fleeting =
         fleeting.filter(|(path, _)| !old.contains_key(*path) && !new.contains_key(*path));
     all.extend(fleeting.flat_map(|(path, kind)| {
         let stamp = Some(EntryStamp { kind: *kind, ..EMPTY_STAMP });
-        [WatchEvent::Create, WatchEvent::Delete].map(|event| WatchChange::without_rename(event, path, stamp, None))
+        [WatchEvent::Create, WatchEvent::Delete]
+            .map(|event| WatchChange::without_rename(event, path, stamp, None))
     }));
     let mut chosen: Vec<WatchChange> =
         all.into_iter().flat_map(|change| select_requested(change, request)).collect();

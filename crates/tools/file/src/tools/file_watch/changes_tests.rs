@@ -29,8 +29,8 @@ fn told(changes: &[WatchChange]) -> Vec<(WatchEvent, &str, Option<&str>)> {
         .collect()
 }
 
+use EntryType::{Directory, File};
 use WatchEvent::{Create, Delete, Modify, Rename};
-use EntryType::{File, Directory};
 
 #[test]
 fn what_came_went_and_changed() {

@@ -10,7 +10,7 @@ use hermes_core::{ToolContext, ToolError};
 use serde::{Deserialize, Serialize};
 
 use super::WatchRequest;
-use super::snapshot::{TreeSnapshot, EntryType, EntryStamp};
+use super::snapshot::{EntryStamp, EntryType, TreeSnapshot};
 
 /// The session document.
 const WATCH_DOCUMENT: &str = "file_watch";

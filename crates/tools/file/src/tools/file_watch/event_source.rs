@@ -11,7 +11,7 @@ use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
-use super::snapshot::{TransientEntries, EntryType};
+use super::snapshot::{EntryType, TransientEntries};
 
 /// Paths that are remembered from one look to the next.
 const MAX_HINTS: usize = 10_000;
@@ -167,7 +167,8 @@ impl SharedHints {
                 }
             }),
             EventKind::Create(kind) => self.update_pending(|heard| {
-                let sort = if kind == CreateKind::Folder { EntryType::Directory } else { EntryType::File };
+                let sort =
+                    if kind == CreateKind::Folder { EntryType::Directory } else { EntryType::File };
                 event.paths.iter().for_each(|path| heard.add_created(path.clone(), sort));
             }),
             EventKind::Remove(_) => self.update_pending(|heard| {

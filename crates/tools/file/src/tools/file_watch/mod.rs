@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
+    Effect, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec, WorkingDir,
 };
 use hermes_files::FileAccess;
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,10 @@ use crate::path_text;
 
 mod changes;
 mod cursors;
-mod watcher;
-mod parked;
 mod event_source;
+mod parked;
 mod snapshot;
+mod watcher;
 
 use changes::{WatchChange, WatchEvent};
 use cursors::WatchCursors;
@@ -205,7 +205,8 @@ impl Tool for FileWatch {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         for path in &args.paths {
-            FileAccess::new(cx).check_trailing_slash(path, &path_text::resolve(&cx.working_dir, path))?;
+            FileAccess::new(cx)
+                .check_trailing_slash(path, &path_text::resolve(&cx.working_dir, path))?;
         }
         let request = Arc::new(WatchRequest::new(&args, &cx.working_dir)?);
         let mut wait = Duration::from_secs(args.timeout.min(MAX_WAIT_SECS));
@@ -308,7 +309,10 @@ fn answer(
     }
     let word = |path: &PathBuf| path_text::display_relative(path, &cx.working_dir);
     Ok(Output {
-        events: found.iter().map(|change| ReportedEvent::from_change(change, while_away, &cx.working_dir)).collect(),
+        events: found
+            .iter()
+            .map(|change| ReportedEvent::from_change(change, while_away, &cx.working_dir))
+            .collect(),
         total: total as u64,
         truncated,
         timed_out: false,

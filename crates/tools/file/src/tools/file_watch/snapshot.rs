@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_files::{DirEntry, FileMetadata, FileAccess, OpenDir, FileKind};
-use hermes_search::{IgnoreMarkers, DirIgnoreRules, HiddenPathRules};
+use hermes_files::{DirEntry, FileAccess, FileKind, FileMetadata, OpenDir};
+use hermes_search::{DirIgnoreRules, HiddenPathRules, IgnoreMarkers};
 
 use super::WatchRequest;
 use crate::path_text::display_path;
@@ -97,7 +97,8 @@ impl EntryStamp {
     /// The same of a folder, which is at a real place.
     fn from_dir_facts(facts: &FileMetadata, place: &Path) -> Self {
         let found = std::fs::symlink_metadata(place).ok();
-        let found = found.filter(|found| (found.dev(), found.ino()) == Self::from_facts(facts).identity);
+        let found =
+            found.filter(|found| (found.dev(), found.ino()) == Self::from_facts(facts).identity);
         let born = found.and_then(|found| found.created().ok()).map(nanoseconds);
         Self { born, ..Self::from_facts(facts) }
     }
@@ -247,7 +248,8 @@ impl<'a> TreeScanner<'a> {
                 (self.enter)(&place, (facts.identity.dev, facts.identity.ino));
                 let rules = level.rules.clone();
                 let opened = level.folder.open_dir(name);
-                let entered = opened.and_then(|folder| WatchLevel::enter(&path, place, folder, rules));
+                let entered =
+                    opened.and_then(|folder| WatchLevel::enter(&path, place, folder, rules));
                 match entered {
                     Ok(below) => {
                         self.add_transient(&below);
@@ -310,8 +312,11 @@ impl WatchLevel {
 }
 
 fn too_deep(root: &Path) -> ToolError {
-    ToolError::limit(format!("{} has more than {MAX_TREE_DEPTH} levels of folders", display_path(root)))
-        .with_hint("Watch a folder below, or use recursive=false.")
+    ToolError::limit(format!(
+        "{} has more than {MAX_TREE_DEPTH} levels of folders",
+        display_path(root)
+    ))
+    .with_hint("Watch a folder below, or use recursive=false.")
 }
 
 fn too_many(root: &Path) -> ToolError {

@@ -9,7 +9,7 @@ use hermes_files::FileAccess;
 
 use super::changes::{WatchChange, compare};
 use super::event_source::{ChangeHints, EventSource};
-use super::snapshot::{TransientEntries, TreeScanner, TreeSnapshot, TreeScan};
+use super::snapshot::{TransientEntries, TreeScan, TreeScanner, TreeSnapshot};
 use super::{POLL_INTERVAL, WatchRequest};
 
 /// What is watched, and how it was at the last look.

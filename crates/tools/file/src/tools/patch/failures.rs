@@ -57,9 +57,11 @@ pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolErro
 /// The files were patched.
 pub(super) fn forget(cx: &ToolContext, paths: &[PathBuf]) {
     let failed: Vec<FailureCount> = cx.session.read(FAILURES_DOCUMENT).unwrap_or_default();
-    let is_done = |f: &FailureCount| f.task == *cx.task_id && paths.iter().any(|p| display_path(p) == f.path);
+    let is_done =
+        |f: &FailureCount| f.task == *cx.task_id && paths.iter().any(|p| display_path(p) == f.path);
     if failed.iter().any(is_done) {
-        let _ =
-            cx.session.update(FAILURES_DOCUMENT, |failed: &mut Vec<FailureCount>| failed.retain(|f| !is_done(f)));
+        let _ = cx.session.update(FAILURES_DOCUMENT, |failed: &mut Vec<FailureCount>| {
+            failed.retain(|f| !is_done(f))
+        });
     }
 }

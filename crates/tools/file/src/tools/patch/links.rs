@@ -85,7 +85,10 @@ impl PatchLinks {
                 }
                 _ => FileChange::Remove { path: path.clone() },
             };
-            (change, PatchedFile { path, fate, old: None, new: None, hash: None, is_executable: None })
+            (
+                change,
+                PatchedFile { path, fate, old: None, new: None, hash: None, is_executable: None },
+            )
         })
     }
 }

@@ -5,7 +5,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
+    Effect, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec, WorkingDir,
     answer_schema,
 };
 use hermes_text::matching::MatchStrictness;
@@ -14,23 +14,23 @@ use serde_json::Value;
 
 use crate::aliases;
 use crate::blocking::in_place;
-use crate::change::{lock_files, cache_versions};
+use crate::change::{cache_versions, lock_files};
 use crate::charset;
 use crate::seen_files::FileHash;
 
-mod workspace;
 mod failures;
-mod links;
 mod format_hints;
+mod links;
 mod nesting;
 mod outcome;
 mod refusal;
 mod report;
 mod request;
+mod workspace;
 
-use workspace::PatchWorkspace;
 use report::Output;
-use request::{PatchPlan, FileTouch};
+use request::{FileTouch, PatchPlan};
+use workspace::PatchWorkspace;
 
 #[derive(Debug, Default)]
 pub(crate) struct Patch;
@@ -181,7 +181,10 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     for (index, step) in plan.steps.iter().enumerate() {
         cx.check_cancelled()?;
         if index % 64 == 63 {
-            cx.report_progress(Some(index as f64 / count as f64), format!("{index} of {count} operations"));
+            cx.report_progress(
+                Some(index as f64 / count as f64),
+                format!("{index} of {count} operations"),
+            );
         }
         desk.apply_step(step, args.rigour()).map_err(|error| {
             let error = failures::count(cx, step.path(), error);
@@ -195,7 +198,8 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let describe =
         |hashes: &[Option<FileHash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
     if args.dry_run {
-        let hashes = outcome.changes.iter().map(|change| change.content().map(FileHash::from_bytes));
+        let hashes =
+            outcome.changes.iter().map(|change| change.content().map(FileHash::from_bytes));
         return Ok(describe(&hashes.collect::<Vec<_>>()));
     }
     let held = held.with_programs(outcome.programs.clone());

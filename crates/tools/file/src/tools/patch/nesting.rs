@@ -31,7 +31,8 @@ pub(super) fn refuse_nested(plan: &PatchPlan, cx: &ToolContext) -> Result<(), To
 
 /// Whether nothing of that name is left by a step.
 fn removes(step: &PatchStep, path: &Path) -> bool {
-    matches!(step, PatchStep::Delete { .. } | PatchStep::Update { to: Some(_), .. }) && step.path() == path
+    matches!(step, PatchStep::Delete { .. } | PatchStep::Update { to: Some(_), .. })
+        && step.path() == path
 }
 
 /// Whether a step makes a file of that name.

@@ -11,9 +11,9 @@ use hermes_text::matching::{LineSpan, MatchStrategy, MovedRange};
 
 use crate::change::FileChange;
 use crate::charset;
-use crate::seen_files::{self, FileHash, VersionKnowledge};
 use crate::original::OriginalFile;
-use crate::path_text::{follow_link, display_path};
+use crate::path_text::{display_path, follow_link};
+use crate::seen_files::{self, FileHash, VersionKnowledge};
 
 /// The text of a file, as it was or as it will be. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -110,7 +110,9 @@ impl PatchOutcome {
         hashes: &'a [Option<FileHash>],
     ) -> Option<&'a FileHash> {
         let is_it = |change: &FileChange| match change {
-            FileChange::Write { path, .. } | FileChange::Move { to: path, .. } => *path == file.path,
+            FileChange::Write { path, .. } | FileChange::Move { to: path, .. } => {
+                *path == file.path
+            }
             FileChange::Remove { .. } => false,
         };
         let written = self.changes.iter().zip(hashes).find(|(change, _)| is_it(change));

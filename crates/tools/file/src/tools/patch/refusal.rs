@@ -4,20 +4,21 @@ use std::path::Path;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_text::codec::UnencodableChar;
-use hermes_text::patch_formats::PatchFormat;
 use hermes_text::matching::{
-    UniqueContext, MismatchExplanation, HunkFailure, PatchHunk, LineSpan, HunkError, ReplaceError, NearestBlock, ReplaceRequest, MatchStrictness, LineRole,
-    WantedText, apply_hunks, explain_mismatch, replace_text, show_exactly, unique_contexts,
+    HunkError, HunkFailure, LineRole, LineSpan, MatchStrictness, MismatchExplanation, NearestBlock,
+    PatchHunk, ReplaceError, ReplaceRequest, UniqueContext, WantedText, apply_hunks,
+    explain_mismatch, replace_text, show_exactly, unique_contexts,
 };
+use hermes_text::patch_formats::PatchFormat;
 use hermes_text::{NotTextReason, SpliceError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::format_hints;
-use crate::path_recovery;
-use crate::seen_files::{self, FileHash};
 use crate::missing::{self, explain_missing};
-use crate::path_text::{display_relative, display_path};
+use crate::path_recovery;
+use crate::path_text::{display_path, display_relative};
+use crate::seen_files::{self, FileHash};
 
 /// Places whose text is shown, of those that fit and of those that are as near;
 /// lines around each at least, lines of each at most, and characters of a line.
@@ -93,7 +94,9 @@ fn relaxed_match(text: &str, request: &ReplaceRequest<'_>) -> Option<(LineSpan, 
     if request.strictness != MatchStrictness::Strict {
         return None;
     }
-    let found = replace_text(text, &ReplaceRequest { strictness: MatchStrictness::Relaxed, ..*request }).ok()?;
+    let found =
+        replace_text(text, &ReplaceRequest { strictness: MatchStrictness::Relaxed, ..*request })
+            .ok()?;
     let (lines, strategy) = (*found.lines.first()?, found.strategy.name());
     let hint = format!(
         "It is at {lines}, but not exactly ({strategy}). Copy `nearest.text`, or leave strict out."
@@ -196,7 +199,8 @@ fn lacks_context_marks(text: &str, hunk: &PatchHunk) -> bool {
 /// Where a hunk would fit that is said to be at the end of the file.
 fn match_before_end(text: &str, hunk: &PatchHunk) -> Option<LineSpan> {
     let free = PatchHunk { final_newline: None, no_newline_at_end: false, ..hunk.clone() };
-    let made = (free != *hunk).then(|| apply_hunks(text, &[free], MatchStrictness::Relaxed).ok())??;
+    let made =
+        (free != *hunk).then(|| apply_hunks(text, &[free], MatchStrictness::Relaxed).ok())??;
     Some(made.placed.first()?.before)
 }
 
@@ -287,7 +291,9 @@ fn how_to_copy(nearest: &NearestBlock) -> String {
 }
 
 fn ambiguous(what: String, hint: &str, text: &str, places: &[LineSpan]) -> ToolError {
-    ToolError::invalid(what).with_hint(hint).with("places", excerpts(text, places, MAX_SHOWN_PLACES))
+    ToolError::invalid(what)
+        .with_hint(hint)
+        .with("places", excerpts(text, places, MAX_SHOWN_PLACES))
 }
 
 fn ranges(places: &[LineSpan]) -> Value {

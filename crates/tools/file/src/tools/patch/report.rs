@@ -4,16 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::ToolContext;
-use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions, close_name};
+use hermes_text::diff::{DiffLayout, DiffOptions, TextDiff, close_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::outcome::{FileFate, PatchOutcome, ChangedSpot, PatchedFile};
+use super::outcome::{ChangedSpot, FileFate, PatchOutcome, PatchedFile};
 use super::request::PatchPlan;
 use crate::change::AppliedChange;
-use crate::seen_files::FileHash;
 use crate::lint::{self, LintReport};
 use crate::path_text::{diff_header, display_path};
+use crate::seen_files::FileHash;
 
 /// Bytes of the diff, in an answer and when it was asked for.
 const MAX_DIFF_BYTES: usize = 8_000;
@@ -136,15 +136,20 @@ impl Output {
             files.map(|file| display_path(&file.written_path())).collect::<Vec<String>>()
         };
         let moved = outcome.files.iter().filter_map(|file| match &file.fate {
-            FileFate::Moved(from) => Some(MovedFile { from: display_path(from), to: display_path(&file.path) }),
+            FileFate::Moved(from) => {
+                Some(MovedFile { from: display_path(from), to: display_path(&file.path) })
+            }
             _ => None,
         });
         let version = |file: &PatchedFile| {
             let hash = outcome.version(file, hashes)?.to_string();
             Some(FileVersion { path: display_path(&file.path), hash })
         };
-        let (diff, diff_left_out) =
-            unified_diffs(&outcome.files, if dry_run { MAX_DRY_RUN_DIFF_BYTES } else { MAX_DIFF_BYTES }, cx);
+        let (diff, diff_left_out) = unified_diffs(
+            &outcome.files,
+            if dry_run { MAX_DRY_RUN_DIFF_BYTES } else { MAX_DIFF_BYTES },
+            cx,
+        );
         let mut warnings = plan.warnings.clone();
         warnings.extend(outcome.stale_warnings(cx));
         warnings.extend_from_slice(&outcome.warnings);
@@ -156,7 +161,8 @@ impl Output {
             format: plan.format.map(hermes_text::patch_formats::PatchFormat::name),
             diff,
             diff_left_out,
-            changes: outcome.spots.len() + outcome.files.iter().filter(|f| f.is_changed_as_whole()).count(),
+            changes: outcome.spots.len()
+                + outcome.files.iter().filter(|f| f.is_changed_as_whole()).count(),
             line_ranges: outcome.spots.iter().take(MAX_PLACES).map(place).collect(),
             files_modified: of(FileFate::Modified),
             files_created: of(FileFate::Created),
@@ -237,7 +243,8 @@ fn unified_diffs(files: &[PatchedFile], limit: usize, cx: &ToolContext) -> (Stri
             continue;
         }
         let effort = DIFF_TIME_LIMIT / u32::try_from(files.len()).unwrap_or(u32::MAX);
-        let diff = TextDiff::new(old, new, &DiffOptions { time_limit: effort, ..DiffOptions::default() });
+        let diff =
+            TextDiff::new(old, new, &DiffOptions { time_limit: effort, ..DiffOptions::default() });
         let room = limit.saturating_sub(text.len());
         let (old_name, new_name) = (close_name(old_name), close_name(new_name));
         let layout = DiffLayout {

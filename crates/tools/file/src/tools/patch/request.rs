@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use hermes_core::{ToolError, WorkingDir};
-use hermes_text::patch_formats::{PatchFormat, PatchOperation, parse_patch_with};
 use hermes_text::matching::PatchHunk;
+use hermes_text::patch_formats::{PatchFormat, PatchOperation, parse_patch_with};
 
 use super::{Args, PatchMode, format_hints};
 use crate::path_text::resolve;
@@ -98,7 +98,8 @@ impl PatchPlan {
             _ => name.to_owned(),
         };
         let is_there = |name: &str| {
-            !has_parent_component(name) && std::fs::symlink_metadata(resolve(at, &meant(name))).is_ok()
+            !has_parent_component(name)
+                && std::fs::symlink_metadata(resolve(at, &meant(name))).is_ok()
         };
         let parsed = parse_patch_with(text, path, &is_there).map_err(|error| {
             let refused = ToolError::invalid(format!("The patch cannot be read: {error}"));
@@ -127,7 +128,9 @@ impl PatchPlan {
                     hunks,
                     to: to.as_deref().map(named).transpose()?,
                 },
-                PatchOperation::Delete { path, hunks } => PatchStep::Delete { path: named(&path)?, hunks },
+                PatchOperation::Delete { path, hunks } => {
+                    PatchStep::Delete { path: named(&path)?, hunks }
+                }
             });
         }
         let programs = parsed.executables.iter().map(|(path, runs)| Ok((named(path)?, *runs)));
@@ -147,7 +150,9 @@ impl PatchPlan {
                     add(path, &[FileTouch::Read, FileTouch::Delete]);
                     add(to, &[FileTouch::Read, FileTouch::Write]);
                 }
-                PatchStep::Replace { path, .. } | PatchStep::Add { path, .. } | PatchStep::Update { path, .. } => {
+                PatchStep::Replace { path, .. }
+                | PatchStep::Add { path, .. }
+                | PatchStep::Update { path, .. } => {
                     add(path, &[FileTouch::Read, FileTouch::Write]);
                 }
                 PatchStep::Delete { path, .. } => add(path, &[FileTouch::Read, FileTouch::Delete]),

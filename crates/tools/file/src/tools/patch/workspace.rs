@@ -7,21 +7,24 @@ use std::sync::Arc;
 
 use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::{FileContent, FileAccess};
+use hermes_files::{FileAccess, FileContent};
 use hermes_text::codec::{TextFormat, UnencodableChar};
+use hermes_text::matching::{
+    EditMap, MatchStrictness, MovedRange, PatchHunk, ReplaceRequest, apply_edits, apply_hunks,
+    compose_edits, replace_text,
+};
 use hermes_text::patch_formats::PatchFormat;
-use hermes_text::matching::{PatchHunk, EditMap, ReplaceRequest, MatchStrictness, MovedRange, apply_hunks, apply_edits, compose_edits, replace_text};
 use hermes_text::{TextDocument, TextEdit};
 
 use super::links::{self, PatchLinks};
-use super::outcome::{FileFate, PatchOutcome, ChangedSpot, FileText, PatchedFile};
+use super::outcome::{ChangedSpot, FileFate, FileText, PatchOutcome, PatchedFile};
 use super::refusal;
 use super::request::PatchStep;
-use crate::change::{FileChange, ExistingFile, LockedFiles};
+use crate::change::{ExistingFile, FileChange, LockedFiles};
 use crate::charset;
-use crate::seen_files::FileHash;
 use crate::original::OriginalFile;
 use crate::path_text::display_path;
+use crate::seen_files::FileHash;
 
 /// A file as it will be.
 #[derive(Debug, Clone)]
@@ -103,7 +106,11 @@ impl<'a> PatchWorkspace<'a> {
     }
 
     /// Makes one step.
-    pub(super) fn apply_step(&mut self, step: &PatchStep, rigour: MatchStrictness) -> Result<(), ToolError> {
+    pub(super) fn apply_step(
+        &mut self,
+        step: &PatchStep,
+        rigour: MatchStrictness,
+    ) -> Result<(), ToolError> {
         match step {
             PatchStep::Replace { path, old, new, all } => {
                 let request = ReplaceRequest { old, new, all: *all, strictness: rigour };
@@ -229,11 +236,19 @@ impl<'a> PatchWorkspace<'a> {
         self.push_edits(path, &text, made.edits, changed, spots.collect())
     }
 
-    fn apply(&mut self, path: &Path, hunks: &[PatchHunk], rigour: MatchStrictness) -> Result<(), ToolError> {
+    fn apply(
+        &mut self,
+        path: &Path,
+        hunks: &[PatchHunk],
+        rigour: MatchStrictness,
+    ) -> Result<(), ToolError> {
         let text = self.text(path)?;
         let made = apply_hunks(&text, hunks, rigour).map_err(|failure| {
             let hash = self.original(path).map(|found| found.hash().to_string());
-            refusal::with_hash(refusal::hunk_mismatch(path, &text, hunks, &failure, self.format), hash)
+            refusal::with_hash(
+                refusal::hunk_mismatch(path, &text, hunks, &failure, self.format),
+                hash,
+            )
         })?;
         let changed = apply_edits(&text, &made.edits);
         let spots = made.placed.into_iter().map(|placed| ChangedSpot {
@@ -261,7 +276,9 @@ impl<'a> PatchWorkspace<'a> {
             return Err(refusal::too_long());
         }
         let mut spots = spots;
-        if let Some(Some(PendingFile { body: PendingBody::Edited(first, _), .. })) = self.pending.get(path) {
+        if let Some(Some(PendingFile { body: PendingBody::Edited(first, _), .. })) =
+            self.pending.get(path)
+        {
             let (first, second) = (EditMap::from_edits(first), EditMap::from_edits(&edits));
             let earlier = self.spots.iter_mut().filter(|spot| spot.path == *path);
             earlier.for_each(|spot| spot.trace.map_after(&second));
@@ -289,8 +306,11 @@ impl<'a> PatchWorkspace<'a> {
         }
         self.links.register(self.cx, path)?;
         let found = self.locked.current(path)?;
-        let found = found.map(|bytes| Arc::new(OriginalFile::read_as(self.cx, path, bytes, self.encoding)));
-        let now = found.as_ref().map(|_| PendingFile { from: Some(path.into()), body: PendingBody::Unchanged });
+        let found =
+            found.map(|bytes| Arc::new(OriginalFile::read_as(self.cx, path, bytes, self.encoding)));
+        let now = found
+            .as_ref()
+            .map(|_| PendingFile { from: Some(path.into()), body: PendingBody::Unchanged });
         self.originals.insert(path.into(), found);
         self.pending.insert(path.into(), now);
         self.order.push(path.into());
@@ -298,7 +318,11 @@ impl<'a> PatchWorkspace<'a> {
     }
 
     /// An error unless there is no file at this path.
-    fn require_absent(&mut self, path: &Path, what: refusal::IncomingFile) -> Result<(), ToolError> {
+    fn require_absent(
+        &mut self,
+        path: &Path,
+        what: refusal::IncomingFile,
+    ) -> Result<(), ToolError> {
         self.open(path)?;
         match self.current(path) {
             None => Ok(()),
@@ -325,9 +349,10 @@ impl<'a> PatchWorkspace<'a> {
     /// The text of a file as it is now.
     fn text(&self, path: &Path) -> Result<FileText, ToolError> {
         match self.current(path) {
-            Some(PendingFile { body: PendingBody::Edited(_, text) | PendingBody::New(text), .. }) => {
-                Ok(FileText::New(Arc::clone(text)))
-            }
+            Some(PendingFile {
+                body: PendingBody::Edited(_, text) | PendingBody::New(text),
+                ..
+            }) => Ok(FileText::New(Arc::clone(text))),
             Some(PendingFile { from: Some(from), .. }) => {
                 self.document(from)?;
                 self.old_text(from).ok_or_else(|| refusal::missing(path, self.cx))
@@ -352,7 +377,9 @@ impl<'a> PatchWorkspace<'a> {
             (PendingBody::Edited(edits, text), Some(from)) => {
                 let document = self.document(from)?;
                 // The bytes are the text; a mark that an edit makes is refused below.
-                if document.format() == TextFormat::PLAIN_UTF8 && !text.starts_with(charset::BYTE_ORDER_MARK) {
+                if document.format() == TextFormat::PLAIN_UTF8
+                    && !text.starts_with(charset::BYTE_ORDER_MARK)
+                {
                     return Ok(FileContent::Text(Arc::clone(text)));
                 }
                 document.splice(edits).map_err(|error| refusal::splice_error(from, &error))
@@ -367,7 +394,8 @@ impl<'a> PatchWorkspace<'a> {
     /// the file as it will be.
     fn recount_lines(&mut self) {
         for path in std::mem::take(&mut self.to_recount) {
-            let Some(PendingFile { body: PendingBody::Edited(_, text), from: Some(from) }) = self.current(&path)
+            let Some(PendingFile { body: PendingBody::Edited(_, text), from: Some(from) }) =
+                self.current(&path)
             else {
                 continue;
             };
@@ -422,7 +450,8 @@ impl<'a> PatchWorkspace<'a> {
                         Some(bytes) => bytes,
                         None => self.bytes(path, now)?,
                     };
-                    let existing = if existed { ExistingFile::Replace } else { ExistingFile::Refuse };
+                    let existing =
+                        if existed { ExistingFile::Replace } else { ExistingFile::Refuse };
                     changes.push(FileChange::Write { path: path.clone(), bytes, existing });
                     let fate = match from {
                         Some(from) => FileFate::Moved(from.clone()),
@@ -444,12 +473,19 @@ impl<'a> PatchWorkspace<'a> {
                     let old = self.old_text(path);
                     let path = path.clone();
                     let fate = FileFate::Deleted;
-                    files.push(PatchedFile { path, fate, old, new: None, hash: None, is_executable: None });
+                    files.push(PatchedFile {
+                        path,
+                        fate,
+                        old,
+                        new: None,
+                        hash: None,
+                        is_executable: None,
+                    });
                 }
             }
         }
         for (change, turned) in self.links.finish() {
-            changes.push(apply_edits);
+            changes.push(change);
             files.push(turned);
         }
         if changes.is_empty() {
@@ -473,7 +509,9 @@ impl<'a> PatchWorkspace<'a> {
                 let from = now.from.as_deref().and_then(|from| self.original(from));
                 (old.clone(), from.map(|found| found.hash().clone()))
             }
-            PendingBody::Edited(_, text) | PendingBody::New(text) => (Some(FileText::New(Arc::clone(text))), None),
+            PendingBody::Edited(_, text) | PendingBody::New(text) => {
+                (Some(FileText::New(Arc::clone(text))), None)
+            }
         };
         let runs = self.programs.get(path).copied();
         PatchedFile { path: path.into(), fate, old, new, hash, is_executable: runs }
@@ -481,7 +519,12 @@ impl<'a> PatchWorkspace<'a> {
 }
 
 /// An error unless the hunks, if there are any, take away all of the text.
-fn require_full_deletion(path: &Path, text: &str, hunks: &[PatchHunk], rigour: MatchStrictness) -> Result<(), ToolError> {
+fn require_full_deletion(
+    path: &Path,
+    text: &str,
+    hunks: &[PatchHunk],
+    rigour: MatchStrictness,
+) -> Result<(), ToolError> {
     if hunks.iter().all(|hunk| hunk.lines.is_empty()) {
         let fits = hunks.is_empty() || text.is_empty();
         return if fits { Ok(()) } else { Err(refusal::not_empty(path, text)) };

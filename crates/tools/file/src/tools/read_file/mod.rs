@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use hermes_core::{
-    Effect, ErrorKind, ToolExample, JsonSchema, OutputLimits, ResultLimit, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, WorkingDir, answer_schema,
+    Effect, ErrorKind, JsonSchema, OutputLimits, ResultLimit, Scope, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir, answer_schema,
 };
 use hermes_files::FileAccess;
 use hermes_text::codec::TextFormat;
@@ -18,11 +18,11 @@ use crate::charset;
 use crate::content::DetectedContent;
 use crate::extraction::extract_text;
 use crate::image;
-use crate::seen_files::{self, FileHash, FileSighting};
-use crate::lines::{NewlineEncoding, fill_buffer};
 use crate::line_index_cache;
-use crate::source::SeekableFile;
+use crate::lines::{NewlineEncoding, fill_buffer};
 use crate::path_text;
+use crate::seen_files::{self, FileHash, FileSighting};
+use crate::source::SeekableFile;
 use crate::unchanged::{self, is_repeat};
 use crate::versions;
 
@@ -122,7 +122,9 @@ impl Tool for ReadFile {
                     r#"{"path":"notes.txt","offset":2,"limit":1}"#,
                 )
                 .file("notes.txt", "alpha\nbeta\ngamma\n")
-                .expects(r#"{"content":"2|beta","total_lines":3,"truncated":true,"next_offset":3}"#),
+                .expects(
+                    r#"{"content":"2|beta","total_lines":3,"truncated":true,"next_offset":3}"#,
+                ),
             )
             .example(
                 ToolExample::new("The end of a log", r#"{"path":"app.log","offset":-2}"#)
@@ -177,7 +179,8 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     if args.names_only {
         return names::read(&mut source, path).map(Output::Names);
     }
-    let mut buffer = vec![0; SAMPLE_BYTES.min(usize::try_from(source.len()).unwrap_or(SAMPLE_BYTES))];
+    let mut buffer =
+        vec![0; SAMPLE_BYTES.min(usize::try_from(source.len()).unwrap_or(SAMPLE_BYTES))];
     let sample = fill_buffer(&mut source, &mut buffer).map_err(failed)?;
     // What is in memory is judged as a whole, as whoever changes it does.
     let all = source.memory().unwrap_or(sample);
@@ -198,12 +201,17 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         return answer.map(Output::Bytes).map_err(failed);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let kind = hermes_documents::detect_kind(&name, sample).filter(|_| !args.raw && encoding.is_none());
+    let kind =
+        hermes_documents::detect_kind(&name, sample).filter(|_| !args.raw && encoding.is_none());
     if let Some(kind) = kind
         && let Some(extracted) = extract_text(path, &mut source, kind, cx)?
     {
         let inner = source.with_text(&extracted.text);
-        let text = TextDecoding { format: TextFormat::PLAIN_UTF8, newline: NewlineEncoding::Byte, is_settled: true };
+        let text = TextDecoding {
+            format: TextFormat::PLAIN_UTF8,
+            newline: NewlineEncoding::Byte,
+            is_settled: true,
+        };
         let read = PageReader { args, path, cx, sample: b"", document: Some(kind.name()) };
         return read.page(&mut source, Some(inner), text, &extracted.notes);
     }
@@ -222,7 +230,8 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
             }))
         }
         DetectedContent::Text(format) => {
-            let newline = NewlineEncoding::detect(format.encoding(), source.memory().unwrap_or(sample));
+            let newline =
+                NewlineEncoding::detect(format.encoding(), source.memory().unwrap_or(sample));
             let text = TextDecoding { format, newline, is_settled: encoding.is_some() || is_whole };
             let read = PageReader { args, path, cx, sample, document: None };
             read.page(&mut source, None, text, &[])

@@ -6,8 +6,8 @@ use std::path::Path;
 use hermes_core::ToolError;
 
 use super::answer::NamesAnswer;
-use crate::source::SeekableFile;
 use crate::path_text;
+use crate::source::SeekableFile;
 
 /// Longer names are no names of variables.
 const MAX_NAME_CHARS: usize = 128;

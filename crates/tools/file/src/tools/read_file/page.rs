@@ -7,7 +7,7 @@ use encoding_rs::UTF_8;
 use hermes_core::OutputLimits;
 use hermes_text::codec::{TextFormat, detect_format};
 
-use crate::clip::{LineWindow, LineTerminator, LineTerminators, ClippedLine};
+use crate::clip::{ClippedLine, LineTerminator, LineTerminators, LineWindow};
 use crate::lines::{LineIndex, LineReader, NewlineEncoding, fill_buffer};
 use crate::source::SeekableFile;
 
@@ -119,7 +119,8 @@ impl LinePage {
             return Ok(page);
         };
         let size = page.fill(source, at, request)?;
-        let is_guess = !text.is_settled && text.format == TextFormat::PLAIN_UTF8 && sample.is_ascii();
+        let is_guess =
+            !text.is_settled && text.format == TextFormat::PLAIN_UTF8 && sample.is_ascii();
         if page.damaged && is_guess {
             page.redetect_encoding(source, at, size, request)?;
         }
@@ -135,7 +136,9 @@ impl LinePage {
         request: &PageRequest,
     ) -> io::Result<u64> {
         let (clip, lines) = match request.column {
-            Some(column) => (LineWindow { skip: column.saturating_sub(1), take: MAX_COLUMN_CHARS }, 1),
+            Some(column) => {
+                (LineWindow { skip: column.saturating_sub(1), take: MAX_COLUMN_CHARS }, 1)
+            }
             None => (
                 LineWindow { skip: 0, take: request.bounds.line_chars },
                 request.limit.clamp(1, request.bounds.read_lines.max(1)),

@@ -9,8 +9,8 @@ use hermes_text::codec::TextFormat;
 
 use super::answer::BytesAnswer;
 use crate::content::DetectedContent;
-use crate::source::SeekableFile;
 use crate::path_text;
+use crate::source::SeekableFile;
 
 /// Bytes of text that are shown, unless told otherwise and at most.
 const DEFAULT_TEXT_BYTES: u64 = 20_000;

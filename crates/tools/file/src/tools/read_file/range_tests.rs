@@ -67,7 +67,10 @@ proptest! {
 #[test]
 fn a_range_that_begins_inside_a_character_begins_behind_it() {
     let bytes = "€x".as_bytes();
-    assert_eq!(decode_text(TextFormat::PLAIN_UTF8, &bytes[1..], 1, true), (2, 1, "x".to_owned(), false));
+    assert_eq!(
+        decode_text(TextFormat::PLAIN_UTF8, &bytes[1..], 1, true),
+        (2, 1, "x".to_owned(), false)
+    );
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use hermes_files::FileKind;
-use hermes_search::{EarlyStop, ResultPage, FileLine, LineMatch, FoundEntry, FuzzyHit, ContentResults, SkippedFiles};
+use hermes_search::{
+    ContentResults, EarlyStop, FileLine, FoundEntry, FuzzyHit, LineMatch, ResultPage, SkippedFiles,
+};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -146,13 +148,14 @@ impl AnswerBuilder<'_> {
         match self.args.output_mode {
             SearchOutputMode::Content => self.matches(found),
             SearchOutputMode::FilesOnly => {
-                let (paths, told, found) = self.take_fitting(found, |hits| (self.shown.path(&hits.path), 4));
+                let (paths, told, found) =
+                    self.take_fitting(found, |hits| (self.shown.path(&hits.path), 4));
                 let files = paths.into_iter().map(FileRow::Path).collect();
                 Output { files: Some(files), ..self.base_output(&found, told) }
             }
             SearchOutputMode::Count => {
-                let (counts, told, found) =
-                    self.take_fitting(found, |hits| ((self.shown.path(&hits.path), hits.count), 12));
+                let (counts, told, found) = self
+                    .take_fitting(found, |hits| ((self.shown.path(&hits.path), hits.count), 12));
                 let mut output = Output {
                     counts: Some(MatchCounts(counts)),
                     total_count: matches,
@@ -171,8 +174,11 @@ impl AnswerBuilder<'_> {
         let hits = std::mem::take(&mut found.items);
         let number: usize = hits.iter().map(|hits| hits.matches.len()).sum();
         if number < MIN_GROUPED_MATCHES {
-            let all: Vec<MatchRow> =
-                hits.into_iter().flat_map(|hits| hits.matches).map(|m| self.match_row(&m)).collect();
+            let all: Vec<MatchRow> = hits
+                .into_iter()
+                .flat_map(|hits| hits.matches)
+                .map(|m| self.match_row(&m))
+                .collect();
             return Output { matches: Some(all), ..self.base_output(&found, number as u64) };
         }
         let has_context = |m: &LineMatch| !m.before.is_empty() || !m.after.is_empty();
@@ -220,7 +226,8 @@ impl AnswerBuilder<'_> {
     }
 
     pub(super) fn name_matches(&self, found: ResultPage<FoundEntry>) -> Output {
-        let (files, told, found) = self.take_fitting(found, |named| (self.file_details(named), ENTRY_OVERHEAD_CHARS));
+        let (files, told, found) =
+            self.take_fitting(found, |named| (self.file_details(named), ENTRY_OVERHEAD_CHARS));
         let files = files.into_iter().map(|full| FileRow::Full(Box::new(full))).collect();
         Output { files: Some(files), ..self.base_output(&found, told) }
     }
@@ -232,7 +239,11 @@ impl AnswerBuilder<'_> {
             let positions = lead.map_or_else(Vec::new, |lead| {
                 near.positions.iter().map(|at| *at as usize + lead).collect()
             });
-            let full = FileDetails { score: Some(near.score), positions, ..self.file_details(&near.entry) };
+            let full = FileDetails {
+                score: Some(near.score),
+                positions,
+                ..self.file_details(&near.entry)
+            };
             (full, ENTRY_OVERHEAD_CHARS + 4 * near.positions.len() as u64)
         });
         let files = files.into_iter().map(|full| FileRow::Full(Box::new(full))).collect();
@@ -283,7 +294,8 @@ impl AnswerBuilder<'_> {
             total_is_exact: found.is_exact,
             truncated: has_more || found.early_stop.is_some(),
             next_offset: has_more.then_some(next),
-            limit_reason: (found.early_stop == Some(EarlyStop::TimedOut)).then_some("search_timeout"),
+            limit_reason: (found.early_stop == Some(EarlyStop::TimedOut))
+                .then_some("search_timeout"),
             skipped: self.skipped_counts(&found.skipped),
             hint: self.hint(found, told, has_more),
             ..Output::default()

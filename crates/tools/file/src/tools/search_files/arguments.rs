@@ -1,6 +1,6 @@
 //! The arguments of `search_files`, and their other spellings.
 
-use hermes_core::{ToolExample, JsonSchema, ToolSpec};
+use hermes_core::{JsonSchema, ToolExample, ToolSpec};
 use hermes_search::{SortOrder, split_globs};
 use serde::{Deserialize, Serialize};
 

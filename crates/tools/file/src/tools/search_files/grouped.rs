@@ -17,7 +17,12 @@ pub(super) fn write_heading(text: &mut String, path: &str) {
 /// is only a part tells the column of the match, `N:C: text`. `shown` is the
 /// last line that was written of this file; lines up to it are left out. With
 /// `gaps` it is told where lines are missing in between.
-pub(super) fn write_match(text: &mut String, found: &LineMatch, shown: &mut Option<u64>, gaps: bool) {
+pub(super) fn write_match(
+    text: &mut String,
+    found: &LineMatch,
+    shown: &mut Option<u64>,
+    gaps: bool,
+) {
     let before = found.before.iter().map(|line| (line, '-'));
     let own = found.lines.iter().map(|line| (line, ':'));
     let after = found.after.iter().map(|line| (line, '-'));

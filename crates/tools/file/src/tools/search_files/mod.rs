@@ -9,8 +9,9 @@ use hermes_core::{
 };
 use hermes_files::FileAccess;
 use hermes_search::{
-    ContentQuery, NameQuery, PageRange, PathGlob, SearchPattern, MatchOutput, SearchRoot, SearchError, FileSelection, SortOrder, HiddenPathRules,
-    EntryKinds, SearchMonitor, find_names, find_fuzzy, search,
+    ContentQuery, EntryKinds, FileSelection, HiddenPathRules, MatchOutput, NameQuery, PageRange,
+    PathGlob, SearchError, SearchMonitor, SearchPattern, SearchRoot, SortOrder, find_fuzzy,
+    find_names, search,
 };
 use hermes_text::codec::detect_format_with;
 use serde_json::Value;
@@ -72,7 +73,8 @@ impl Tool for SearchFiles {
 
 fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     FileAccess::new(cx).check_trailing_slash(&args.path, path)?;
-    let root = SearchRoot::open(&FileAccess::new(cx), path).map_err(|error| open_error(path, cx, error))?;
+    let root = SearchRoot::open(&FileAccess::new(cx), path)
+        .map_err(|error| open_error(path, cx, error))?;
     let bounds = cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b);
     let limit = args.limit.clamp(1, MAX_RESULTS);
     let spelling = |path: &Path, sample: &[u8], is_all: bool| {
@@ -85,7 +87,11 @@ fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         selection: selection(args, cx),
         page: PageRange { offset: args.offset, limit },
         watch: SearchMonitor::new(cx).with_format_detector(&spelling),
-        answer: AnswerBuilder { args, shown: PathDisplay::new(args, path, &root), room: bounds.read_chars },
+        answer: AnswerBuilder {
+            args,
+            shown: PathDisplay::new(args, path, &root),
+            room: bounds.read_chars,
+        },
     };
     match args.target() {
         SearchTarget::Files => wish.search_names(),
@@ -152,7 +158,8 @@ impl SearchCall<'_> {
 
     fn search_fuzzy(&self) -> Result<Output, ToolError> {
         let (pattern, wanted) = (&self.args.pattern, EntryKinds::Files);
-        let found = find_fuzzy(self.root, &self.selection, pattern, wanted, self.page, &self.watch)?;
+        let found =
+            find_fuzzy(self.root, &self.selection, pattern, wanted, self.page, &self.watch)?;
         Ok(self.answer.fuzzy_matches(found))
     }
 
@@ -183,10 +190,16 @@ impl SearchCall<'_> {
     }
 
     /// The error for a broken pattern, with what it would find as it stands.
-    fn offer_literal(&self, content: ContentQuery, error: SearchError, cx: &ToolContext) -> ToolError {
+    fn offer_literal(
+        &self,
+        content: ContentQuery,
+        error: SearchError,
+        cx: &ToolContext,
+    ) -> ToolError {
         let error = ToolError::from(error);
         let pattern = content.pattern.as_literal();
-        let content = ContentQuery { pattern, output: MatchOutput::Counts, sort: SortOrder::Path, ..content };
+        let content =
+            ContentQuery { pattern, output: MatchOutput::Counts, sort: SortOrder::Path, ..content };
         let watch = SearchMonitor::new(cx).with_timeout(FALLBACK_TIMEOUT);
         let page = PageRange { offset: 0, limit: 1 };
         let Ok(searched) = search(self.root, &self.selection, &content, page, &watch) else {

@@ -7,9 +7,9 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_text::TextDocument;
 
 use super::version::{DiffBudget, LONG_DIFF, compare};
-use crate::seen_files::{self, FileHash, VersionKnowledge, FileWriter};
 use crate::original::OriginalFile;
 use crate::path_text::display_path;
+use crate::seen_files::{self, FileHash, FileWriter, VersionKnowledge};
 use crate::versions;
 
 /// Bytes of the diff in an error.

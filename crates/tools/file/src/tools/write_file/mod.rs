@@ -6,32 +6,32 @@ use std::path::Path;
 
 use encoding_rs::UTF_8;
 use hermes_core::{
-    Effect, ErrorKind, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Effect, ErrorKind, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
     WorkingDir, answer_schema,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use hermes_text::{TextDocument, LineEndings, count_lines};
+use hermes_text::{LineEndings, TextDocument, count_lines};
 
 use crate::aliases;
 use crate::blocking::in_place;
-use crate::change::{FileChange, AppliedChange, ExistingFile, lock_files, cache_versions};
+use crate::change::{AppliedChange, ExistingFile, FileChange, cache_versions, lock_files};
 use crate::charset;
-use crate::seen_files::{self, FileHash, FileSighting};
 use crate::lint::{self, LintReport};
 use crate::numbered::{LineNumbering, begins_numbered, is_unchanged_note, numbers_lines_of};
 use crate::original::OriginalFile;
 use crate::path_text::{self, display_path};
+use crate::seen_files::{self, FileHash, FileSighting};
 use crate::{unchanged, versions};
 
 mod conflict;
-mod write_format;
 mod version;
+mod write_format;
 
 use conflict::CallerKnowledge;
-use write_format::{MisreadEncoding, LineEndingArg, WriteFormat, EncodedContent};
 use version::{LONG_DIFF, ReplacedVersion, SHORT_DIFF, addition, diff};
+use write_format::{EncodedContent, LineEndingArg, MisreadEncoding, WriteFormat};
 
 #[derive(Debug, Default)]
 pub(crate) struct WriteFile;
@@ -183,14 +183,18 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let document = old.and_then(|old| old.document().ok());
     let script = WriteFormat::choose(&args, document, || charset::new_file_format(cx, path))?;
     let written = script.write(mem::take(&mut args.content))?;
-    let disguise = script.misread_encoding(&written, |bytes| charset::detect_format(cx, path, bytes));
+    let disguise =
+        script.misread_encoding(&written, |bytes| charset::detect_format(cx, path, bytes));
     let EncodedContent { text, bytes } = written;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));
     let differs = old.filter(|_| !unchanged);
     let text = text.as_deref().or(bytes.text()).unwrap_or_default();
     let len = bytes.len() as u64;
-    let changes =
-        [FileChange::Write { path: path.into(), bytes: bytes.clone(), existing: ExistingFile::Replace }];
+    let changes = [FileChange::Write {
+        path: path.into(),
+        bytes: bytes.clone(),
+        existing: ExistingFile::Replace,
+    }];
     let permit = || {
         if !args.keep_numbers {
             refuse_numbered(cx, old, text)?;
@@ -235,7 +239,9 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         }
     };
     let tell = |output: Output, sight| Output {
-        replaced_unseen: differs.filter(|_| sight == CallerKnowledge::None).map(ReplacedVersion::from_original),
+        replaced_unseen: differs
+            .filter(|_| sight == CallerKnowledge::None)
+            .map(ReplacedVersion::from_original),
         note: write_note(differs, sight, disguise, is_gone),
         ..output
     };
@@ -246,7 +252,12 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         let output = tell(look(&hash), sight);
         if unchanged {
             remember_encoding();
-            seen_files::record_seen(cx, path, hash, FileSighting { len, modified: None, whole: true });
+            seen_files::record_seen(
+                cx,
+                path,
+                hash,
+                FileSighting { len, modified: None, whole: true },
+            );
         }
         return Ok(output);
     }
@@ -259,7 +270,9 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     remember_encoding();
     output.bytes_written = len;
     cache_versions(changes, &done);
-    if let Some(AppliedChange { created_dirs: made_folders, not_kept: lost, .. }) = done.into_iter().next() {
+    if let Some(AppliedChange { created_dirs: made_folders, not_kept: lost, .. }) =
+        done.into_iter().next()
+    {
         output.files_modified = vec![display_path(&place)];
         output.dirs_created = made_folders.iter().map(|folder| display_path(folder)).collect();
         output.not_kept = lost;
@@ -309,7 +322,11 @@ fn refuse_note(content: &str) -> Result<(), ToolError> {
 }
 
 /// The same for lines with numbers in front.
-fn refuse_numbered(cx: &ToolContext, old: Option<&OriginalFile>, text: &str) -> Result<(), ToolError> {
+fn refuse_numbered(
+    cx: &ToolContext,
+    old: Option<&OriginalFile>,
+    text: &str,
+) -> Result<(), ToolError> {
     if !begins_numbered(text.as_bytes()) {
         return Ok(());
     }
@@ -331,9 +348,11 @@ fn refuse_numbered(cx: &ToolContext, old: Option<&OriginalFile>, text: &str) -> 
 /// the session was shown.
 fn was_shown(cx: &ToolContext, old: Option<&OriginalFile>, numbered: &str) -> bool {
     let holds = |text: &str| numbers_lines_of(numbered, text);
-    let seen = || seen_files::seen_versions(cx).into_iter().filter_map(|hash| versions::find(&hash));
+    let seen =
+        || seen_files::seen_versions(cx).into_iter().filter_map(|hash| versions::find(&hash));
     old.and_then(OriginalFile::text).is_some_and(holds)
         || unchanged::was_shown(cx, numbered)
-        || seen()
-            .any(|bytes| TextDocument::read(bytes.to_vec(), None).is_ok_and(|seen| holds(seen.text())))
+        || seen().any(|bytes| {
+            TextDocument::read(bytes.to_vec(), None).is_ok_and(|seen| holds(seen.text()))
+        })
 }

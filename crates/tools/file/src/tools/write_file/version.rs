@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hermes_core::ToolContext;
 use hermes_text::count_lines;
-use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions};
+use hermes_text::diff::{DiffLayout, DiffOptions, TextDiff};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -61,7 +61,12 @@ pub(super) fn diff(
 }
 
 /// What is in a file that was not there.
-pub(super) fn addition(new: &str, path: &Path, cx: &ToolContext, effort: DiffBudget) -> Option<String> {
+pub(super) fn addition(
+    new: &str,
+    path: &Path,
+    cx: &ToolContext,
+    effort: DiffBudget,
+) -> Option<String> {
     compare("", new, ("/dev/null", &path_text::diff_heading("b/", path, &cx.working_dir)), effort)
 }
 
@@ -76,7 +81,8 @@ pub(super) fn compare(
     if old.len().max(new.len()) > effort.max_text_bytes {
         return None;
     }
-    let diff = TextDiff::new(old, new, &DiffOptions { time_limit: effort.time, ..DiffOptions::default() });
+    let diff =
+        TextDiff::new(old, new, &DiffOptions { time_limit: effort.time, ..DiffOptions::default() });
     let layout = DiffLayout {
         limit: effort.limit,
         line_limit: MAX_LINE_CHARS,

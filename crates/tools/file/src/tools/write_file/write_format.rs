@@ -5,7 +5,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{JsonSchema, ToolError};
 use hermes_files::FileContent;
 use hermes_text::codec::TextFormat;
-use hermes_text::{TextDocument, LineEnding, line_at};
+use hermes_text::{LineEnding, TextDocument, line_at};
 use serde::{Deserialize, Serialize};
 
 use super::Args;
@@ -115,9 +115,13 @@ impl WriteFormat {
         };
         let text = match self.ending {
             LineEndingRule::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
-            LineEndingRule::Kept(LineEnding::Lf) if is_all_crlf(&text) => text.replace("\r\n", "\n"),
+            LineEndingRule::Kept(LineEnding::Lf) if is_all_crlf(&text) => {
+                text.replace("\r\n", "\n")
+            }
             LineEndingRule::Kept(LineEnding::Lf) => text,
-            LineEndingRule::Kept(LineEnding::Cr) if is_all_crlf(&text) => text.replace("\r\n", "\r"),
+            LineEndingRule::Kept(LineEnding::Cr) if is_all_crlf(&text) => {
+                text.replace("\r\n", "\r")
+            }
             LineEndingRule::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
                 with_ending(text, ending)
             }
@@ -174,7 +178,8 @@ fn with_ending(text: String, ending: LineEnding) -> String {
 
 fn encode_error(text: &str, offset: usize, encoding: &str) -> ToolError {
     let line = line_at(text, offset);
-    let character = text.get(offset..).and_then(|rest| rest.chars().next()).unwrap_or(BYTE_ORDER_MARK);
+    let character =
+        text.get(offset..).and_then(|rest| rest.chars().next()).unwrap_or(BYTE_ORDER_MARK);
     ToolError::invalid(format!(
         "{character:?} at byte {offset} of the content (line {line}) cannot be written in \
          {encoding}, the encoding of the file"

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::png;
 use super::{ClipboardFormat, ClipboardSelection};
-use crate::desktop::{DesktopEnv, ProgramResult, DesktopProgram};
+use crate::desktop::{DesktopEnv, DesktopProgram, ProgramResult};
 
 /// The most that is taken from a clipboard.
 pub(super) const MAX_CLIPBOARD_BYTES: usize = 64 * 1024 * 1024;
@@ -77,7 +77,10 @@ impl BackendChoice {
         if desktop.variable("TMUX").is_some() && has("tmux") {
             return Ok(Self { backend: ClipboardBackend::Tmux, drawback: Some(reason) });
         }
-        Err(ClipboardUnavailable { reason: capitalize(&reason), fix: format!("{}.", capitalize(&fixes.join("; "))) })
+        Err(ClipboardUnavailable {
+            reason: capitalize(&reason),
+            fix: format!("{}.", capitalize(&fixes.join("; "))),
+        })
     }
 }
 
@@ -122,10 +125,14 @@ impl<'a> ClipboardHandle<'a> {
         let asked = match self.backend {
             ClipboardBackend::WlClipboard => self.wl_program("wl-paste")?.args(["--list-types"]),
             ClipboardBackend::Xclip => self.xclip_program()?.args(["-o", "-t", "TARGETS"]),
-            ClipboardBackend::Xsel | ClipboardBackend::Pasteboard | ClipboardBackend::Tmux => return Ok(None),
+            ClipboardBackend::Xsel | ClipboardBackend::Pasteboard | ClipboardBackend::Tmux => {
+                return Ok(None);
+            }
         };
         let ended = asked.output(MAX_CLIPBOARD_BYTES).run(self.cx).await?;
-        if !ended.success && stderr_contains(&ended, &["not available", "Nothing is copied", "No selection"]) {
+        if !ended.success
+            && stderr_contains(&ended, &["not available", "Nothing is copied", "No selection"])
+        {
             return Ok(Some(Vec::new()));
         }
         let list = self.check_success(ended)?.output;
@@ -133,7 +140,11 @@ impl<'a> ClipboardHandle<'a> {
     }
 
     /// What is there, of that type where types are known.
-    pub(super) async fn read(&self, format: ClipboardFormat, of: &str) -> Result<Vec<u8>, ToolError> {
+    pub(super) async fn read(
+        &self,
+        format: ClipboardFormat,
+        of: &str,
+    ) -> Result<Vec<u8>, ToolError> {
         let program = match self.backend {
             ClipboardBackend::WlClipboard => {
                 self.wl_program("wl-paste")?.args(["--no-newline", "--type"]).args([of])
@@ -142,14 +153,20 @@ impl<'a> ClipboardHandle<'a> {
             ClipboardBackend::Xsel => self.xsel_program()?.args(["--output"]),
             ClipboardBackend::Pasteboard if format == ClipboardFormat::Image => {
                 let script = "the clipboard as «class PNGf»";
-                let ended = self.osascript_program(script)?.output(MAX_CLIPBOARD_BYTES).run(self.cx).await?;
+                let ended = self
+                    .osascript_program(script)?
+                    .output(MAX_CLIPBOARD_BYTES)
+                    .run(self.cx)
+                    .await?;
                 return png::from_applescript(&ended.output).ok_or_else(|| {
                     ToolError::not_found("The clipboard holds no image")
                         .with_hint("Ask the user to copy one, or read it as text.")
                 });
             }
             ClipboardBackend::Pasteboard => self.pasteboard_program("pbpaste")?,
-            ClipboardBackend::Tmux => DesktopProgram::new(self.desktop, "tmux")?.args(["save-buffer", "-"]),
+            ClipboardBackend::Tmux => {
+                DesktopProgram::new(self.desktop, "tmux")?.args(["save-buffer", "-"])
+            }
         };
         let ended = program.output(MAX_CLIPBOARD_BYTES).run(self.cx).await?;
         if !ended.success && stderr_contains(&ended, &["no buffers"]) {
@@ -159,7 +176,11 @@ impl<'a> ClipboardHandle<'a> {
     }
 
     /// Puts it there.
-    pub(super) async fn write(&self, format: ClipboardFormat, bytes: Vec<u8>) -> Result<(), ToolError> {
+    pub(super) async fn write(
+        &self,
+        format: ClipboardFormat,
+        bytes: Vec<u8>,
+    ) -> Result<(), ToolError> {
         let program = match (self.backend, format) {
             (ClipboardBackend::WlClipboard, ClipboardFormat::Text) => {
                 self.wl_program("wl-copy")?.args(["--type", "text/plain;charset=utf-8"])
@@ -168,20 +189,25 @@ impl<'a> ClipboardHandle<'a> {
                 self.wl_program("wl-copy")?.args(["--type", png::MEDIA_TYPE])
             }
             (ClipboardBackend::Xclip, ClipboardFormat::Text) => self.xclip_program()?.args(["-i"]),
-            (ClipboardBackend::Xclip, ClipboardFormat::Image) => self.xclip_program()?.args(["-i", "-t", png::MEDIA_TYPE]),
+            (ClipboardBackend::Xclip, ClipboardFormat::Image) => {
+                self.xclip_program()?.args(["-i", "-t", png::MEDIA_TYPE])
+            }
             (ClipboardBackend::Xsel, _) if bytes.len() > MAX_XSEL_BYTES => {
                 let message = format!("xsel carries no more than {MAX_XSEL_BYTES} bytes reliably");
                 return Err(ToolError::limit(message).with_hint("Install xclip, or copy less."));
             }
             (ClipboardBackend::Xsel, _) => self.xsel_program()?.args(["--input"]),
-            (ClipboardBackend::Pasteboard, ClipboardFormat::Text) => self.pasteboard_program("pbcopy")?,
-            (ClipboardBackend::Pasteboard, ClipboardFormat::Image) => {
-                self.osascript_program(&format!("set the clipboard to {}", png::to_applescript(&bytes)))?
+            (ClipboardBackend::Pasteboard, ClipboardFormat::Text) => {
+                self.pasteboard_program("pbcopy")?
             }
+            (ClipboardBackend::Pasteboard, ClipboardFormat::Image) => self.osascript_program(
+                &format!("set the clipboard to {}", png::to_applescript(&bytes)),
+            )?,
             (ClipboardBackend::Tmux, _) => return self.load_tmux_buffer(bytes).await,
         };
         // The script of `osascript` is its input already.
-        let is_script = (self.backend, format) == (ClipboardBackend::Pasteboard, ClipboardFormat::Image);
+        let is_script =
+            (self.backend, format) == (ClipboardBackend::Pasteboard, ClipboardFormat::Image);
         let program = if is_script { program } else { program.input(bytes) };
         self.check_success(program.run(self.cx).await?).map(drop)
     }
@@ -193,7 +219,9 @@ impl<'a> ClipboardHandle<'a> {
             ClipboardBackend::Xclip => self.xclip_program()?.args(["-i"]).input(Vec::new()),
             ClipboardBackend::Xsel => self.xsel_program()?.args(["--clear"]),
             ClipboardBackend::Pasteboard => self.pasteboard_program("pbcopy")?,
-            ClipboardBackend::Tmux => DesktopProgram::new(self.desktop, "tmux")?.args(["delete-buffer"]),
+            ClipboardBackend::Tmux => {
+                DesktopProgram::new(self.desktop, "tmux")?.args(["delete-buffer"])
+            }
         };
         let ended = program.run(self.cx).await?;
         if !ended.success && stderr_contains(&ended, &["no buffer"]) {
@@ -210,7 +238,8 @@ impl<'a> ClipboardHandle<'a> {
             Ok::<_, ToolError>(program.args(flags.iter().copied()).args(["-"]))
         };
         let ended = tmux(&["-w"])?.input(bytes.clone()).run(self.cx).await?;
-        if !ended.success && stderr_contains(&ended, &["unknown flag", "usage:", "unknown option"]) {
+        if !ended.success && stderr_contains(&ended, &["unknown flag", "usage:", "unknown option"])
+        {
             return self.check_success(tmux(&[])?.input(bytes).run(self.cx).await?).map(drop);
         }
         self.check_success(ended).map(drop)
@@ -222,7 +251,9 @@ impl<'a> ClipboardHandle<'a> {
             error.with_hint(match self.backend {
                 ClipboardBackend::WlClipboard => "Check WAYLAND_DISPLAY and XDG_RUNTIME_DIR.",
                 ClipboardBackend::Xclip | ClipboardBackend::Xsel => "Check DISPLAY and XAUTHORITY.",
-                ClipboardBackend::Pasteboard => "Run hermes in the session of the user who is logged in.",
+                ClipboardBackend::Pasteboard => {
+                    "Run hermes in the session of the user who is logged in."
+                }
                 ClipboardBackend::Tmux => "Check that the tmux server of TMUX still runs.",
             })
         })

@@ -8,7 +8,10 @@ use super::*;
 use crate::desktop::tests::{desktop, path_of};
 
 /// The way on a desktop with these programs and variables.
-fn way(programs: &[&str], variables: &[(&str, &str)]) -> Result<BackendChoice, ClipboardUnavailable> {
+fn way(
+    programs: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<BackendChoice, ClipboardUnavailable> {
     let folder = path_of(programs);
     let mut all = vec![("PATH", folder.path().to_str().unwrap())];
     all.extend(variables);

@@ -5,10 +5,11 @@ use std::time::Duration;
 use hermes_core::{ErrorKind, ToolError};
 
 use super::backend::{ClipboardBackend, ClipboardHandle};
-use super::{ClipboardResult, ClipboardFormat, ImageSize, png};
+use super::{ClipboardFormat, ClipboardResult, ImageSize, png};
 
 /// Types of text, the best first.
-const TEXT_TYPES: &[&str] = &["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
+const TEXT_TYPES: &[&str] =
+    &["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
 /// What password managers offer beside a password.
 const PASSWORD_HINT_TYPE: &str = "x-kde-passwordManagerHint";
 /// How often one looks whether the new content has arrived.
@@ -41,11 +42,16 @@ pub(super) async fn read_text(board: &ClipboardHandle<'_>) -> Result<ClipboardTe
         ))
         .with_hint("An image is read with format image and the path of a PNG file."));
     };
-    Ok(ClipboardText { bytes: board.read(ClipboardFormat::Text, of).await?, is_latin1: of == "STRING" })
+    Ok(ClipboardText {
+        bytes: board.read(ClipboardFormat::Text, of).await?,
+        is_latin1: of == "STRING",
+    })
 }
 
 /// The image, and its size.
-pub(super) async fn read_image(board: &ClipboardHandle<'_>) -> Result<(Vec<u8>, ImageSize), ToolError> {
+pub(super) async fn read_image(
+    board: &ClipboardHandle<'_>,
+) -> Result<(Vec<u8>, ImageSize), ToolError> {
     if let Some(types) = board.types().await? {
         refuse_secret(&types)?;
         if types.is_empty() {
@@ -108,7 +114,11 @@ pub(super) async fn write(
 }
 
 /// Under X the program returns before the server knows of the new owner.
-async fn wait_for_arrival(board: &ClipboardHandle<'_>, format: ClipboardFormat, expected: &[u8]) -> Result<(), ToolError> {
+async fn wait_for_arrival(
+    board: &ClipboardHandle<'_>,
+    format: ClipboardFormat,
+    expected: &[u8],
+) -> Result<(), ToolError> {
     let of = if format == ClipboardFormat::Image { png::MEDIA_TYPE } else { "UTF8_STRING" };
     let mut pause = Duration::from_millis(5);
     for _ in 0..ARRIVAL_CHECKS {

@@ -2,22 +2,22 @@
 
 mod backend;
 mod content;
-mod request;
 mod png;
+mod request;
 
 use std::path::PathBuf;
 
 use hermes_core::{
-    Attachment, Availability, Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, WorkingDir,
+    Attachment, Availability, Effect, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir,
 };
 use hermes_files::{FileAccess, WriteOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::remote;
 use crate::blocking::blocking;
 use crate::desktop::DesktopEnv;
-use backend::{ClipboardBackend, ClipboardHandle, BackendChoice};
+use crate::remote;
+use backend::{BackendChoice, ClipboardBackend, ClipboardHandle};
 use request::ClipboardRequest;
 
 /// How many characters a reading gives unless it is told.
@@ -155,15 +155,21 @@ impl Tool for Clipboard {
             .keyword("screenshot")
             .keyword("xclip")
             .example(
-                ToolExample::new("Copy text", r#"{"action":"write","text":"git push origin main"}"#)
-                    .expects(r#"{"bytes_written":20}"#),
+                ToolExample::new(
+                    "Copy text",
+                    r#"{"action":"write","text":"git push origin main"}"#,
+                )
+                .expects(r#"{"bytes_written":20}"#),
             )
             .example(
                 ToolExample::new("Copy a file's text", r#"{"action":"write","path":"notes.txt"}"#)
                     .file("notes.txt", "bread\nmilk\n")
                     .expects(r#"{"format":"text","bytes_written":11}"#),
             )
-            .example(ToolExample::new("Clear it", r#"{"action":"clear"}"#).expects(r#"{"cleared":true}"#))
+            .example(
+                ToolExample::new("Clear it", r#"{"action":"clear"}"#)
+                    .expects(r#"{"cleared":true}"#),
+            )
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
@@ -187,8 +193,12 @@ impl Tool for Clipboard {
             ToolError::unavailable(format!("There is no clipboard here. {}", missing.reason))
                 .with_hint(missing.fix)
         })?;
-        let board =
-            ClipboardHandle { desktop: &self.desktop, backend: way.backend, selection: args.selection, cx };
+        let board = ClipboardHandle {
+            desktop: &self.desktop,
+            backend: way.backend,
+            selection: args.selection,
+            cx,
+        };
         let done = match order {
             ClipboardRequest::Show => {
                 board.check_format(ClipboardFormat::Text)?;
@@ -212,7 +222,12 @@ impl Tool for Clipboard {
             }
         };
         let note = note(&way, &done);
-        Ok(ClipboardAnswer { done, backend: way.backend, note, is_here: remote::remote_jobs(cx).is_none() })
+        Ok(ClipboardAnswer {
+            done,
+            backend: way.backend,
+            note,
+            is_here: remote::remote_jobs(cx).is_none(),
+        })
     }
 
     async fn check(&self) -> Availability {
@@ -224,7 +239,9 @@ impl Tool for Clipboard {
 
     fn attachments(output: &ClipboardAnswer) -> Vec<Attachment> {
         match &output.done {
-            ClipboardResult::Saved { format: ClipboardFormat::Image, path, .. } if output.is_here => {
+            ClipboardResult::Saved { format: ClipboardFormat::Image, path, .. }
+                if output.is_here =>
+            {
                 vec![Attachment { media_type: png::MEDIA_TYPE.to_owned(), path: path.clone() }]
             }
             _ => Vec::new(),
@@ -242,7 +259,11 @@ fn clipboard_effect(action: ClipboardAction) -> Effect {
     Effect { scope, resource: Resource::Name("clipboard".to_owned()) }
 }
 
-async fn save_to_file(board: &ClipboardHandle<'_>, format: ClipboardFormat, path: PathBuf) -> Result<ClipboardResult, ToolError> {
+async fn save_to_file(
+    board: &ClipboardHandle<'_>,
+    format: ClipboardFormat,
+    path: PathBuf,
+) -> Result<ClipboardResult, ToolError> {
     let (bytes, size) = match format {
         ClipboardFormat::Text => (content::read_text(board).await?.bytes, None),
         ClipboardFormat::Image => {
@@ -266,17 +287,22 @@ fn note(way: &BackendChoice, done: &ClipboardResult) -> Option<String> {
     match (way.backend, done) {
         (ClipboardBackend::Tmux, done) => {
             let what = match done {
-                ClipboardResult::Text { .. } | ClipboardResult::Saved { .. } => "This is tmux's newest buffer",
+                ClipboardResult::Text { .. } | ClipboardResult::Saved { .. } => {
+                    "This is tmux's newest buffer"
+                }
                 ClipboardResult::Written { .. } => {
                     "It is in tmux's buffer, and in the terminal's clipboard only if that allows it"
                 }
-                ClipboardResult::Cleared { .. } => "tmux's newest buffer is gone; the one before it is next",
+                ClipboardResult::Cleared { .. } => {
+                    "tmux's newest buffer is gone; the one before it is next"
+                }
             };
             Some(format!("{what}: {}", way.drawback.as_deref().unwrap_or("there is no display")))
         }
-        (ClipboardBackend::Xclip | ClipboardBackend::Xsel | ClipboardBackend::WlClipboard, ClipboardResult::Written { .. }) => {
-            Some("Its program stays in the background until something else is copied".to_owned())
-        }
+        (
+            ClipboardBackend::Xclip | ClipboardBackend::Xsel | ClipboardBackend::WlClipboard,
+            ClipboardResult::Written { .. },
+        ) => Some("Its program stays in the background until something else is copied".to_owned()),
         _ => None,
     }
 }

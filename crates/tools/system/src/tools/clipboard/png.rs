@@ -17,7 +17,10 @@ pub(super) fn size(bytes: &[u8]) -> Option<(u32, u32)> {
 /// What AppleScript prints for an image: its bytes in hexadecimal digits.
 pub(super) fn from_applescript(printed: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(printed).ok()?.trim();
-    let digits = text.strip_prefix(APPLESCRIPT_DELIMITERS.0)?.strip_suffix(APPLESCRIPT_DELIMITERS.1)?.as_bytes();
+    let digits = text
+        .strip_prefix(APPLESCRIPT_DELIMITERS.0)?
+        .strip_suffix(APPLESCRIPT_DELIMITERS.1)?
+        .as_bytes();
     let digit = |letter: u8| char::from(letter).to_digit(16);
     let (pairs, rest) = digits.as_chunks::<2>();
     let byte = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok();

@@ -7,9 +7,9 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::FileAccess;
 
 use super::backend::MAX_CLIPBOARD_BYTES;
-use super::{ClipboardAction, Args, ClipboardFormat, ImageSize, content};
-use crate::remote;
+use super::{Args, ClipboardAction, ClipboardFormat, ImageSize, content};
 use crate::blocking::blocking;
+use crate::remote;
 
 /// What to do.
 #[derive(Debug)]
@@ -38,7 +38,9 @@ impl ClipboardRequest {
         let format = args.format.unwrap_or(guess);
         let path = path.map(|path| cx.working_dir.resolve(path));
         match (args.action, &args.text, path) {
-            (ClipboardAction::Read, None, None) if format == ClipboardFormat::Text => Ok(Self::Show),
+            (ClipboardAction::Read, None, None) if format == ClipboardFormat::Text => {
+                Ok(Self::Show)
+            }
             (ClipboardAction::Read, None, Some(path)) => Ok(Self::Save(format, path)),
             (_, None, None) if format == ClipboardFormat::Image => {
                 wrong("An image needs 'path'", "Give the PNG file to save to or to copy from.")
@@ -46,7 +48,9 @@ impl ClipboardRequest {
             (ClipboardAction::Write, Some(text), None) if format == ClipboardFormat::Text => {
                 Ok(Self::Write(format, ClipboardInput::Text(text.clone())))
             }
-            (ClipboardAction::Write, None, Some(path)) => Ok(Self::Write(format, ClipboardInput::File(path))),
+            (ClipboardAction::Write, None, Some(path)) => {
+                Ok(Self::Write(format, ClipboardInput::File(path)))
+            }
             (ClipboardAction::Write, None, None) => {
                 wrong("There is nothing to write", "Give 'text', or 'path' of a file.")
             }
@@ -60,8 +64,12 @@ impl ClipboardRequest {
             (ClipboardAction::Read, Some(_), _) => {
                 wrong("'text' is for writing", "Use action write, or leave 'text' out.")
             }
-            (ClipboardAction::Read, None, None) => wrong("An image needs 'path'", "Give a PNG file's name."),
-            (ClipboardAction::Clear, ..) => wrong("clear takes no 'text' and no 'path'", "Leave them out."),
+            (ClipboardAction::Read, None, None) => {
+                wrong("An image needs 'path'", "Give a PNG file's name.")
+            }
+            (ClipboardAction::Clear, ..) => {
+                wrong("clear takes no 'text' and no 'path'", "Leave them out.")
+            }
         }
     }
 }
@@ -95,7 +103,10 @@ impl ClipboardInput {
         };
         let name = path.display();
         if bytes.len() > MAX_CLIPBOARD_BYTES {
-            return Err(ToolError::limit(format!("{name} has more than {} MiB", MAX_CLIPBOARD_BYTES >> 20)));
+            return Err(ToolError::limit(format!(
+                "{name} has more than {} MiB",
+                MAX_CLIPBOARD_BYTES >> 20
+            )));
         }
         if format == ClipboardFormat::Image {
             let size = content::image_size(&bytes).ok_or_else(|| {

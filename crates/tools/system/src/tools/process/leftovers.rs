@@ -14,7 +14,7 @@ use hermes_exec::output::clean;
 use hermes_exec::{JobRegistry, tree};
 
 use super::report::Output;
-use super::{ProcessAction, Args, PAGE_LINES};
+use super::{Args, PAGE_LINES, ProcessAction};
 use crate::blocking::blocking;
 
 /// How often it is looked whether one that is no child of ours still runs.
@@ -25,7 +25,10 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// Those of this session or of this folder; those elsewhere are somebody
 /// else's affair.
-pub(in crate::tools) async fn session_leftovers(jobs: &Arc<JobRegistry>, cx: &ToolContext) -> Vec<JobRecord> {
+pub(in crate::tools) async fn session_leftovers(
+    jobs: &Arc<JobRegistry>,
+    cx: &ToolContext,
+) -> Vec<JobRecord> {
     let looked = Arc::clone(jobs);
     let mut entries = blocking(cx, move || looked.orphans()).await.unwrap_or_default();
     let cwd = cx.working_dir.cwd();
@@ -52,7 +55,9 @@ pub(super) async fn answer(
     if let Some(place) = &entry.elsewhere {
         return answer_remote(action, entry, place, jobs, cx).await;
     }
-    if let (ProcessAction::Poll | ProcessAction::Log | ProcessAction::Wait, Some(file)) = (action, &entry.output) {
+    if let (ProcessAction::Poll | ProcessAction::Log | ProcessAction::Wait, Some(file)) =
+        (action, &entry.output)
+    {
         return read_output(args, entry, file, cx).await;
     }
     if action != ProcessAction::Kill {
@@ -100,12 +105,15 @@ async fn read_output(
     let is_alive = || tree::is_alive(entry.pid, entry.started);
     let until = Instant::now() + super::wait_limit(args, cx);
     while args.action == ProcessAction::Wait && is_alive() && Instant::now() < until {
-        cx.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL.min(until - Instant::now()))).await?;
+        cx.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL.min(until - Instant::now())))
+            .await?;
     }
     let runs = is_alive();
     let count = args.limit.map_or(PAGE_LINES, |limit| usize::try_from(limit).unwrap_or(PAGE_LINES));
     let (from, first) = (file.to_path_buf(), args.offset.map(|first| first.max(1)));
-    let page = blocking(cx, move || OutputPage::read(&from, first, count.clamp(1, 10 * PAGE_LINES))).await?;
+    let page =
+        blocking(cx, move || OutputPage::read(&from, first, count.clamp(1, 10 * PAGE_LINES)))
+            .await?;
     let page = page.map_err(|error| ToolError::io(file.display(), &error))?;
     let status = match (runs, args.action) {
         (true, ProcessAction::Wait) => "timeout",
@@ -186,7 +194,12 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
     }
 }
 
-fn unknown_process(id: &str, left: &[JobRecord], jobs: &JobRegistry, cx: &ToolContext) -> ToolError {
+fn unknown_process(
+    id: &str,
+    left: &[JobRecord],
+    jobs: &JobRegistry,
+    cx: &ToolContext,
+) -> ToolError {
     let own = jobs.session_jobs(cx.session.id());
     let there: Vec<&str> = own
         .iter()

@@ -4,12 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, CallEnding, ToolExample, JsonSchema, Resource, Scope, ShellScript, Tool, ToolContext, ToolError,
-    ToolSpec, WorkingDir, answer_schema,
+    CallEnding, Effect, JsonSchema, Resource, Scope, ShellScript, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir, answer_schema,
 };
 use hermes_exec::network;
 use hermes_exec::screen;
-use hermes_exec::{KILL_GRACE, JobRegistry, JobHandle, ListeningPort, WaitLimits, WaitOutcome, TerminalSize, CommandTimeouts};
+use hermes_exec::{
+    CommandTimeouts, JobHandle, JobRegistry, KILL_GRACE, ListeningPort, TerminalSize, WaitLimits,
+    WaitOutcome,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,7 +21,7 @@ use crate::typed_input;
 pub(super) mod leftovers;
 mod report;
 
-use report::{ProcessRow, Output};
+use report::{Output, ProcessRow};
 
 /// The longest that settings can ask for; the tool keeps to its own limits.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
@@ -196,7 +199,9 @@ fn listening_ports(jobs: &JobRegistry, cx: &ToolContext) -> Vec<ListeningPort> {
     match networks.get(cx.session.id()) {
         Some(network) => network.listening(),
         // What an earlier program has left is in the session's network.
-        None => jobs.survivor(cx.session.id()).map(network::process_listening_ports).unwrap_or_default(),
+        None => {
+            jobs.survivor(cx.session.id()).map(network::process_listening_ports).unwrap_or_default()
+        }
     }
 }
 
@@ -228,7 +233,9 @@ fn typed_command_effect(args: &Args) -> Option<Effect> {
     args.session_id.as_deref().filter(|id| typed_input::is_shell(id))?;
     let text = match args.action {
         ProcessAction::Write | ProcessAction::Submit => args.data.clone()?,
-        ProcessAction::Keys => typed_input::typed_text(args.keys.as_deref().or(args.data.as_deref())?),
+        ProcessAction::Keys => {
+            typed_input::typed_text(args.keys.as_deref().or(args.data.as_deref())?)
+        }
         _ => return None,
     };
     if text.trim().is_empty() {
@@ -260,7 +267,9 @@ async fn process_rows(jobs: &[Arc<JobHandle>]) -> Vec<ProcessRow> {
 /// Whether it waits for somebody to type. A place that does not say so soon is
 /// not waited for.
 async fn is_awaiting_input(listed: &JobHandle) -> bool {
-    tokio::time::timeout(PROMPT_CHECK_TIMEOUT, listed.job.is_awaiting_input()).await.unwrap_or(false)
+    tokio::time::timeout(PROMPT_CHECK_TIMEOUT, listed.job.is_awaiting_input())
+        .await
+        .unwrap_or(false)
 }
 
 async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Output, ToolError> {
@@ -271,7 +280,8 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
         ProcessAction::Wait => wait(args, listed, cx).await,
         ProcessAction::Kill => {
             // One that has just ended by itself was not killed.
-            let was_running = listed.job.ended_now().await.is_none_or(|ended| ended.has_descendants);
+            let was_running =
+                listed.job.ended_now().await.is_none_or(|ended| ended.has_descendants);
             if was_running {
                 listed.mark_killed();
             }
@@ -291,7 +301,8 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
         ProcessAction::Close => {
             let job = Arc::clone(&listed.job);
             let closing = tokio::spawn(async move { job.close_input().await });
-            let is_closed = cx.run_until_cancelled(tokio::time::timeout(SEND_TIMEOUT, closing)).await?.is_ok();
+            let is_closed =
+                cx.run_until_cancelled(tokio::time::timeout(SEND_TIMEOUT, closing)).await?.is_ok();
             // Most programs end with their input.
             let mut output = wait_for_reaction(args, listed, cx).await;
             if !is_closed {
@@ -323,7 +334,8 @@ fn resize(args: &Args, listed: &JobHandle) -> Result<(), ToolError> {
             ToolError::conflict("The process has no terminal").with_hint("Start it with pty.")
         );
     };
-    let size = TerminalSize { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
+    let size =
+        TerminalSize { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
     listed.job.resize(size).map_err(|error| ToolError::io("The process's terminal", &error))
 }
 
@@ -371,7 +383,10 @@ fn wait_limit(args: &Args, cx: &ToolContext) -> Duration {
 async fn wait(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
     let limit = wait_limit(args, cx);
     let until = Some(Instant::now() + limit);
-    let pause = listed.job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel }).await;
+    let pause = listed
+        .job
+        .wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel })
+        .await;
     let mut output = new_output(listed);
     if pause == WaitOutcome::Deadline {
         output.status = "timeout";
@@ -400,7 +415,8 @@ async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result
             let keys = args.keys.as_deref().or(args.data.as_deref());
             let keys = keys.ok_or_else(|| ToolError::invalid("Which keys? keys is missing"))?;
             let modes = listed.job.screen().map(|screen| screen.modes()).unwrap_or_default();
-            screen::encode_keys(keys, modes).map_err(|unknown| ToolError::invalid(unknown.to_string()))?
+            screen::encode_keys(keys, modes)
+                .map_err(|unknown| ToolError::invalid(unknown.to_string()))?
         }
         action => {
             let data = args.data.as_deref();
@@ -441,6 +457,9 @@ async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result
 async fn wait_for_reaction(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
     let silence = args.timeout.is_none().then_some(IDLE_THRESHOLD);
     let until = Some(Instant::now() + args.timeout.map_or(ECHO_TIMEOUT, Duration::from_secs));
-    let pause = listed.job.wait(&WaitLimits { deadline: until, idle_timeout: silence, cancel: &cx.cancel }).await;
+    let pause = listed
+        .job
+        .wait(&WaitLimits { deadline: until, idle_timeout: silence, cancel: &cx.cancel })
+        .await;
     with_pause_note(pause, new_output(listed))
 }

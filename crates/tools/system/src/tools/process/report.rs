@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use hermes_exec::job_records::JobRecord;
-use hermes_exec::{ProcessExit, Job, JobHandle, ListeningPort};
+use hermes_exec::{Job, JobHandle, ListeningPort, ProcessExit};
 use schemars::JsonSchema;
 use serde::Serialize;
 

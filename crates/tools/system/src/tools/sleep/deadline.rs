@@ -45,7 +45,9 @@ impl SleepDeadline {
             (None, Some(at)) => time_until(at),
             (None, None) if has_condition => {
                 let patience = cx.remaining().map(|left| left.saturating_sub(PROGRESS_INTERVAL));
-                patience.map_or(DEFAULT_CONDITION_TIMEOUT, |patience| patience.min(DEFAULT_CONDITION_TIMEOUT))
+                patience.map_or(DEFAULT_CONDITION_TIMEOUT, |patience| {
+                    patience.min(DEFAULT_CONDITION_TIMEOUT)
+                })
             }
             (None, None) => {
                 return Err(ToolError::invalid("Nothing to wait for").with_hint(

@@ -49,8 +49,14 @@ impl FileWatch {
     ) -> Result<Self, ToolError> {
         let path = cx.working_dir.resolve(name);
         let elsewhere = crate::remote::remote_jobs(cx);
-        let mut watch =
-            Self { name: name.to_owned(), path, wanted, initial: None, is_there: false, remote_jobs: elsewhere };
+        let mut watch = Self {
+            name: name.to_owned(),
+            path,
+            wanted,
+            initial: None,
+            is_there: false,
+            remote_jobs: elsewhere,
+        };
         watch.initial = watch.read_stamp(cx).await?;
         watch.is_there = watch.initial.is_some();
         Ok(watch)
@@ -90,10 +96,15 @@ impl FileWatch {
             Some(jobs) => {
                 let effect = Effect::path(Scope::FILE_READ, &*self.path);
                 cx.check_grant(&effect.scope, &effect.resource)?;
-                let found = cx.run_until_cancelled(file_transfer::metadata(jobs.backend(), &self.path)).await??;
+                let found = cx
+                    .run_until_cancelled(file_transfer::metadata(jobs.backend(), &self.path))
+                    .await??;
                 Ok(found.map(|facts| {
                     let since = Duration::from_secs(facts.modified.unsigned_abs());
-                    WatchedStamp { modified: SystemTime::UNIX_EPOCH.checked_add(since), bytes: facts.size }
+                    WatchedStamp {
+                        modified: SystemTime::UNIX_EPOCH.checked_add(since),
+                        bytes: facts.size,
+                    }
                 }))
             }
         }

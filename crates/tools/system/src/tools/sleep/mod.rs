@@ -9,16 +9,16 @@ mod process;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
+    Effect, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec, WorkingDir,
     answer_schema,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use deadline::{SleepDeadline, PROGRESS_INTERVAL, CALL_TIMEOUT};
+use deadline::{CALL_TIMEOUT, PROGRESS_INTERVAL, SleepDeadline};
 use file::{FileState, FileWatch};
 use port::{PortAddress, PortWatch};
-use process::{ProcessWatch, ProcessTarget};
+use process::{ProcessTarget, ProcessWatch};
 
 use crate::remote;
 
@@ -129,7 +129,8 @@ impl Tool for Sleep {
             .keyword("wait for server")
             .keyword("port open")
             .example(
-                ToolExample::new("Wait a moment", r#"{"seconds":0.05}"#).expects(r#"{"woke":"elapsed"}"#),
+                ToolExample::new("Wait a moment", r#"{"seconds":0.05}"#)
+                    .expects(r#"{"woke":"elapsed"}"#),
             )
             .example(
                 ToolExample::new(
@@ -162,9 +163,15 @@ impl Tool for Sleep {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<SleepAnswer, ToolError> {
         let mut conditions = WakeConditions::from_args(&args, cx).await?;
-        let end = SleepDeadline::from_args(args.seconds, args.until.as_deref(), !conditions.is_empty(), cx)?;
+        let end = SleepDeadline::from_args(
+            args.seconds,
+            args.until.as_deref(),
+            !conditions.is_empty(),
+            cx,
+        )?;
         let mut awake = wait(&mut conditions, &end, cx).await?;
-        awake.note = (conditions.uses_local_machine() && remote::remote_jobs(cx).is_some()).then_some(LOCAL_ONLY_NOTE);
+        awake.note = (conditions.uses_local_machine() && remote::remote_jobs(cx).is_some())
+            .then_some(LOCAL_ONLY_NOTE);
         Ok(awake)
     }
 }
@@ -247,7 +254,11 @@ impl WakeConditions {
 
     /// Text that was written comes before the end of who wrote it, and what
     /// was hoped for before what went wrong.
-    async fn poll(&mut self, left: Duration, cx: &ToolContext) -> Result<Option<WakeEvent>, ToolError> {
+    async fn poll(
+        &mut self,
+        left: Duration,
+        cx: &ToolContext,
+    ) -> Result<Option<WakeEvent>, ToolError> {
         if let Some(file) = &mut self.file
             && let Some(event) = file.poll(cx).await?
         {
@@ -266,7 +277,11 @@ impl WakeConditions {
 
     /// Lets some time pass. A command that is asked for nothing but its end
     /// tells of it at once, and also that it waits for somebody to type.
-    async fn pause(&self, time: Duration, cx: &ToolContext) -> Result<Option<WakeEvent>, ToolError> {
+    async fn pause(
+        &self,
+        time: Duration,
+        cx: &ToolContext,
+    ) -> Result<Option<WakeEvent>, ToolError> {
         match &self.process {
             Some(process) if self.file.is_none() && self.port.is_none() => {
                 process.pause(time, cx).await

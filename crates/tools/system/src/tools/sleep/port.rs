@@ -14,7 +14,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Between two tries at another machine.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Endings of names that only a local network knows.
-const LOCAL_SUFFIXES: &[&str] = &[".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp"];
+const LOCAL_SUFFIXES: &[&str] =
+    &[".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp"];
 
 /// A host and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +159,8 @@ impl PortWatch {
                 Err(error) => return Ok(Err(error)),
             }
         };
-        let is_name = self.local_addresses.is_empty() && self.address.host.parse::<IpAddr>().is_err();
+        let is_name =
+            self.local_addresses.is_empty() && self.address.host.parse::<IpAddr>().is_err();
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for place in places {
             if is_name && !is_allowed_target(&self.address.host, place.ip()) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{Effect, Scope, ToolContext, ToolError};
-use hermes_exec::watch::{WatchNotice, WatchSettings, PatternWatch};
-use hermes_exec::{JobExit, ProcessExit, JobRegistry, JobHandle, WaitLimits, WaitOutcome, tree};
+use hermes_exec::watch::{PatternWatch, WatchNotice, WatchSettings};
+use hermes_exec::{JobExit, JobHandle, JobRegistry, ProcessExit, WaitLimits, WaitOutcome, tree};
 
 use super::{WakeCause, WakeEvent};
 use crate::blocking::blocking;
@@ -96,8 +96,11 @@ impl ProcessWatch {
             if let Some(entry) = left.iter().find(|it| it.id == id && output.is_none()) {
                 return Ok(Self::Pid(entry.pid, Some(entry.started)));
             }
-            let there: Vec<String> =
-                jobs.session_jobs(cx.session.id()).iter().map(|listed| listed.job.id.clone()).collect();
+            let there: Vec<String> = jobs
+                .session_jobs(cx.session.id())
+                .iter()
+                .map(|listed| listed.job.id.clone())
+                .collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
             return Err(ToolError::not_found(format!(
                 "There is no process '{id}' in this session"
@@ -119,7 +122,8 @@ impl ProcessWatch {
             }
             Self::Pid(pid, Some(started)) => {
                 let is_alive = tree::is_alive(*pid, *started);
-                let ended = || WakeEvent::new(WakeCause::Process, format!("process {pid} has ended"));
+                let ended =
+                    || WakeEvent::new(WakeCause::Process, format!("process {pid} has ended"));
                 Ok((!is_alive).then(ended))
             }
             Self::Job { listed, output } => {
@@ -146,7 +150,11 @@ impl ProcessWatch {
             return cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None);
         };
         let until = Some(Instant::now() + time);
-        match listed.job.wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel }).await {
+        match listed
+            .job
+            .wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel })
+            .await
+        {
             WaitOutcome::Cancelled => Err(ToolError::cancelled()),
             WaitOutcome::AwaitingInput => {
                 let id = &listed.job.id;
@@ -156,7 +164,9 @@ impl ProcessWatch {
                 Ok(Some(WakeEvent::new(WakeCause::Question, reason)))
             }
             // It may still come to its end.
-            WaitOutcome::LiveScreen => cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None),
+            WaitOutcome::LiveScreen => {
+                cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None)
+            }
             WaitOutcome::Ended(_) | WaitOutcome::Deadline | WaitOutcome::IdleTimeout => Ok(None),
         }
     }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use hermes_core::{ErrorKind, ProgressUpdate, ProgressSink, erase};
+use hermes_core::{ErrorKind, ProgressSink, ProgressUpdate, erase};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::desktop::{DesktopEnv, DesktopProgram};
 
 const NVIDIA_PROGRAM: &str = "nvidia-smi";
-const QUERIED_FIELDS: &str = "name,driver_version,memory.total,memory.used,utilization.gpu,temperature.gpu";
+const QUERIED_FIELDS: &str =
+    "name,driver_version,memory.total,memory.used,utilization.gpu,temperature.gpu";
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Default, PartialEq, Serialize)]

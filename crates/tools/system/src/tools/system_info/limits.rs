@@ -87,8 +87,9 @@ impl CgroupLimits {
         let is_there = [&memory, &cpu, &cpuset, &pids].iter().any(|group| group.is_some());
         Self {
             cgroup: is_there.then_some("v1"),
-            memory: memory
-                .and_then(|group| group.tightest_bound("memory.limit_in_bytes", "memory.usage_in_bytes")),
+            memory: memory.and_then(|group| {
+                group.tightest_bound("memory.limit_in_bytes", "memory.usage_in_bytes")
+            }),
             // It is counted together with memory there.
             swap: None,
             pids: pids.and_then(|group| group.tightest_bound("pids.max", "pids.current")),
@@ -135,7 +136,10 @@ impl CgroupPath {
     }
 
     fn first_text(&self, name: &str) -> Option<String> {
-        self.0.iter().find_map(|folder| read_trimmed(&folder.join(name))).filter(|text| !text.is_empty())
+        self.0
+            .iter()
+            .find_map(|folder| read_trimmed(&folder.join(name)))
+            .filter(|text| !text.is_empty())
     }
 }
 

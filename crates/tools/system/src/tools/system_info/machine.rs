@@ -89,7 +89,9 @@ fn detect_vm(root: &Path) -> Option<String> {
             return Some((*name).to_owned());
         }
     }
-    if let Some(kind) = read_trimmed(root.join("sys/hypervisor/type")).filter(|kind| !kind.is_empty()) {
+    if let Some(kind) =
+        read_trimmed(root.join("sys/hypervisor/type")).filter(|kind| !kind.is_empty())
+    {
         return Some(kind);
     }
     let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
@@ -122,7 +124,9 @@ fn detect_container(root: &Path) -> Option<String> {
             return named(&String::from_utf8_lossy(kind).chars().take(40).collect::<String>());
         }
     }
-    if let Some(kind) = read_trimmed(root.join("run/systemd/container")).filter(|kind| !kind.is_empty()) {
+    if let Some(kind) =
+        read_trimmed(root.join("run/systemd/container")).filter(|kind| !kind.is_empty())
+    {
         return named(&kind);
     }
     if root.join("run/.containerenv").is_file() {
@@ -146,12 +150,16 @@ pub(super) struct TemperatureSensor {
 
 /// What the sensors say, the warmest first.
 pub(super) fn temperatures(root: &Path) -> Vec<TemperatureSensor> {
-    let mut sensors: Vec<TemperatureSensor> =
-        sorted_entries(&root.join("sys/class/hwmon")).iter().flat_map(|chip| chip_sensors(chip)).collect();
+    let mut sensors: Vec<TemperatureSensor> = sorted_entries(&root.join("sys/class/hwmon"))
+        .iter()
+        .flat_map(|chip| chip_sensors(chip))
+        .collect();
     if sensors.is_empty() {
         // The same, in the words of the firmware; often one of many.
-        sensors =
-            sorted_entries(&root.join("sys/class/thermal")).iter().filter_map(|it| thermal_zone(it)).collect();
+        sensors = sorted_entries(&root.join("sys/class/thermal"))
+            .iter()
+            .filter_map(|it| thermal_zone(it))
+            .collect();
     }
     sensors.sort_by(|a, b| b.celsius.total_cmp(&a.celsius).then_with(|| a.name.cmp(&b.name)));
     sensors.truncate(MAX_SENSORS);
@@ -170,9 +178,14 @@ fn chip_sensors(chip: &Path) -> Vec<TemperatureSensor> {
     let sensor = |file: PathBuf| {
         let input = file.file_name()?.to_str()?.strip_suffix("_input")?.to_owned();
         let number = input.strip_prefix("temp")?;
-        let label = read_trimmed(chip.join(format!("{input}_label"))).unwrap_or_else(|| number.to_owned());
+        let label =
+            read_trimmed(chip.join(format!("{input}_label"))).unwrap_or_else(|| number.to_owned());
         let critical = read_celsius(chip.join(format!("{input}_crit"))).filter(|crit| *crit > 0.0);
-        Some(TemperatureSensor { name: format!("{name} {label}"), celsius: read_celsius(file)?, critical })
+        Some(TemperatureSensor {
+            name: format!("{name} {label}"),
+            celsius: read_celsius(file)?,
+            critical,
+        })
     };
     sorted_entries(chip).into_iter().filter_map(sensor).collect()
 }

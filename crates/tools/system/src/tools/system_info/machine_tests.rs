@@ -70,8 +70,11 @@ fn sensors_are_read_the_warmest_first() {
         ("sys/class/thermal/thermal_zone0/temp", "20000\n"),
         ("sys/class/thermal/thermal_zone0/type", "acpitz\n"),
     ]);
-    let sensor =
-        |name: &str, celsius, critical| TemperatureSensor { name: name.to_owned(), celsius, critical };
+    let sensor = |name: &str, celsius, critical| TemperatureSensor {
+        name: name.to_owned(),
+        celsius,
+        critical,
+    };
     let expected =
         [sensor("coretemp Package id 0", 61.0, None), sensor("nvme 1", 38.9, Some(84.9))];
     assert_eq!(temperatures(root.path()), expected);

@@ -9,7 +9,8 @@ mod sections;
 use std::path::Path;
 
 use hermes_core::{
-    Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
+    Effect, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
+    WorkingDir,
 };
 use hermes_exec::JobRegistry;
 use serde::{Deserialize, Serialize};
@@ -200,7 +201,8 @@ impl Tool for SystemInfo {
         })
         .await??;
         if wanted.needs_two_samples() {
-            cx.run_until_cancelled(tokio::time::sleep(sysinfo::MINIMUM_CPU_UPDATE_INTERVAL)).await?;
+            cx.run_until_cancelled(tokio::time::sleep(sysinfo::MINIMUM_CPU_UPDATE_INTERVAL))
+                .await?;
         }
         let mut report = blocking(cx, move || {
             if wanted.needs_two_samples() {
@@ -211,7 +213,8 @@ impl Tool for SystemInfo {
         .await??;
         report.gpu = wanted.gpu.then_some(gpus.gpus);
         report.notes.extend(gpus.note);
-        if let Some(jobs) = cx.ports.get::<JobRegistry>().filter(|jobs| !jobs.backend().is_local()) {
+        if let Some(jobs) = cx.ports.get::<JobRegistry>().filter(|jobs| !jobs.backend().is_local())
+        {
             report.notes.push(format!(
                 "This is the machine of hermes; commands run elsewhere ({}).",
                 jobs.backend().location()
@@ -264,8 +267,14 @@ fn report(system: &mut System, wanted: InfoRequest) -> Result<SystemReport, Tool
         cpu: wanted.cpu.then(|| CpuReport::read(system, &limits)),
         memory: wanted.memory.then(|| MemoryReport::read(system, &limits)),
         disk: wanted.disk.then(sections::disks).transpose().map_err(unsupported_system)?,
-        network: wanted.network.then(sections::interfaces).transpose().map_err(unsupported_system)?,
-        processes: wanted.processes.then(|| ProcessesReport::read(system, wanted.limit, wanted.sort_by)),
+        network: wanted
+            .network
+            .then(sections::interfaces)
+            .transpose()
+            .map_err(unsupported_system)?,
+        processes: wanted
+            .processes
+            .then(|| ProcessesReport::read(system, wanted.limit, wanted.sort_by)),
         limits: wanted.limits.then_some(limits),
         temperature,
         gpu: None,

@@ -248,7 +248,8 @@ impl ProcessesReport {
             order.then_with(|| a.pid().cmp(&b.pid()))
         });
         let whole = system.total_memory();
-        let top = processes.iter().take(limit).map(|process| ProcessUsage::new(process, whole)).collect();
+        let top =
+            processes.iter().take(limit).map(|process| ProcessUsage::new(process, whole)).collect();
         Self { total: processes.len(), sorted_by, top }
     }
 }

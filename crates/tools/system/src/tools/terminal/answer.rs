@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hermes_core::{CallEnding, ErrorKind};
 use hermes_exec::output::OutputStream;
-use hermes_exec::{ProcessExit, Job, ListeningPort, SandboxStop};
+use hermes_exec::{Job, ListeningPort, ProcessExit, SandboxStop};
 use schemars::JsonSchema;
 use serde::Serialize;
 

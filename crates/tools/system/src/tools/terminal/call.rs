@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{NoticeSink, OutputLimits, ToolContext, ToolError};
-use hermes_exec::{MonitorOptions, KILL_GRACE, Job, JobRegistry, JobHandle, WaitLimits, WaitOutcome, CommandTimeouts};
+use hermes_exec::{
+    CommandTimeouts, Job, JobHandle, JobRegistry, KILL_GRACE, MonitorOptions, WaitLimits,
+    WaitOutcome,
+};
 use serde_json::Value;
 
 use super::answer::Output;
-use super::sudo::{SudoOutcome, SudoCommand};
+use super::sudo::{SudoCommand, SudoOutcome};
 use super::{Args, editor, workdir_not_found};
 use crate::shell::{self, CommandCompletion};
 
@@ -116,7 +119,10 @@ impl TerminalCall<'_> {
         let moves = self.args.workdir.is_none();
         let settled = after.apply_to_session(&self.job, moves, self.cx);
         let mut output = self.describe(settled.directory.as_deref().unwrap_or(self.next_cwd()));
-        if moves && !self.jobs.backend().is_local() && output.is_missing_directory(&self.directory, &self.job) {
+        if moves
+            && !self.jobs.backend().is_local()
+            && output.is_missing_directory(&self.directory, &self.job)
+        {
             shell::retreat_to_parent(&self.directory, self.cx)?;
         }
         self.check_directory(&output)?;
@@ -315,7 +321,8 @@ impl TerminalCall<'_> {
     fn sized_output(&self, folder: &Path) -> Output {
         let bounds = self.cx.ports.get::<OutputLimits>().map(|it| *it).unwrap_or_default();
         let number = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
-        let room = number(bounds.answer_chars).saturating_sub(MAX_METADATA_CHARS).max(MAX_METADATA_CHARS);
+        let room =
+            number(bounds.answer_chars).saturating_sub(MAX_METADATA_CHARS).max(MAX_METADATA_CHARS);
         let mut shown = number(bounds.command_bytes);
         loop {
             let mut output = Output::from_job(&self.job, self.args.separate, folder, shown);
@@ -325,7 +332,9 @@ impl TerminalCall<'_> {
                 return output;
             }
             // In its longest form a text has another share of escapes.
-            shown = (shown.min(size) / 20 * 19).min(shown.saturating_mul(room) / size).max(MIN_OUTPUT_BYTES);
+            shown = (shown.min(size) / 20 * 19)
+                .min(shown.saturating_mul(room) / size)
+                .max(MIN_OUTPUT_BYTES);
         }
     }
 

@@ -22,7 +22,10 @@ impl DiskWarning {
         }))
     }
 
-    fn warning_for_rooms<'a>(&self, mut rooms: impl Iterator<Item = (&'a Path, DiskSpace)>) -> Option<String> {
+    fn warning_for_rooms<'a>(
+        &self,
+        mut rooms: impl Iterator<Item = (&'a Path, DiskSpace)>,
+    ) -> Option<String> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|last| last.elapsed() < WARNING_INTERVAL) {
             return None;

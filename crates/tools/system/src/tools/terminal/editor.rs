@@ -28,8 +28,10 @@ pub(super) async fn wait_until_opened(job: &Job) {
         let (written, is_editor) = {
             let log = job.log();
             let is_likely = looks + 1 >= IDLE_POLLS && job.screen().is_none();
-            let is_editor =
-                || String::from_utf8_lossy(&log.read_from(0, MAX_SCANNED_BYTES).bytes).contains(VIM_WARNING);
+            let is_editor = || {
+                String::from_utf8_lossy(&log.read_from(0, MAX_SCANNED_BYTES).bytes)
+                    .contains(VIM_WARNING)
+            };
             (log.len(), is_likely && is_editor())
         };
         looks = if written == seen { looks + 1 } else { 0 };

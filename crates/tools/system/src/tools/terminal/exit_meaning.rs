@@ -62,7 +62,10 @@ pub(super) fn explain_exit(command: &str, exit: ProcessExit, output: &str) -> Op
     if program == "git" && command.contains("diff") {
         return Some(ExitMeaning::answer("there are differences; no failure"));
     }
-    EXIT_ONE_MEANINGS.iter().find(|(programs, _)| programs.contains(&program)).map(|(_, meaning)| *meaning)
+    EXIT_ONE_MEANINGS
+        .iter()
+        .find(|(programs, _)| programs.contains(&program))
+        .map(|(_, meaning)| *meaning)
 }
 
 fn general_meaning(code: i32, output: &str) -> Option<&'static str> {
@@ -125,7 +128,11 @@ mod tests {
         assert!(says("timeout 1 sleep 5", 124, "too long"));
         assert_eq!(of("make", 124), None);
         assert!(!of("find /root", 1).unwrap().is_answer);
-        let unset = super::explain_exit("set -u; echo $x", ProcessExit::Code(127), "bash: x: unbound variable\n");
+        let unset = super::explain_exit(
+            "set -u; echo $x",
+            ProcessExit::Code(127),
+            "bash: x: unbound variable\n",
+        );
         assert!(unset.unwrap().text.contains("set -u"));
     }
 }

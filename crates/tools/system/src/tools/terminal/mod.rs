@@ -7,14 +7,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, CallEnding, ToolExample, JsonSchema, Resource, Scope, ShellScript, Tool, ToolContext, ToolError,
-    ToolSpec, WorkingDir, answer_schema,
+    CallEnding, Effect, JsonSchema, Resource, Scope, ShellScript, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir, answer_schema,
 };
-use hermes_exec::{StdinSource, JobRegistry, CommandSpec, StdioMode as Streams, TerminalSize, BackendPhase};
+use hermes_exec::{
+    BackendPhase, CommandSpec, JobRegistry, StdinSource, StdioMode as Streams, TerminalSize,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::shell::{self, ShellRunOptions, PreparedCommand};
+use crate::shell::{self, PreparedCommand, ShellRunOptions};
 use crate::typed_input;
 
 mod answer;
@@ -160,10 +162,15 @@ impl Terminal {
                 cx.working_dir.cwd().to_path_buf()
             }
         };
-        let how = ShellRunOptions { directory: directory.clone(), input: input(&args), output: streams(&args) };
+        let how = ShellRunOptions {
+            directory: directory.clone(),
+            input: input(&args),
+            output: streams(&args),
+        };
         let raised = self.sudo.prepare(&args.command, &jobs, cx)?;
         let mut command = raised.as_ref().map_or(&args.command, |raised| &raised.command).clone();
-        let file = if args.detach { Some(redirect_to_file(&args, &jobs, &mut command)?) } else { None };
+        let file =
+            if args.detach { Some(redirect_to_file(&args, &jobs, &mut command)?) } else { None };
         let limit = call::command_timeout(&args, cx);
         let prepared = PreparedCommand::prepare(&command, how, &jobs, cx);
         let PreparedCommand { mut order, completion: after, frame } =
@@ -172,7 +179,8 @@ impl Terminal {
             allow_output_file(&mut order, file);
         }
         let can_type = args.pty || matches!(input(&args), StdinSource::Pipe);
-        let is_shell = can_type && typed_input::runs_input(&args.command, &cx.session, &cx.working_dir);
+        let is_shell =
+            can_type && typed_input::runs_input(&args.command, &cx.session, &cx.working_dir);
         let id = typed_input::process_name(jobs.fresh_id(), is_shell);
         let started = jobs.start_as(id, args.command.clone(), order, frame);
         let job = jobs.with_timeout(limit, BackendPhase::Starting, cx, started).await?;
@@ -184,7 +192,16 @@ impl Terminal {
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let session = fresh.unwrap_or_else(|| cx.working_dir.cwd().to_path_buf());
-        let call = TerminalCall { args, cx, jobs: &jobs, job, directory, session_cwd: session, sudo_command: raised, file };
+        let call = TerminalCall {
+            args,
+            cx,
+            jobs: &jobs,
+            job,
+            directory,
+            session_cwd: session,
+            sudo_command: raised,
+            file,
+        };
         let mut output =
             if is_background { call.background().await? } else { call.foreground(after).await? };
         if let Some(warning) = self.disk_warning.warning_for(&[&folder, jobs.directory()]) {
@@ -279,7 +296,11 @@ fn empty_command_answer(fresh: Option<&Path>) -> Result<Output, ToolError> {
 
 /// Has the command write to a file of its own, which is there when we are gone.
 /// Not in our home, where no command may write.
-fn redirect_to_file(args: &Args, jobs: &JobRegistry, command: &mut String) -> Result<PathBuf, ToolError> {
+fn redirect_to_file(
+    args: &Args,
+    jobs: &JobRegistry,
+    command: &mut String,
+) -> Result<PathBuf, ToolError> {
     if args.pty {
         return Err(ToolError::invalid("A command cannot be detached from its terminal")
             .with_hint("Leave out pty, or start it inside of tmux or screen."));

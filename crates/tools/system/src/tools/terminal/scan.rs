@@ -104,8 +104,12 @@ impl SudoScanner<'_> {
                 self.at += 1;
             }
             (b'$', b'(', b'(') => return self.skip_arithmetic(3),
-            (b'$', b'(', _) => return self.push(ScanContext::Code(CodeContext::new(CodeEnd::Paren)), 2),
-            (b'`', ..) => return self.push(ScanContext::Code(CodeContext::new(CodeEnd::Backtick)), 1),
+            (b'$', b'(', _) => {
+                return self.push(ScanContext::Code(CodeContext::new(CodeEnd::Paren)), 2);
+            }
+            (b'`', ..) => {
+                return self.push(ScanContext::Code(CodeContext::new(CodeEnd::Backtick)), 1);
+            }
             _ => self.at += 1,
         }
         Some(())

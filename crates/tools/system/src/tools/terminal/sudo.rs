@@ -92,7 +92,8 @@ impl SudoPasswords {
                 Some(typed)
             }
         };
-        AskpassHelper::new(&scratch, find).map_err(|error| ToolError::io("A helper for sudo", &error))
+        AskpassHelper::new(&scratch, find)
+            .map_err(|error| ToolError::io("A helper for sudo", &error))
     }
 }
 
