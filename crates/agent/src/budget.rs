@@ -1,7 +1,8 @@
 //! How much an agent may use. A sub-agent gets a part of what is left, and
 //! what it uses is used for its parent as well.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_llm::TokenUsage;
@@ -191,7 +192,7 @@ impl AgentBudget {
     }
 
     fn lock(&self) -> MutexGuard<'_, BudgetUsage> {
-        self.inner.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.spent.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! A journal that is a session of the history.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hermes_history::HistoryStore;
 
@@ -43,7 +44,7 @@ impl SessionJournal {
 
 impl ConversationJournal for SessionJournal {
     fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError> {
-        let mut own = self.own_ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.own_ids.lock();
         let written = match entry {
             JournalEntry::Message(message) => {
                 self.store.append(&self.session, message).map(|id| own.extend([id]))

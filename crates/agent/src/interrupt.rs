@@ -1,6 +1,7 @@
 //! Stopping an agent, and telling it something while it works.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use hermes_core::CancellationToken;
 use hermes_llm::ContentPart;
@@ -87,6 +88,6 @@ impl InterruptHandle {
     }
 
     fn lock(&self) -> MutexGuard<'_, InterruptState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }

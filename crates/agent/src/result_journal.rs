@@ -1,8 +1,9 @@
 //! Results are written down as their calls end: whoever is killed in the
 //! middle of several calls loses only what had not ended.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hermes_core::{CallStatus, CancellationToken, ErrorKind, ProgressUpdate, ToolResult};
 use hermes_engine::{CallObserver, CallStarted};
@@ -72,7 +73,7 @@ impl ResultJournal {
     }
 
     fn lock(&self) -> MutexGuard<'_, ResultJournalState> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 }
 

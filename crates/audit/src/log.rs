@@ -1,9 +1,10 @@
 //! The side of the log that callers see: a queue that never makes them wait.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -218,8 +219,7 @@ impl AuditLog {
             if left.is_zero() {
                 return Err(LogError::Timeout(wait));
             }
-            let news = self.shared.flushed.wait_timeout(state, left);
-            state = news.unwrap_or_else(PoisonError::into_inner).0;
+            self.shared.flushed.wait_for(&mut state, left);
         }
     }
 
@@ -264,7 +264,7 @@ impl Drop for WriterExitGuard<'_> {
 
 impl SharedLog {
     fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Waits for entries, then a moment more for those that come with them.
@@ -277,12 +277,11 @@ impl SharedLog {
             }
             state.asleep = true;
             state.hurry = false;
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.work.wait(&mut state);
         }
         state.asleep = false;
         let quiet = |state: &mut QueueState| !state.hurry && !state.closing;
-        let woken = self.work.wait_timeout_while(state, linger, quiet);
-        let mut state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        self.work.wait_while_for(&mut state, quiet, linger);
         state.hurry = false;
         state.push_dropped_notice();
         std::mem::swap(batch, &mut state.queue);
@@ -317,9 +316,9 @@ impl SharedLog {
 
     /// Waits before the next try, unless somebody is in a hurry.
     pub(crate) fn wait_before_retry(&self, time: Duration) {
-        let state = self.lock();
+        let mut state = self.lock();
         let quiet = |state: &mut QueueState| !state.hurry && !state.closing;
-        let woken = self.work.wait_timeout_while(state, time, quiet);
-        woken.unwrap_or_else(PoisonError::into_inner).0.hurry = false;
+        self.work.wait_while_for(&mut state, quiet, time);
+        state.hurry = false;
     }
 }

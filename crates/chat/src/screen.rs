@@ -1,8 +1,9 @@
 //! The handle by which everything is shown and asked.
 
+use parking_lot::Mutex;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -164,7 +165,7 @@ impl ChatScreen {
 impl ScreenHandle {
     fn close(&self) {
         let _ = self.command_tx.send(ScreenCommand::Close);
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }

@@ -1,9 +1,10 @@
 //! Who is told of calls that may change files, and keeps what they change.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
@@ -73,7 +74,7 @@ impl FileCheckpointer {
 
     /// Why something could not be kept, if that has happened.
     pub fn problem(&self) -> Option<String> {
-        let problems = lock(&self.problems);
+        let problems = self.problems.lock();
         let first = problems.first()?;
         Some(match problems.len() - 1 {
             0 => first.clone(),
@@ -83,7 +84,7 @@ impl FileCheckpointer {
     }
 
     fn record_problem(&self, problem: String) {
-        let mut problems = lock(&self.problems);
+        let mut problems = self.problems.lock();
         if problems.len() <= MAX_PROBLEMS && !problems.contains(&problem) {
             problems.push(problem);
         }
@@ -104,13 +105,13 @@ impl FileCheckpointer {
         change: &PendingChange<'_>,
         workspace: &Path,
     ) -> Arc<Mutex<TurnRecord>> {
-        let mut turns = lock(&self.turns);
+        let mut turns = self.turns.lock();
         if let Some(turn) = turns.get(id) {
             return Arc::clone(turn);
         }
         if turns.len() >= MAX_CACHED_TURNS {
             // A turn that is locked is in use.
-            turns.retain(|_, turn| turn.try_lock().map_or(true, |turn| turn.is_running()));
+            turns.retain(|_, turn| turn.try_lock().is_none_or(|turn| turn.is_running()));
         }
         let turn = TurnRecord::load_or_new(&self.store, id, change, workspace);
         let turn = Arc::new(Mutex::new(turn));
@@ -228,7 +229,7 @@ impl FileCheckpointer {
             _ => RecordedTree::store(&self.store, &folder, listing, generation, started, inner)
                 .map_err(|error| self.store.io_error("write in", &folder, &error))?,
         };
-        let mut seen = lock(&self.trees);
+        let mut seen = self.trees.lock();
         if seen.len() >= MAX_CACHED_TREES {
             seen.clear();
         }
@@ -245,7 +246,7 @@ impl FileCheckpointer {
 
     /// The tree as it was last seen, by us or another process.
     fn last_tree(&self, workspace: &Path, folder: &Path, generation: u64) -> Option<RecordedTree> {
-        if let Some(sight) = lock(&self.trees).get(workspace)
+        if let Some(sight) = self.trees.lock().get(workspace)
             && sight.generation == generation
         {
             return Some(sight.clone());
@@ -417,7 +418,7 @@ impl CheckpointHooks for FileCheckpointer {
         let workspace = turn_workspace(change);
         let id = make_checkpoint_id(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
-        let mut turn = lock(&turn);
+        let mut turn = turn.lock();
         self.recording_problem(self.record_call(change, workspace, &mut turn))?;
         self.prune_old(&mut turn, workspace);
         Ok(Some(id))
@@ -426,8 +427,8 @@ impl CheckpointHooks for FileCheckpointer {
     fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError> {
         let workspace = turn_workspace(change);
         let id = make_checkpoint_id(change.session, change.turn, workspace);
-        let Some(turn) = lock(&self.turns).get(&id).cloned() else { return Ok(()) };
-        let mut turn = lock(&turn);
+        let Some(turn) = self.turns.lock().get(&id).cloned() else { return Ok(()) };
+        let mut turn = turn.lock();
         let Some(call) = turn.end_call(change.call_id) else { return Ok(()) };
         let settled = self.recording_problem(self.finish_call(change, workspace, &mut turn, call));
         // What became of many files is more than was written before.
@@ -447,7 +448,7 @@ impl CheckpointHooks for FileCheckpointer {
         let workspace = turn_workspace(change);
         let id = make_checkpoint_id(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
-        let mut turn = lock(&turn);
+        let mut turn = turn.lock();
         let store = &*self.store;
         let mut hold = || {
             let places =
@@ -462,8 +463,8 @@ impl CheckpointHooks for FileCheckpointer {
     fn prune(&self, change: &PendingChange<'_>) {
         let workspace = turn_workspace(change);
         let id = make_checkpoint_id(change.session, change.turn, workspace);
-        if let Some(turn) = lock(&self.turns).get(&id).cloned() {
-            self.prune_old(&mut lock(&turn), workspace);
+        if let Some(turn) = self.turns.lock().get(&id).cloned() {
+            self.prune_old(&mut turn.lock(), workspace);
         }
     }
 
@@ -475,7 +476,7 @@ impl CheckpointHooks for FileCheckpointer {
         let workspace = turn_workspace(change);
         let id = make_checkpoint_id(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
-        let mut turn = lock(&turn);
+        let mut turn = turn.lock();
         let store = &*self.store;
         let mut leave = || {
             let mut left = Vec::new();
@@ -535,8 +536,4 @@ fn shorten_path(path: &Path) -> String {
 
 fn save_error(place: &Path, error: &io::Error) -> ToolError {
     ToolError::io(format!("{} cannot be kept", place.display()), error)
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

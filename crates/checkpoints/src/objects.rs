@@ -1,17 +1,16 @@
 //! Contents, each once, by their hash: compressed, and checked when read.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hermes_files::read_whole;
 
-use crate::checkpointer::lock;
 use crate::state::ContentHash;
 use crate::store::now_nanos;
 use crate::turn::FILE_TIME_GRANULARITY_NANOS;
@@ -142,13 +141,13 @@ impl ObjectStore {
         let path = self.path(hash);
         let Ok(found) = fs::metadata(&path) else { return false };
         let print = FileFingerprint::from_metadata(&found);
-        if lock(&self.verified).get(&hash) == Some(&print) {
+        if self.verified.lock().get(&hash) == Some(&print) {
             return true;
         }
         let is_whole = decompresses_to(&path, bytes).unwrap_or(false);
         // One that is younger may be touched again and look the same.
         if is_whole && print.changed < now_nanos().saturating_sub(FILE_TIME_GRANULARITY_NANOS) {
-            let mut checked = lock(&self.verified);
+            let mut checked = self.verified.lock();
             if checked.len() >= MAX_VERIFIED_OBJECTS {
                 checked.clear();
             }

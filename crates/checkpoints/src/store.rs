@@ -10,18 +10,17 @@
 //!   lock          held while files are brought back
 //! ```
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
 
-use crate::checkpointer::lock;
 use crate::limits::CheckpointLimits;
 use crate::manifest::{CheckpointManifest, LogHeader};
 use crate::objects::{ObjectStore, create_private_dir};
@@ -199,11 +198,11 @@ impl CheckpointStore {
 
     /// The heading of a log; none if it cannot be read.
     pub(crate) fn log_header(&self, log: &Path) -> Option<LogHeader> {
-        if let Some(known) = lock(&self.headers).get(log) {
+        if let Some(known) = self.headers.lock().get(log) {
             return Some(known.clone());
         }
         let head = CheckpointManifest::read_header(log)?;
-        let mut heads = lock(&self.headers);
+        let mut heads = self.headers.lock();
         if heads.len() >= MAX_CACHED_HEADERS {
             heads.clear();
         }

@@ -1,15 +1,15 @@
 //! What git tracks: the names in the index of a repository. What is tracked is
 //! not ignored, whatever a `.gitignore` says.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use crate::checkpointer::lock;
 use crate::names::hex;
 use crate::state::FileStamp;
 use crate::tree::file_stamp;
@@ -38,13 +38,13 @@ impl IndexCache {
         let Some(stamp) = fs::metadata(&path).ok().map(|found| file_stamp(&found)) else {
             return Arc::default();
         };
-        if let Some((known, tracked)) = lock(&self.read).get(&path)
+        if let Some((known, tracked)) = self.read.lock().get(&path)
             && *known == stamp
         {
             return Arc::clone(tracked);
         }
         let tracked = Arc::new(TrackedFiles::read(&path).unwrap_or_default());
-        let mut read = lock(&self.read);
+        let mut read = self.read.lock();
         if read.len() >= MAX_CACHED_INDEXES {
             read.clear();
         }

@@ -1,8 +1,9 @@
 //! The composition root: the one place where tools, engine, settings and
 //! state are put together.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;

@@ -12,7 +12,7 @@ use hermes_exec::docker::{self, DockerTransport};
 use hermes_exec::singularity::{self, SingularityTransport};
 use hermes_exec::ssh::{self, HostKeyPolicy, SshBackend, SyncMapping};
 use hermes_exec::{ExecBackend, HostFacts, LazyBackend, LocalBackend};
-use hermes_reach::{RemoteToolHost, remote_tool};
+use hermes_remote_tools::{RemoteToolHost, remote_tool};
 
 use crate::command_error::CommandError;
 use crate::commands::runtime;
@@ -155,10 +155,10 @@ struct ExecTargetState {
 
 impl ExecTarget {
     pub(crate) fn new(backend: Arc<dyn ExecBackend>, home: &HermesHome) -> Self {
-        let settings = hermes_reach::RemoteHostSettings {
+        let settings = hermes_remote_tools::RemoteHostSettings {
             cache: Some(home.cache_dir().join("hands")),
             local_dirs: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),
-            ..hermes_reach::RemoteHostSettings::default()
+            ..hermes_remote_tools::RemoteHostSettings::default()
         };
         let patient =
             (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));

@@ -1,6 +1,7 @@
 //! The tools of other programs (MCP), as a part of this one.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use parking_lot::MutexGuard;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes::core::BoxFuture;
@@ -142,7 +143,7 @@ impl AppServices {
     }
 
     fn lock_late_servers(&self) -> MutexGuard<'_, Vec<String>> {
-        self.late_servers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.late_servers.lock()
     }
 
     /// The servers that were late and are there now. Each is told once.

@@ -1,7 +1,7 @@
 //! Progress on standard error, for calls that take longer than a moment.
 
+use parking_lot::Mutex;
 use std::io::Write as _;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hermes::core::ProgressUpdate;
@@ -22,7 +22,7 @@ impl Default for ProgressLine {
 
 impl CallObserver for ProgressLine {
     fn progress(&self, _call: &str, tool: &str, progress: &ProgressUpdate) {
-        let Ok(mut shown) = self.shown.lock() else { return };
+        let mut shown = self.shown.lock();
         let soon = shown.is_some_and(|at| at.elapsed() < Duration::from_millis(100));
         if soon || self.started.elapsed() < Duration::from_millis(500) {
             return;
@@ -37,7 +37,7 @@ impl CallObserver for ProgressLine {
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        if self.shown.lock().is_ok_and(|shown| shown.is_some()) {
+        if self.shown.lock().is_some() {
             let _ = write!(std::io::stderr(), "\r\x1b[2K");
         }
     }

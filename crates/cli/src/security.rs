@@ -1,8 +1,9 @@
 //! How permission, approval and secrecy are put together for this program.
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use hermes::core::{Approver, NetworkMode, SessionError, SessionStore};
 use hermes::engine::{SecretSource, ToolEntry};
@@ -346,7 +347,7 @@ impl SecretsProvider {
             .collect();
         let kept = self.vault.values_for_redaction().unwrap_or_default();
         known.extend(kept.into_iter().map(|(name, secret)| (name, secret.expose().to_owned())));
-        known.extend(self.learned.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        known.extend(self.learned.lock().clone());
         known
     }
 
@@ -364,10 +365,10 @@ impl SecretsProvider {
 
     /// Takes in a secret.
     pub(crate) fn learn_secret(&self, name: &str, value: &str) {
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self.learned.lock();
         if learned.get(name).map(String::as_str) != Some(value) {
             learned.insert(name.to_owned(), value.to_owned());
-            *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.redactor.write() = None;
         }
     }
 }
@@ -386,10 +387,10 @@ impl hermes_exec::output::OutputMask for SecretsProvider {
 
 impl SecretSource for SecretsProvider {
     fn redactor(&self) -> Arc<Redactor> {
-        let built = self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let built = self.redactor.read().clone();
         built.unwrap_or_else(|| {
             let made = Arc::new(Redactor::new(self.known_secrets()).unwrap_or_default());
-            let mut kept = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.redactor.write();
             Arc::clone(kept.insert(made))
         })
     }

@@ -1,9 +1,10 @@
 //! What sub-agents need of this program: models, sessions, somebody to ask.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
@@ -57,7 +58,7 @@ impl SubagentServices {
     /// An agent has begun: there is a model, and its session has this person.
     pub(crate) fn begin_session(&self, session: &str, approver: Option<Arc<dyn Approver>>) {
         self.has_model.store(true, Ordering::Relaxed);
-        let mut approvers = self.approvers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut approvers = self.approvers.lock();
         match approver {
             Some(approver) => approvers.insert(session.to_owned(), approver),
             None => approvers.remove(session),
@@ -103,7 +104,7 @@ impl SubagentHost for SubagentServices {
     }
 
     fn approver(&self, session: &str) -> Option<Arc<dyn Approver>> {
-        self.approvers.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+        self.approvers.lock().get(session).cloned()
     }
 
     fn reminder(&self) -> Option<SessionReminder> {

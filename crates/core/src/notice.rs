@@ -1,10 +1,11 @@
 //! What a session is told without having asked: a process has ended, a line
 //! has come that somebody waits for.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
@@ -90,7 +91,7 @@ impl NoticeQueue {
 
     /// From now on this is called whenever something has come.
     pub fn on_notice(&self, call: NoticeCallback) {
-        *self.on_notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
+        *self.on_notice.lock() = Some(call);
     }
 
     /// Takes out what waits for a session, the oldest first, at most so many.
@@ -105,7 +106,7 @@ impl NoticeQueue {
     }
 
     fn lock_queued(&self) -> MutexGuard<'_, HashMap<String, VecDeque<ProcessNotice>>> {
-        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queued.lock()
     }
 }
 
@@ -122,7 +123,7 @@ impl NoticeSink for NoticeQueue {
         }
         waiting.push_back(notice);
         drop(all);
-        let call = self.on_notice.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let call = self.on_notice.lock().clone();
         if let Some(call) = call {
             call();
         }

@@ -1,13 +1,14 @@
 //! What outlives a call: small JSON documents kept per session, so that
 //! separate processes can share one session.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -78,7 +79,7 @@ pub struct MemorySessionStore {
 
 impl SessionStore for MemorySessionStore {
     fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
-        let documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
+        let documents = self.documents.lock();
         if documents.is_empty() {
             return Ok(Value::Null);
         }
@@ -91,7 +92,7 @@ impl SessionStore for MemorySessionStore {
         key: &str,
         change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
     ) -> Result<(), SessionError> {
-        let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut documents = self.documents.lock();
         let slot = (session.to_owned(), key.to_owned());
         let new = change(documents.get(&slot).cloned().unwrap_or_default())?;
         documents.insert(slot, new);

@@ -1,8 +1,8 @@
 //! Whoever runs jobs: claims what is due, has a program make each run, and
 //! hands on the answers.
 
+use parking_lot::{Condvar, Mutex};
 use std::process::Command;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -136,20 +136,19 @@ impl WakeSignal {
     }
 
     fn is_stopped(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).stop
+        self.state.lock().stop
     }
 
     fn update(&self, change: impl FnOnce(&mut WakeState)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.state.lock());
         self.condvar.notify_all();
     }
 
     /// Waits until somebody rings, at most so long.
     fn wait(&self, most: Duration) {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let quiet = |rung: &mut WakeState| !rung.stop && !rung.pending;
-        let waited = self.condvar.wait_timeout_while(state, most, quiet);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        self.condvar.wait_while_for(&mut state, quiet, most);
         state.pending = false;
     }
 }

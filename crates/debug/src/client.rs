@@ -1,8 +1,9 @@
 //! Requests to an adapter and their answers.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
@@ -164,7 +165,7 @@ impl DapClient {
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingRequests> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 }
 

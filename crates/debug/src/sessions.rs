@@ -1,7 +1,8 @@
 //! The programs under debuggers, by the session that they belong to.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hermes_core::ToolError;
@@ -39,7 +40,7 @@ pub struct SessionReservation {
 
 impl Drop for SessionReservation {
     fn drop(&mut self) {
-        let mut taken = lock(&self.reserved);
+        let mut taken = self.reserved.lock();
         let own = taken.iter().position(|(owner, name)| *owner == self.owner && *name == self.name);
         own.map(|at| taken.swap_remove(at));
     }
@@ -57,7 +58,7 @@ impl DebugSessions {
         owner: &str,
         wanted: Option<&str>,
     ) -> Result<SessionReservation, ToolError> {
-        let mut taken = lock(&self.reserved);
+        let mut taken = self.reserved.lock();
         let own = self.owned_by(owner);
         let begun = taken.iter().filter(|(of, _)| of == owner).map(|(_, name)| name.clone());
         let open = own.iter().filter(|one| !has_ended(one)).map(|one| one.id.clone());
@@ -152,7 +153,7 @@ impl DebugSessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<DebugSession>>> {
-        lock(&self.all)
+        self.all.lock()
     }
 }
 
@@ -168,10 +169,6 @@ fn check_name(wanted: &str, open: &[String]) -> Result<String, ToolError> {
             .with_hint("Go on with it, 'restart' or 'stop' it, or name another session."));
     }
     Ok(wanted.to_owned())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn has_ended(session: &DebugSession) -> bool {

@@ -1,6 +1,6 @@
 //! What is known of a program that is debugged, from what its adapter tells.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use hermes_exec::output::{OutputLog, OutputStream};
 use serde_json::Value;
@@ -84,7 +84,7 @@ impl SharedDebugState {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, DebugState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Changes what is known, and lets everyone know.

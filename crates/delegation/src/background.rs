@@ -1,14 +1,14 @@
 //! Delegations that go on while their parent does something else.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, NoticeSink, ProcessEvent, ProcessNotice, ToolError};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::pool::lock;
 use crate::progress_board::{LiveSubagent, ProgressBoard};
 use crate::report::{SubagentReport, SubagentStatus, UsageTotal, combined_status};
 use crate::text::{excerpt, rounded_seconds, shorten};
@@ -95,7 +95,7 @@ impl DelegationJobs {
         board: Arc<ProgressBoard>,
         cancel: CancellationToken,
     ) -> Result<Arc<DelegationJob>, ToolError> {
-        let mut jobs = lock(&self.jobs);
+        let mut jobs = self.jobs.lock();
         let at_work = jobs.by_number.values().filter(|job| job.is_running()).count();
         if at_work >= self.max_running {
             let message = format!("{at_work} delegations are at work in the background already");
@@ -127,7 +127,7 @@ impl DelegationJobs {
         session: &str,
         handle: &str,
     ) -> Result<Arc<DelegationJob>, ToolError> {
-        let jobs = lock(&self.jobs);
+        let jobs = self.jobs.lock();
         let own = || jobs.by_number.values().filter(|job| job.session == session);
         if let Some(job) = own().find(|job| job.handle == handle) {
             return Ok(Arc::clone(job));
@@ -142,7 +142,7 @@ impl DelegationJobs {
 
     /// A session's own, the oldest first.
     pub(crate) fn list(&self, session: &str) -> Vec<DelegationSummary> {
-        let jobs = lock(&self.jobs);
+        let jobs = self.jobs.lock();
         let own = jobs.by_number.values().filter(|job| job.session == session);
         own.map(|job| job.summary()).collect()
     }
@@ -152,7 +152,7 @@ impl DelegationJobs {
         let is_meant =
             |job: &&Arc<DelegationJob>| session.is_none_or(|session| job.session == session);
         let all: Vec<Arc<DelegationJob>> =
-            lock(&self.jobs).by_number.values().filter(is_meant).cloned().collect();
+            self.jobs.lock().by_number.values().filter(is_meant).cloned().collect();
         for job in all {
             job.wait().await;
         }
@@ -160,7 +160,7 @@ impl DelegationJobs {
 
     /// Stops those of a session that are at work: their handles and goals.
     pub(crate) fn stop_session(&self, session: &str) -> Vec<(String, String)> {
-        let jobs = lock(&self.jobs);
+        let jobs = self.jobs.lock();
         let own = jobs.by_number.values().filter(|job| job.session == session);
         let at_work = own.filter(|job| job.is_running() && !job.cancel.is_cancelled());
         let stopped = at_work.map(|job| {

@@ -1,9 +1,10 @@
 //! What sub-agents are made of, and how many there may be.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use hermes_agent::{
     ConversationJournal, ModelParams, NullJournal, ProjectGuidance, ReadGate, SessionReminder,
@@ -121,7 +122,7 @@ impl SubagentPool {
     pub fn serve(self: &Arc<Self>, engine: Engine) -> PoolGuard {
         let engine = Arc::new(engine);
         let stop = CancellationToken::new();
-        *lock(&self.engine) = (Arc::downgrade(&engine), stop.clone());
+        *self.engine.lock() = (Arc::downgrade(&engine), stop.clone());
         PoolGuard { _engine: engine, stop }
     }
 
@@ -144,13 +145,13 @@ impl SubagentPool {
     /// Stops everything that is in the background, and waits until it has
     /// ended.
     pub async fn close(&self) {
-        lock(&self.engine).1.cancel();
+        self.engine.lock().1.cancel();
         self.background.wait_until_idle(None).await;
     }
 
     /// The engine, and what stops everything that outlasts a call.
     pub(crate) fn engine(&self) -> Result<(Engine, CancellationToken), ToolError> {
-        let (engine, stop) = lock(&self.engine).clone();
+        let (engine, stop) = self.engine.lock().clone();
         let engine = engine.upgrade().ok_or_else(|| {
             ToolError::unavailable("Sub-agents cannot be made here")
                 .with_hint("Do the task yourself, step by step.")
@@ -160,7 +161,7 @@ impl SubagentPool {
 
     /// Where the sub-agents of one agent stand in line.
     pub(crate) fn slots_for(&self, session: &str, task: &str) -> Arc<Semaphore> {
-        let mut lanes = lock(&self.slots);
+        let mut lanes = self.slots.lock();
         let key = (session.to_owned(), task.to_owned());
         if let Some(lane) = lanes.get(&key).and_then(Weak::upgrade) {
             return lane;
@@ -190,8 +191,4 @@ impl Drop for PoolGuard {
     fn drop(&mut self) {
         self.stop.cancel();
     }
-}
-
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,9 @@
 //! Where everybody can see what the sub-agents of a call are doing.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
@@ -10,7 +11,6 @@ use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, Wo
 use hermes_engine::{CallStarted, Engine};
 use serde::{Deserialize, Serialize};
 
-use crate::pool::lock;
 use crate::report::{FileArtifact, SubagentStatus, UsageTotal};
 use crate::text::{excerpt, rounded_seconds};
 
@@ -122,7 +122,7 @@ impl ProgressBoard {
 
     /// What one has left.
     pub(crate) fn take_record(&self, at: usize) -> SubagentRecord {
-        let mut seats = lock(&self.entries);
+        let mut seats = self.entries.lock();
         let Some(seat) = seats.get_mut(at) else { return SubagentRecord::default() };
         let artifact = |(path, change): (&PathBuf, &ChangeKind)| FileArtifact {
             path: path.to_string_lossy().into_owned(),
@@ -141,7 +141,7 @@ impl ProgressBoard {
 
     /// What all are doing.
     pub(crate) fn snapshot(&self) -> Vec<LiveSubagent> {
-        let seats = lock(&self.entries);
+        let seats = self.entries.lock();
         let live = |(task_index, seat): (usize, &SubagentProgress)| LiveSubagent {
             task_index,
             goal: seat.goal.clone(),
@@ -155,7 +155,7 @@ impl ProgressBoard {
     }
 
     fn update(&self, at: usize, change: impl FnOnce(&mut SubagentProgress)) {
-        let mut seats = lock(&self.entries);
+        let mut seats = self.entries.lock();
         if let Some(seat) = seats.get_mut(at) {
             change(seat);
         }

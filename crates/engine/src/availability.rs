@@ -1,9 +1,10 @@
 //! Which tools can work here and now. Checks run side by side, each with a
 //! time limit, and their answers are kept for a while.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -178,8 +179,8 @@ impl AvailabilityCache {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, CachedCheck>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<Arc<str>, CachedCheck>> {
+        self.answers.lock()
     }
 }
 

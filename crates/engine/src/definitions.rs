@@ -1,8 +1,9 @@
 //! What a model is told of the tools: which are shown, which are deferred
 //! behind the search, which cannot work here. Serialised once and shared.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use hermes_core::Availability;
@@ -175,7 +176,7 @@ pub(crate) struct DefinitionSources<'a> {
 impl DefinitionsCache {
     /// Forgets everything that was serialised.
     pub(crate) fn clear(&self) {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
+        self.entries.lock().1.clear();
     }
 
     pub(crate) async fn get(
@@ -192,7 +193,7 @@ impl DefinitionsCache {
         };
         let now = Instant::now();
         {
-            let mut kept = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.entries.lock();
             kept.0 += 1;
             let tick = kept.0;
             if let Some(found) = kept.1.get_mut(&key).filter(|found| now < found.valid_until) {
@@ -202,7 +203,7 @@ impl DefinitionsCache {
         }
         let (definitions, until) = build_definitions(sources, selection, deferral).await?;
         let definitions = Arc::new(definitions);
-        let mut kept = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.entries.lock();
         kept.1.retain(|old, _| old.generation >= key.generation);
         if kept.1.len() >= MAX_CACHED_SELECTIONS {
             let oldest = kept.1.iter().min_by_key(|(_, k)| k.last_used).map(|(k, _)| k.clone());

@@ -1,9 +1,10 @@
 //! Noticing that a model goes round in circles: the same call that keeps
 //! failing, or that keeps giving what it gave before.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use foldhash::quality::{FoldHasher, RandomState};
 use hermes_core::{CallStatus, ErrorKind, Verdict};
@@ -296,8 +297,8 @@ impl LoopGuard {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, RecentCalls>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<u64, RecentCalls>> {
+        self.sessions.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Which tools there are. Readers take an immutable snapshot; a change makes
 //! a new one and swaps it in, so a call that is running never sees it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use hermes_core::{BoxFuture, DynTool, ToolError};
@@ -267,7 +268,7 @@ impl ToolRegistry {
         &self,
         change: impl FnOnce(&mut RegistryEdit) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _guard = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.changing.lock();
         let mut edit = RegistryEdit::from_snapshot(&self.current.load());
         let answer = change(&mut edit)?;
         if edit.changed {
@@ -286,7 +287,7 @@ impl ToolRegistry {
     }
 
     fn retired(&self) -> MutexGuard<'_, Vec<Arc<ToolEntry>>> {
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner)
+        self.retired.lock()
     }
 
     /// Adds a tool.

@@ -1,12 +1,13 @@
 //! Keeping large results out of the model's window: the whole goes to a file,
 //! the head and the tail stay.
 
+use parking_lot::Mutex;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::ResultLimit;
@@ -204,7 +205,7 @@ impl SpillStore {
 
     /// Whether the last sweep is long ago; if so, this counts as one.
     fn is_sweep_due(&self, now: Instant) -> bool {
-        let mut swept = self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut swept = self.last_sweep.lock();
         let due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
         if due {
             *swept = Some(now);

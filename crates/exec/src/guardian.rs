@@ -6,12 +6,13 @@
 //! Linux would not do: it reaches the first process of a job only, and comes
 //! when the *thread* ends that has started it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use hermes_sandbox::{LaunchSpec, LaunchedChild, ProcessGroup, ProcessTag, Sandbox};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -83,7 +84,7 @@ pub(crate) fn release(pid: u32) {
 fn guardian() -> Option<MutexGuard<'static, ProcessGuardian>> {
     static ONE: OnceLock<Option<Mutex<ProcessGuardian>>> = OnceLock::new();
     let one = ONE.get_or_init(|| ProcessGuardian::start().ok().map(Mutex::new)).as_ref()?;
-    Some(one.lock().unwrap_or_else(PoisonError::into_inner))
+    Some(one.lock())
 }
 
 impl ProcessGuardian {

@@ -1,11 +1,12 @@
 //! A command that runs, or has run: what it writes is taken in, whether
 //! somebody waits for it or not.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{CancellationToken, ToolError};
@@ -237,17 +238,17 @@ impl Job {
 
     /// What it has written so far.
     pub fn log(&self) -> MutexGuard<'_, OutputLog> {
-        lock(&self.log)
+        self.log.lock()
     }
 
     /// What its shell has reported of itself on its output.
     pub fn report(&self) -> Option<Vec<u8>> {
-        self.frame.as_ref().and_then(|frame| lock(frame).report().map(<[u8]>::to_vec))
+        self.frame.as_ref().and_then(|frame| frame.lock().report().map(<[u8]>::to_vec))
     }
 
     /// Its terminal, if it has one.
     pub fn screen(&self) -> Option<MutexGuard<'_, TerminalScreen>> {
-        self.screen.as_ref().map(lock)
+        self.screen.as_ref().map(Mutex::lock)
     }
 
     /// How it has ended; none as long as it runs.
@@ -257,7 +258,7 @@ impl Job {
 
     /// Why it is not known how it has ended: its place was lost.
     pub fn exit_error(&self) -> Option<String> {
-        lock(&self.exit_error).clone()
+        self.exit_error.lock().clone()
     }
 
     /// What is to be told of its place beside what it writes: it was lost and
@@ -292,7 +293,7 @@ impl Job {
         let input = self.input.lock().await;
         let Some(fd) = &*input else { return Err(io::ErrorKind::NotConnected.into()) };
         async_streams::write_all(fd, bytes).await?;
-        *lock(&self.last_output) = Instant::now();
+        *self.last_output.lock() = Instant::now();
         Ok(())
     }
 
@@ -305,7 +306,7 @@ impl Job {
         }
         self.input.lock().await.take();
         // Most programs have something to say about that.
-        *lock(&self.last_output) = Instant::now();
+        *self.last_output.lock() = Instant::now();
     }
 
     /// Ends it and all that it has started.
@@ -339,7 +340,7 @@ impl Job {
             screen.resize(size.rows, size.columns);
         }
         // It is about to draw anew.
-        *lock(&self.last_output) = Instant::now();
+        *self.last_output.lock() = Instant::now();
         self.control.resize(size)
     }
 
@@ -353,7 +354,7 @@ impl Job {
             if patience.deadline.is_some_and(|until| until <= Instant::now()) {
                 return WaitOutcome::Deadline;
             }
-            let silent = lock(&self.last_output).elapsed();
+            let silent = self.last_output.lock().elapsed();
             if patience.idle_timeout.is_some_and(|most| silent >= most) {
                 return WaitOutcome::IdleTimeout;
             }
@@ -376,7 +377,7 @@ impl Job {
     /// Whether it waits for somebody to type at this moment, as far as can be
     /// told: it has said nothing for a while.
     pub async fn is_awaiting_input(&self) -> bool {
-        let silent = lock(&self.last_output).elapsed();
+        let silent = self.last_output.lock().elapsed();
         let is_silent = self.ended().is_none() && silent >= IDLE_THRESHOLD;
         is_silent && self.input_outcome().await == Some(WaitOutcome::AwaitingInput)
     }
@@ -461,7 +462,7 @@ impl Job {
                 },
                 status = &mut ended, if exit.is_none() => {
                     exit = Some(status.unwrap_or_else(|error| {
-                        *lock(&self.exit_error) = Some(error.to_string());
+                        *self.exit_error.lock() = Some(error.to_string());
                         ProcessExit::Code(-1)
                     }));
                 }
@@ -504,10 +505,10 @@ impl Job {
     }
 
     async fn ingest(&self, source: OutputStream, bytes: &[u8]) {
-        *lock(&self.last_output) = Instant::now();
+        *self.last_output.lock() = Instant::now();
         let bytes = match &self.frame {
-            Some(frame) if source == OutputStream::Stdout => lock(frame).feed(bytes),
-            Some(frame) => lock(frame).feed_errors(bytes),
+            Some(frame) if source == OutputStream::Stdout => frame.lock().feed(bytes),
+            Some(frame) => frame.lock().feed_errors(bytes),
             None => Cow::Borrowed(bytes),
         };
         self.log().push(source, &bytes);
@@ -529,7 +530,7 @@ impl Job {
 
     fn finish(&self, exit: ProcessExit, lingers: bool) {
         if let Some(frame) = &self.frame {
-            let (rest, errors) = lock(frame).finish();
+            let (rest, errors) = frame.lock().finish();
             let mut log = self.log();
             log.push(OutputStream::Stdout, &rest);
             if !errors.is_empty() {
@@ -542,8 +543,4 @@ impl Job {
         let after = self.start_instant.elapsed();
         self.ended.send_replace(Some(JobExit { exit, elapsed: after, has_descendants: lingers }));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

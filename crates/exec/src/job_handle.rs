@@ -1,9 +1,10 @@
 //! A job that others may ask for, and what they know of it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use hermes_core::NoticeSink;
 
@@ -177,7 +178,7 @@ impl JobHandle {
     }
 
     fn output_cursor(&self) -> MutexGuard<'_, OutputCursor> {
-        self.output_cursor.lock().unwrap_or_else(PoisonError::into_inner)
+        self.output_cursor.lock()
     }
 }
 

@@ -2,11 +2,12 @@
 //! for, ends it when it is silent for too long, takes in what it writes to a
 //! file of its own.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{NoticeSink, ProcessEvent, ProcessNotice};
@@ -69,7 +70,7 @@ pub(crate) struct SessionBreakers(Mutex<HashMap<String, NoticeBreaker>>);
 
 impl SessionBreakers {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, NoticeBreaker>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

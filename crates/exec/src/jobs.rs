@@ -1,11 +1,12 @@
 //! All jobs of a program, and whose they are.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
@@ -100,7 +101,7 @@ impl JobRegistry {
 
     fn embedded() -> Arc<Self> {
         static EMBEDDED_REGISTRY: Mutex<Weak<JobRegistry>> = Mutex::new(Weak::new());
-        let mut own = lock(&EMBEDDED_REGISTRY);
+        let mut own = EMBEDDED_REGISTRY.lock();
         let jobs = own.upgrade().unwrap_or_else(|| {
             let mut jobs = Self::local(retention::owned_temp_path());
             jobs.owns_directory = true;
@@ -108,7 +109,7 @@ impl JobRegistry {
             *own = Arc::downgrade(&jobs);
             jobs
         });
-        let mut passing = lock(&jobs.owned_dir);
+        let mut passing = jobs.owned_dir.lock();
         if passing.is_none() {
             // Where nothing can be written, whoever wants to write says so.
             *passing = OwnedTempDir::create(&jobs.directory).ok();
@@ -160,7 +161,8 @@ impl JobRegistry {
     /// # Errors
     /// If it cannot be made.
     pub fn scratch(&self, session: &str) -> Result<PathBuf, ToolError> {
-        lock(&self.scratch)
+        self.scratch
+            .lock()
             .session_dir(session)
             .map_err(|error| ToolError::io("A folder for temporary files", &error))
     }
@@ -241,7 +243,7 @@ impl JobRegistry {
             disk_watch::watch(&job, &directory);
         }
         if let Some(root) = job.root().filter(|root| root.started > 0).cloned() {
-            let mut ran = lock(&self.started_roots);
+            let mut ran = self.started_roots.lock();
             // Of a long session the last ones are enough.
             if ran.len() >= MAX_REMEMBERED_ROOTS {
                 ran.pop_front();
@@ -265,7 +267,7 @@ impl JobRegistry {
     /// Ends what commands have left that went their own way: those that closed
     /// their streams are known by nothing but what they bear.
     async fn terminate_strays(&self) {
-        let ran = std::mem::take(&mut *lock(&self.started_roots));
+        let ran = std::mem::take(&mut *self.started_roots.lock());
         if ran.is_empty() {
             return;
         }
@@ -316,7 +318,7 @@ impl JobRegistry {
         output: PathBuf,
     ) -> io::Result<Arc<JobHandle>> {
         self.persist(&job, session, &directory, Some(output))?;
-        lock(&self.started_roots).retain(|root| root.job != job.id);
+        self.started_roots.lock().retain(|root| root.job != job.id);
         #[cfg(target_os = "linux")]
         if let Some(root) = job.root() {
             crate::guardian::release(root.pid);
@@ -327,7 +329,7 @@ impl JobRegistry {
     fn insert(&self, listed: JobHandle) -> Arc<JobHandle> {
         self.prune();
         let listed = Arc::new(listed.with_mask(self.mask.clone()));
-        lock(&self.table).insert(listed.job.id.clone(), Arc::clone(&listed));
+        self.table.lock().insert(listed.job.id.clone(), Arc::clone(&listed));
         listed
     }
 
@@ -434,17 +436,17 @@ impl JobRegistry {
 
     /// A job of a session.
     pub fn get(&self, session: &str, id: &str) -> Option<Arc<JobHandle>> {
-        lock(&self.table).get(id).filter(|listed| listed.session == session).cloned()
+        self.table.lock().get(id).filter(|listed| listed.session == session).cloned()
     }
 
     /// Whether this one has ended, whosever it is.
     pub fn has_ended(&self, id: &str) -> bool {
-        lock(&self.table).get(id).is_some_and(|listed| listed.job.ended().is_some())
+        self.table.lock().get(id).is_some_and(|listed| listed.job.ended().is_some())
     }
 
     /// The jobs of a session, the oldest first.
     pub fn session_jobs(&self, session: &str) -> Vec<Arc<JobHandle>> {
-        let table = lock(&self.table);
+        let table = self.table.lock();
         let mut jobs: Vec<_> =
             table.values().filter(|listed| listed.session == session).cloned().collect();
         jobs.sort_by_key(|listed| listed.job.started_at);
@@ -454,7 +456,7 @@ impl JobRegistry {
     /// Ends all that is not to outlive this program. Whoever ends has little
     /// time, so all are ended together.
     pub async fn close(&self) {
-        let jobs: Vec<_> = lock(&self.table).values().cloned().collect();
+        let jobs: Vec<_> = self.table.lock().values().cloned().collect();
         let ours: Vec<_> = jobs.iter().filter(|listed| !listed.detached).collect();
         ours.iter().for_each(|listed| listed.acknowledge_end());
         let open: Vec<Arc<Job>> = ours
@@ -468,13 +470,13 @@ impl JobRegistry {
         for listed in jobs.iter().filter(|listed| !listed.detached || has_finished(&listed.job)) {
             self.forget(&listed.job.id);
         }
-        lock(&self.table).retain(|_, listed| listed.detached && !has_finished(&listed.job));
+        self.table.lock().retain(|_, listed| listed.detached && !has_finished(&listed.job));
         self.terminate_strays().await;
-        *lock(&self.scratch) = ScratchDirs::default();
+        *self.scratch.lock() = ScratchDirs::default();
         // What was detached is written down there.
-        let is_empty = lock(&self.table).is_empty();
+        let is_empty = self.table.lock().is_empty();
         if is_empty {
-            lock(&self.owned_dir).take();
+            self.owned_dir.lock().take();
         }
     }
 
@@ -486,7 +488,7 @@ impl JobRegistry {
 
     /// Forgets what has ended long ago.
     fn prune(&self) {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         let age = |listed: &JobHandle| {
             listed.job.ended().filter(|ended| !ended.has_descendants)?;
             listed.job.started_at.elapsed().ok()?.checked_sub(listed.job.age())
@@ -515,11 +517,11 @@ impl Drop for JobRegistry {
     /// Nobody has closed them: what is not to outlive this program is ended
     /// without being asked.
     fn drop(&mut self) {
-        let table = std::mem::take(&mut *lock(&self.table));
+        let table = std::mem::take(&mut *self.table.lock());
         let is_left = |listed: &&Arc<JobHandle>| listed.detached && !has_finished(&listed.job);
         let detached: Vec<&str> =
             table.values().filter(is_left).map(|listed| listed.job.id.as_str()).collect();
-        let mut ran = std::mem::take(&mut *lock(&self.started_roots));
+        let mut ran = std::mem::take(&mut *self.started_roots.lock());
         ran.retain(|root| !detached.contains(&root.job.as_str()));
         if let Some(found) = ran
             .iter()
@@ -535,7 +537,7 @@ impl Drop for JobRegistry {
             self.forget(&listed.job.id);
         }
         if !detached.is_empty()
-            && let Some(passing) = lock(&self.owned_dir).take()
+            && let Some(passing) = self.owned_dir.lock().take()
         {
             passing.persist();
         }
@@ -580,7 +582,7 @@ pub struct JobRecordGuard<'a> {
 impl Drop for JobRecordGuard<'_> {
     fn drop(&mut self) {
         // One that was listed meanwhile is still to be found.
-        if !lock(&self.jobs.table).contains_key(&self.id) {
+        if !self.jobs.table.lock().contains_key(&self.id) {
             self.jobs.forget(&self.id);
         }
     }
@@ -596,8 +598,4 @@ fn private_temp_dir(prefix: &str) -> Result<tempfile::TempDir, ToolError> {
 
 pub(crate) fn has_finished(job: &Job) -> bool {
     job.ended().is_some_and(|ended| !ended.has_descendants)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,9 @@
 //! A place that may not answer. Whoever waits for it can go at any time: what
 //! was begun goes on for the next one, and ends with the place.
 
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{BoxFuture, ToolError};
@@ -51,12 +52,12 @@ impl LazyBackend {
     /// Whoever calls does not know the place: the call that reaches it has this
     /// done, and is to be made again.
     pub fn on_ready(&self, arrival: impl FnOnce(&HostFacts) + Send + 'static) {
-        *lock(&self.on_ready) = Some(Box::new(arrival));
+        *self.on_ready.lock() = Some(Box::new(arrival));
     }
 
     /// Whether somebody still waits to be told of the place.
     pub fn has_ready_callback(&self) -> bool {
-        lock(&self.on_ready).is_some()
+        self.on_ready.lock().is_some()
     }
 
     /// Opens it, and does what is to be done on arrival.
@@ -74,7 +75,7 @@ impl LazyBackend {
             opening.wait_for(Option::is_some).await.map_err(|_| self.closed_error())?.clone();
         let (place, _) = opened.ok_or_else(|| self.closed_error())?;
         let place = place?;
-        let arrival = lock(&self.on_ready).take();
+        let arrival = self.on_ready.lock().take();
         let is_new = arrival.is_some();
         if let Some(arrive) = arrival {
             arrive(&place);
@@ -84,7 +85,7 @@ impl LazyBackend {
 
     /// The opening that is under way, or a new one.
     fn current_opening(&self) -> OpeningReceiver {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(opening) = state.opening.as_ref().filter(|opening| is_reusable(opening)) {
             return opening.clone();
         }
@@ -155,7 +156,7 @@ impl ExecBackend for LazyBackend {
         let (inner, job) = (Arc::clone(&self.inner), job.to_owned());
         let remarks = BackendRemarks::current();
         let (sender, started) = oneshot::channel();
-        lock(&self.state).spawn(async move {
+        self.state.lock().spawn(async move {
             let starting = inner.start(&job, order);
             let started = match remarks {
                 Some(remarks) => CURRENT_REMARKS.scope(remarks, starting).await,
@@ -171,8 +172,8 @@ impl ExecBackend for LazyBackend {
 
     fn cleanup(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            lock(&self.on_ready).take();
-            let mut state = std::mem::take(&mut *lock(&self.state));
+            self.on_ready.lock().take();
+            let mut state = std::mem::take(&mut *self.state.lock());
             state.tasks.shutdown().await;
             self.inner.cleanup().await;
         })
@@ -181,10 +182,6 @@ impl ExecBackend for LazyBackend {
     fn take_notice(&self) -> Option<String> {
         self.inner.take_notice()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Programs on this machine, in the sandbox that their rules demand.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ChildLimits, Confinement, ToolError};
@@ -52,7 +53,7 @@ struct PreparedSandbox {
 impl LocalBackend {
     /// The sandbox of a confinement, which was perhaps made before.
     fn sandbox(&self, confinement: &Confinement) -> Result<PreparedSandbox, ToolError> {
-        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut prepared = self.prepared.lock();
         if let Some(at) = prepared.iter().position(|(known, _)| known == confinement) {
             // The one that was used last comes last.
             let found = prepared.remove(at);
@@ -273,7 +274,7 @@ impl ProcessControl for LocalProcess {
                 #[cfg(target_os = "linux")]
                 crate::guardian::note_exit(self.root.pid);
                 let status = {
-                    let mut launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut launched = self.launched.lock();
                     launched.try_wait()?
                 };
                 if let Some(status) = status {

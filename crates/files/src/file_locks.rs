@@ -5,13 +5,14 @@
 //! the user's, and it holds for names that do not exist yet and for files that
 //! are replaced meanwhile. A process that dies lets go of it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -93,7 +94,7 @@ impl Drop for LockedDir {
 fn is_sweep_due(folder: (u64, u64)) -> bool {
     static LAST_SWEEPS: LazyLock<Mutex<HashMap<(u64, u64), Instant>>> =
         LazyLock::new(Mutex::default);
-    let mut swept = LAST_SWEEPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut swept = LAST_SWEEPS.lock();
     let now = Instant::now();
     if swept.get(&folder).is_some_and(|at| now.duration_since(*at) < SWEEP_INTERVAL) {
         return false;
@@ -108,7 +109,7 @@ fn is_sweep_due(folder: (u64, u64)) -> bool {
 /// The folders that this process holds.
 fn held_dirs() -> MutexGuard<'static, HashSet<(u64, u64)>> {
     static HELD_DIRS: LazyLock<Mutex<HashSet<(u64, u64)>>> = LazyLock::new(Mutex::default);
-    HELD_DIRS.lock().unwrap_or_else(PoisonError::into_inner)
+    HELD_DIRS.lock()
 }
 
 /// How long one waits, and who may put an end to it.

@@ -8,6 +8,7 @@
 //! aside. Files are known by their identity, so that nothing is done to one
 //! that somebody has changed since; that is told.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,7 +16,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -192,13 +192,13 @@ impl JournalDir {
 
     /// Takes back what somebody was killed at. Says what that was.
     pub fn recover(&self) -> Vec<RecoveredChange> {
-        *self.last_recovery.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.last_recovery.lock() = Some(Instant::now());
         let changed = fs::metadata(&self.dir).and_then(|found| found.modified()).ok();
         if changed.is_some() && *self.lock_clean_mtime() == changed {
             return Vec::new();
         }
         let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
-        let note = self.note.try_lock().ok();
+        let note = self.note.try_lock();
         let own = note.as_ref().and_then(|note| note.as_ref()).map(|note| note.path.clone());
         drop(note);
         let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -211,12 +211,12 @@ impl JournalDir {
     }
 
     fn lock_clean_mtime(&self) -> MutexGuard<'_, Option<SystemTime>> {
-        self.clean_mtime.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clean_mtime.lock()
     }
 
     /// [`Self::recover`], unless somebody has looked at this very moment.
     pub(crate) fn recover_if_due(&self) {
-        let mut looked = self.last_recovery.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked = self.last_recovery.lock();
         if looked.is_none_or(|at| at.elapsed() > RECOVERY_CHECK_INTERVAL) {
             *looked = Some(Instant::now());
             drop(looked);
@@ -228,7 +228,7 @@ impl JournalDir {
     /// moment the new one has a name of ours there. It takes two short system
     /// calls, since every write has them. Nothing if it cannot be noted.
     pub(crate) fn note_parent(&self, spot: &AnchoredName) -> Option<NoteGuard<'_>> {
-        let mut note = self.note.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut note = self.note.lock();
         if note.is_none() {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).ok()?;
             let path =

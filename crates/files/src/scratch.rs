@@ -5,12 +5,12 @@
 //! Half of the digits of a name are a check on the other half, so that a file
 //! of the user's is not taken for one of ours because it is called alike.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
@@ -138,7 +138,7 @@ fn sweep_with(others: OtherWriters, folder: BorrowedFd<'_>) {
 fn scratch_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, ScratchKind)>, Errno> {
     let identity = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity;
     let id = (identity.dev, identity.ino);
-    let known = || SWEPT_LARGE_DIRS.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || SWEPT_LARGE_DIRS.lock();
     if known().contains(&id) {
         return Ok(Vec::new());
     }

@@ -1,8 +1,9 @@
 //! The conversations of a home folder, opened when they are first needed: a
 //! file that cannot be used must not keep a program from starting.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::error::HistoryError;
 use crate::reader::HistoryReader;
@@ -29,7 +30,7 @@ impl HomeHistory {
 
     /// For reading; none if nothing was ever said.
     pub fn reader(&self) -> Result<Option<Arc<HistoryReader>>, HistoryError> {
-        let mut open = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.reader.lock();
         if open.is_none() {
             *open = HistoryReader::open(self.path())?.map(Arc::new);
         }
@@ -38,7 +39,7 @@ impl HomeHistory {
 
     /// For writing.
     pub fn store(&self) -> Result<Arc<HistoryStore>, HistoryError> {
-        let mut open = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.store.lock();
         match &*open {
             Some(store) => Ok(Arc::clone(store)),
             None => {

@@ -1,8 +1,8 @@
 //! Reading: sessions are listed and read. Nothing is written, whatever the
 //! file is like.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_llm::{ChatMessage, TokenUsage};
@@ -296,7 +296,7 @@ impl HistoryReader {
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock()
     }
 }
 

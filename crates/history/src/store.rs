@@ -1,7 +1,7 @@
 //! Writing: sessions begin, messages are appended, taken back, folded away.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_llm::{ChatMessage, TokenUsage};
@@ -387,7 +387,7 @@ impl HistoryStore {
     }
 
     fn writer(&self) -> MutexGuard<'_, StoreWriter> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 
     fn update_session(

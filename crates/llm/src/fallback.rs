@@ -1,11 +1,12 @@
 //! A model that does not give up at the first trouble: it is asked again, with
 //! another key, or another model is asked.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
@@ -135,7 +136,7 @@ impl LanguageModel for FallbackModel {
     }
 
     fn last_failure(&self) -> Option<(Instant, String)> {
-        self.0.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.last_failure.lock().clone()
     }
 
     fn ask<'a>(
@@ -291,14 +292,14 @@ impl FallbackInner {
 
     fn report_retry(&self, seat: &ModelRoute, fault: &ModelError, remedy: RetryAction) {
         let trouble = Some((Instant::now(), fault.message.clone()));
-        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        *self.last_failure.lock() = trouble;
         (self.on_retry)(&RetryEvent { model: seat.name(), error: fault, action: remedy });
     }
 }
 
 impl ModelRoute {
-    fn lock(&self) -> std::sync::MutexGuard<'_, RouteState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, RouteState> {
+        self.state.lock()
     }
 
     fn name(&self) -> &str {

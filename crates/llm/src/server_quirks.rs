@@ -2,8 +2,8 @@
 //! the same address, and the server's own words say it best: what it names is
 //! left out, renamed or made smaller, and that is remembered.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -134,7 +134,7 @@ impl ServerQuirks {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Vec<RequestAdaptation>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,5 +1,5 @@
+use parking_lot::Mutex;
 use std::net::IpAddr;
-use std::sync::Mutex;
 
 use hermes_core::{BoxFuture, ConnectionRefusal, NetworkDestination};
 use tokio::net::TcpListener;
@@ -16,7 +16,7 @@ struct FixedCheck {
 
 impl AddressCheck for FixedCheck {
     fn check(&self, address: IpAddr) -> BoxFuture<'_, Result<(), ConnectionRefusal>> {
-        self.asked.lock().unwrap().push(address);
+        self.asked.lock().push(address);
         let answer = self.refusal.clone().map_or(Ok(()), Err);
         Box::pin(async move { answer })
     }
@@ -28,7 +28,7 @@ impl FixedCheck {
     }
 
     fn asked(&self) -> Vec<IpAddr> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 }
 

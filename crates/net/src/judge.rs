@@ -1,7 +1,8 @@
 //! The judge of a session, which changes with each of its calls.
 
+use parking_lot::RwLock;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use hermes_core::ConnectionJudge;
 
@@ -22,17 +23,17 @@ impl CurrentJudge {
 
     /// Has this judge decide from now on.
     pub fn set(&self, judge: Arc<dyn ConnectionJudge>) {
-        *self.slot.write().unwrap_or_else(PoisonError::into_inner) = Some(judge);
+        *self.slot.write() = Some(judge);
     }
 
     /// Refuses every new connection from now on.
     pub fn clear(&self) {
-        *self.slot.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.slot.write() = None;
     }
 
     /// The judge, if there is one.
     pub fn get(&self) -> Option<Arc<dyn ConnectionJudge>> {
-        self.slot.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.slot.read().clone()
     }
 }
 

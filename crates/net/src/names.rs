@@ -2,9 +2,10 @@
 //! address of the benchmarking range, which no host has; when it connects to
 //! that address, the name is found again and judged.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// 198.18.0.0/15, reserved for benchmarks of network devices.
 const PLACEHOLDER_NETWORK: u32 = u32::from_be_bytes([198, 18, 0, 0]);
@@ -81,7 +82,7 @@ impl NameTable {
     }
 
     fn entries(&self) -> MutexGuard<'_, NameEntries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

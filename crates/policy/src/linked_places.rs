@@ -2,10 +2,11 @@
 //! to `dotfiles/netrc` has the secret there: that place is protected like the
 //! name.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::pattern::{fold_path, is_within};
@@ -57,7 +58,7 @@ impl LinkCache {
         now: Instant,
         survey: impl FnOnce() -> (LinkSurvey, LinkTargets),
     ) -> Arc<LinkTargets> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         last.take_if(|look| !look.is_fresh(now));
         let look = last.get_or_insert_with(|| {
             let (survey, targets) = survey();

@@ -1,11 +1,12 @@
 //! Second paths to the same place by way of mounts. A link leads elsewhere and
 //! is followed; what is mounted twice is in both places.
 
+use parking_lot::Mutex;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a look at the mounts counts.
@@ -29,7 +30,7 @@ pub(crate) struct MountAliasCache(Mutex<Option<(Instant, Arc<MountAliases>)>>);
 impl MountAliasCache {
     /// What is mounted twice now, or was a moment ago.
     pub(crate) fn aliases(&self) -> Arc<MountAliases> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         last.take_if(|(since, _)| since.elapsed() >= MOUNT_SCAN_TTL);
         let look = || {
             let text = fs::read(MOUNTINFO_FILE).unwrap_or_default();

@@ -1,10 +1,11 @@
 //! The permissions of a running program: a profile, what narrows it, and the
 //! answers that people gave.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hermes_core::{
     ApprovalScope, CallProposal, Confinement, ConnectionRequest, Effect, Grants, Policy, Resource,
@@ -225,7 +226,7 @@ impl PermissionPolicy {
         session: &Session,
         look: impl FnOnce(&mut Vec<SavedRule>) -> T,
     ) -> T {
-        let mut sessions = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.session.lock();
         let kept = sessions.entry(session.id().to_owned()).or_insert_with(|| {
             // What cannot be read was not answered.
             session.read::<Vec<SavedRule>>(SESSION_DOCUMENT).unwrap_or_default()

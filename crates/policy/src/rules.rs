@@ -1,9 +1,10 @@
 //! The rules of a program, and what they close below a granted folder.
 
+use parking_lot::Mutex;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes_core::{Effect, GrantExceptions, PendingSecrets, Scope};
@@ -58,7 +59,7 @@ impl RuleSet {
         };
         let own = find(self.secret_files.get_or_init(|| secret_files(&self.sensitive)));
         PlaceProtection::strictest(own, || {
-            let mut known = self.project_files.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.project_files.lock();
             known.take_if(|(since, _)| since.elapsed() >= SECRET_SCAN_TTL);
             find(&known.get_or_insert_with(|| (Instant::now(), self.project_secrets())).1)
         })

@@ -1,9 +1,9 @@
 //! What was seen a moment ago.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::nearby_secrets::NearbySecrets;
@@ -41,7 +41,7 @@ type PathFlags = HashMap<OsString, bool, foldhash::fast::RandomState>;
 
 impl FsScanCache {
     fn with_entries<T>(&self, look: impl FnOnce(&mut ScanEntries) -> T) -> T {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         let is_stale = |seen: &mut ScanEntries| {
             let kept = seen.existing.len() + seen.directories.len() + seen.real_paths.len();
             seen.since.elapsed() >= SCAN_TTL || kept >= MAX_CACHED_PATHS

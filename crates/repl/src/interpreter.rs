@@ -1,9 +1,10 @@
 //! An interpreter that runs: its streams, and how it is steered.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{Confinement, ToolError};
@@ -182,17 +183,17 @@ impl InterpreterProcess {
 
     /// What was written since this was last asked.
     pub(crate) fn take_log(&self) -> OutputLog {
-        std::mem::replace(&mut *lock(&self.log), self.spec.fresh_log())
+        std::mem::replace(&mut *self.log.lock(), self.spec.fresh_log())
     }
 
     /// It is used now.
     pub(crate) fn touch(&self) {
-        *lock(&self.used) = Instant::now();
+        *self.used.lock() = Instant::now();
     }
 
     /// For how long it was not used.
     pub(crate) fn idle_time(&self) -> Duration {
-        lock(&self.used).elapsed()
+        self.used.lock().elapsed()
     }
 
     /// What it is, in words.
@@ -269,14 +270,14 @@ impl StreamReader {
             }
         }
         let rest = self.frames.finish();
-        lock(&self.sink.log).push(self.source, &rest);
+        self.sink.log.lock().push(self.source, &rest);
     }
 
     fn split_events(&mut self, bytes: &[u8]) -> Vec<DriverEvent> {
         let Self { source, frames, sink: heard, partial: kept } = self;
         let mut events = Vec::new();
         frames.feed(bytes, |piece| match piece {
-            StreamPiece::CodeOutput(raw) => lock(&heard.log).push(*source, raw),
+            StreamPiece::CodeOutput(raw) => heard.log.lock().push(*source, raw),
             StreamPiece::DriverPart(_, _) if *source == OutputStream::Stderr => {
                 events.push(DriverEvent::StderrFlushed)
             }
@@ -316,8 +317,4 @@ impl PartialMessage {
 fn extend_bounded(to: &mut Vec<u8>, part: &[u8], most: usize) {
     let room = most.saturating_sub(to.len());
     to.extend_from_slice(part.get(..part.len().min(room)).unwrap_or_default());
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
 //! All interpreters of a program, by the session that they belong to and the
 //! name that they were given.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
@@ -65,14 +66,14 @@ struct SlotClaim(Arc<InterpreterSlot>);
 
 impl SlotClaim {
     fn new(slot: Arc<InterpreterSlot>) -> Self {
-        lock(&slot.state).calls += 1;
+        slot.state.lock().calls += 1;
         Self(slot)
     }
 }
 
 impl Drop for SlotClaim {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.state);
+        let mut state = self.0.state.lock();
         state.calls = state.calls.saturating_sub(1);
     }
 }
@@ -158,7 +159,7 @@ impl InterpreterPool {
     /// The slot of an interpreter, which is in use from now on: to start one takes
     /// a while, and others must not take its place.
     fn claim(&self, key: &InterpreterKey, most: usize) -> Result<SlotClaim, ToolError> {
-        let mut table = lock(&self.slots);
+        let mut table = self.slots.lock();
         if !table.get(key).is_some_and(|slot| slot.is_used()) {
             let own = table.iter().filter(|(other, _)| other.session == key.session);
             let used: Vec<String> = own
@@ -178,7 +179,7 @@ impl InterpreterPool {
 
     /// Those of a session that run.
     pub fn list(&self, session: &str) -> Vec<ListedInterpreter> {
-        let table = lock(&self.slots);
+        let table = self.slots.lock();
         let own = table.iter().filter(|(key, _)| key.session == session);
         own.filter_map(|(key, slot)| {
             let interpreter = slot.running()?;
@@ -190,7 +191,7 @@ impl InterpreterPool {
                 database: interpreter.spec.database.clone(),
                 pid: interpreter.pid,
                 idle_seconds: interpreter.idle_time().as_secs(),
-                count: lock(&slot.state).runs,
+                count: slot.state.lock().runs,
             })
         })
         .collect()
@@ -206,7 +207,7 @@ impl InterpreterPool {
     ) -> Result<InterruptOutcome, ToolError> {
         let slot = self.find_slot(session, language, name)?;
         let Some(interpreter) = slot.running() else { return Ok(InterruptOutcome::Idle) };
-        let before = lock(&slot.state).runs;
+        let before = slot.state.lock().runs;
         if !slot.is_busy() {
             return Ok(InterruptOutcome::Idle);
         }
@@ -218,7 +219,7 @@ impl InterpreterPool {
             let wait = pause.min(until.saturating_duration_since(Instant::now()));
             let done = tokio::time::timeout(wait, slot.turn.lock()).await.is_ok();
             // Another question may have come in between.
-            if done || lock(&slot.state).runs != before {
+            if done || slot.state.lock().runs != before {
                 return Ok(InterruptOutcome::Stopped);
             }
             if Instant::now() >= until {
@@ -239,14 +240,14 @@ impl InterpreterPool {
         if let Some(interpreter) = &living {
             interpreter.terminate(KILL_GRACE).await;
         }
-        let mut state = lock(&slot.state);
+        let mut state = slot.state.lock();
         (state.running, state.end_note) = (None, None);
         Ok(living.is_some())
     }
 
     /// Ends all of them.
     pub async fn close_all(&self) {
-        let slots: Vec<_> = std::mem::take(&mut *lock(&self.slots)).into_values().collect();
+        let slots: Vec<_> = std::mem::take(&mut *self.slots.lock()).into_values().collect();
         let living = slots.iter().filter_map(|slot| slot.running());
         let ends = living.map(|interpreter| {
             tokio::spawn(async move { interpreter.terminate(KILL_GRACE).await })
@@ -263,7 +264,7 @@ impl InterpreterPool {
         name: &str,
     ) -> Result<Arc<InterpreterSlot>, ToolError> {
         let key = InterpreterKey { session: session.to_owned(), language, name: name.to_owned() };
-        let found = lock(&self.slots).get(&key).cloned();
+        let found = self.slots.lock().get(&key).cloned();
         found.ok_or_else(|| {
             let all = self.list(session);
             let names = all.iter().map(|one| format!("{} {}", one.language.name(), one.session));
@@ -285,12 +286,12 @@ impl InterpreterSlot {
 
     /// Whether there is an interpreter, or may be one in a moment.
     fn is_used(&self) -> bool {
-        lock(&self.state).calls > 0 || self.running().is_some()
+        self.state.lock().calls > 0 || self.running().is_some()
     }
 
     /// The interpreter, if there is one and it runs.
     fn running(&self) -> Option<Arc<InterpreterProcess>> {
-        lock(&self.state).running.clone().filter(|interpreter| interpreter.exit_status().is_none())
+        self.state.lock().running.clone().filter(|interpreter| interpreter.exit_status().is_none())
     }
 
     async fn run(
@@ -314,7 +315,7 @@ impl InterpreterSlot {
         let mut notes = Vec::new();
         let interpreter = self.ensure_running(&ask, key, cx, &mut notes).await?;
         let id = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.runs += 1;
             state.runs
         };
@@ -337,7 +338,7 @@ impl InterpreterSlot {
         answer.notes = notes;
         if interpreter.exit_status().is_some() {
             // It is told in this answer.
-            lock(&self.state).running = None;
+            self.state.lock().running = None;
         }
         Ok(answer)
     }
@@ -350,7 +351,7 @@ impl InterpreterSlot {
         cx: &ToolContext,
         notes: &mut Vec<String>,
     ) -> Result<Arc<InterpreterProcess>, ToolError> {
-        let known = lock(&self.state).running.clone();
+        let known = self.state.lock().running.clone();
         if let Some(interpreter) = known {
             let confinement = interpreter.spec.confinement.as_deref();
             if let Some(exit) = interpreter.exit_status() {
@@ -368,7 +369,7 @@ impl InterpreterSlot {
             }
         }
         if ask.needs_state {
-            lock(&self.state).running = None;
+            self.state.lock().running = None;
             let message = "The interpreter has ended, and with it what earlier calls defined";
             return Err(ToolError::conflict(message)
                 .with_hint("Nothing was run. Define it anew, or make the call again without it."));
@@ -382,7 +383,7 @@ impl InterpreterSlot {
             name: &key.name,
         };
         let interpreter = start.launch(cx).await?;
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         notes.extend(state.end_note.take());
         state.running = Some(Arc::clone(&interpreter));
         drop(state);
@@ -409,7 +410,7 @@ impl InterpreterSlot {
                 continue;
             }
             interpreter.terminate(KILL_GRACE).await;
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.running = None;
             state.end_note = Some(format!(
                 "The interpreter was not used for {} and was ended; this is a new one, without the earlier state.",
@@ -451,8 +452,4 @@ fn check_database(interpreter: &InterpreterProcess, ask: &RunRequest) -> Result<
 fn image_dir(jobs: &JobRegistry, key: &InterpreterKey) -> PathBuf {
     let own = format!("{}-{}", key.language.name(), path_component(&key.name));
     jobs.directory().join("repl").join(path_component(&key.session)).join(own)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,7 @@
 //! The same confinement by way of bubblewrap, which makes the namespaces
 //! itself: files and processes outside are not refused but absent.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File};
@@ -9,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hermes_core::{Confinement, NetworkMode};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -126,7 +127,7 @@ impl Bubblewrap {
         let program = c_string(self.program.as_os_str())?;
         let mut arguments = vec![program.clone()];
         {
-            let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut state = self.state.lock();
             if state.fingerprint.has_changed() || state.sockets.has_new(&self.confinement) {
                 let fresh = BubblewrapState::prepare(&self.confinement, &self.filter)?;
                 *state = fresh;

@@ -7,6 +7,7 @@
 //! It is a moment late. What can be covered as a whole folder is not left to
 //! it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,8 +16,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::PendingSecrets;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -78,7 +79,7 @@ struct MaskWatcher {
 static MASK_WATCHER: Mutex<Option<MaskWatcher>> = Mutex::new(None);
 
 fn mask_watcher() -> MutexGuard<'static, Option<MaskWatcher>> {
-    MASK_WATCHER.lock().unwrap_or_else(PoisonError::into_inner)
+    MASK_WATCHER.lock()
 }
 
 impl MaskPlan {

@@ -6,12 +6,12 @@
 //! They are known by the time of their last change, so that the last who needs
 //! one takes it away, whoever has made it and whatever became of that process.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
@@ -69,7 +69,7 @@ const MARKER_MTIME: Duration = Duration::new(3, 141_592_653);
 static PLACEHOLDER_COUNTS: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
 fn placeholder_counts() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
-    PLACEHOLDER_COUNTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    PLACEHOLDER_COUNTS.lock()
 }
 
 impl Placeholder {

@@ -1,11 +1,12 @@
 //! A prepared sandbox, and the children that are spawned in it.
 
+use parking_lot::Mutex;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hermes_core::{ChildLimits, Confinement, NetworkMode};
 use rustix::fs::{Mode, OFlags, openat};
@@ -245,7 +246,7 @@ impl Sandbox {
 impl KernelSandbox {
     /// What a child needs now.
     fn entry(&self) -> Result<Arc<SandboxEntry>, SandboxError> {
-        let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = self.state.lock();
         if state.fingerprint.has_changed() || state.sockets.has_new(&self.confinement) {
             let space = self.network.as_deref();
             let (fresh, _) =

@@ -1,9 +1,10 @@
 //! The desk at which a script's calls are taken: whose they are, whether they
 //! may be made, and in which order.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::{EffectDisposition, EngineHandle, ToolCall, ToolError, ToolResult};
 use serde::Deserialize;
@@ -215,7 +216,7 @@ impl RpcDispatcher {
     }
 
     fn write_queue(&self) -> MutexGuard<'_, WriteQueue> {
-        self.write_queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.write_queue.lock()
     }
 
     /// Makes all calls that wait; the host knows which of them can meet.

@@ -67,7 +67,7 @@ impl EngineHandle for Echo {
     }
 
     fn call_all(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
-        self.batches.lock().unwrap().push(calls.len());
+        self.batches.lock().push(calls.len());
         Box::pin(async move { calls.iter().map(echoed).collect() })
     }
 }
@@ -161,7 +161,7 @@ async fn calls_that_change_something_wait_and_are_planned_together() {
         assert_eq!(answer["result"]["at"], at);
     }
     assert_eq!(host.alone.load(Ordering::SeqCst), 1);
-    assert_eq!(*host.batches.lock().unwrap(), [3]);
+    assert_eq!(*host.batches.lock(), [3]);
     assert!(!desk.write_queue().is_busy);
 }
 

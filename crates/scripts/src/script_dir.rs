@@ -3,12 +3,13 @@
 //! A folder is used again, so that what holds a script need not be prepared
 //! anew each time. It is empty then.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hermes_core::ToolError;
 use hermes_exec::RunDir;
@@ -33,7 +34,7 @@ impl ScriptDirPool {
     /// One that nobody uses.
     pub(crate) fn acquire(&self) -> Result<ScriptDir, ToolError> {
         let failed = |error: io::Error| ToolError::io("A folder for the script", &error);
-        let mut shared = lock(&self.shared);
+        let mut shared = self.shared.lock();
         if shared.base_dir.is_none() {
             shared.base_dir = Some(create_base_dir().map_err(failed)?);
             (shared.free, shared.next) = (BTreeSet::new(), 0);
@@ -62,7 +63,7 @@ impl ScriptDirPool {
 
     /// Takes all of them away.
     pub(crate) fn close(&self) {
-        lock(&self.shared).base_dir.take();
+        self.shared.lock().base_dir.take();
     }
 }
 
@@ -110,13 +111,13 @@ impl Drop for ScriptDir {
     fn drop(&mut self) {
         let (path, number, shared) = (self.path.clone(), self.number, Arc::clone(&self.shared));
         if empty_dir(&path, SweepDepth::Shallow) {
-            lock(&shared).free.insert(number);
+            shared.lock().free.insert(number);
             return;
         }
         let thoroughly = move || {
             // One that cannot be emptied is not used again.
             if empty_dir(&path, SweepDepth::Recursive) {
-                lock(&shared).free.insert(number);
+                shared.lock().free.insert(number);
             }
         };
         match tokio::runtime::Handle::try_current() {
@@ -148,10 +149,6 @@ fn empty_dir(path: &Path, how: SweepDepth) -> bool {
         };
         gone.is_ok() && well
     })
-}
-
-fn lock(shared: &Mutex<DirPoolState>) -> MutexGuard<'_, DirPoolState> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

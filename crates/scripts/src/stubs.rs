@@ -1,7 +1,8 @@
 //! The module that scripts import, made from the schemas of the tools.
 
+use parking_lot::Mutex;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ impl StubCache {
         language: ScriptLanguage,
         tools: &Arc<Vec<CallableTool>>,
     ) -> Arc<ModuleFiles> {
-        let mut made = self.stubs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.stubs.lock();
         if let Some(known) = made.iter().find(|it| it.language == language && it.tools == *tools) {
             return Arc::clone(&known.files);
         }

@@ -1,9 +1,9 @@
 //! Whoever waits for a search: may stop it, sets it a time, sees how it goes.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
@@ -173,7 +173,7 @@ impl<'a> SearchMonitor<'a> {
         if !matches!(reason, SkipReason::Unreadable | SkipReason::TooLarge) {
             return;
         }
-        let mut paths = tally.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut paths = tally.paths.lock();
         if paths.len() < MAX_LISTED_SKIPS {
             paths.push(path.to_path_buf());
         }
@@ -182,7 +182,7 @@ impl<'a> SearchMonitor<'a> {
     pub(crate) fn skipped(&self) -> SkippedFiles {
         let tally = &self.skipped;
         let number = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        let mut paths = tally.paths.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut paths = tally.paths.lock().clone();
         paths.sort();
         SkippedFiles {
             unreadable: number(&tally.unreadable),

@@ -5,10 +5,11 @@
 //! to be done, so that little has to be kept that came too early. Once enough
 //! results are known in a row, all that lies behind them is dropped.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// A place in the order.
@@ -150,7 +151,7 @@ impl<W, D, T: FnMut(D)> WorkQueue<W, D, T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, WorkQueueState<W, D, T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The first piece of a thread.
@@ -203,7 +204,7 @@ impl<W, D, T: FnMut(D)> WorkQueue<W, D, T> {
                 return Some(WorkPiece { key, work, dropped });
             }
             state.idle += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
             state.idle -= 1;
         }
     }

@@ -1,9 +1,9 @@
 //! What a child process gets to see of our environment: what is known to be
 //! needed, and never a secret.
 
+use parking_lot::Mutex;
 use std::env;
 use std::ffi::OsString;
-use std::sync::{Mutex, PoisonError};
 
 use crate::secret_names::{is_secret, is_secret_value, split_words};
 
@@ -82,7 +82,7 @@ pub fn child_env(
 pub fn own_env() -> Vec<(String, String)> {
     static ENV_CACHE: Mutex<FilteredEnvCache> =
         Mutex::new(FilteredEnvCache { all: Vec::new(), passed: Vec::new() });
-    ENV_CACHE.lock().unwrap_or_else(PoisonError::into_inner).filter(env::vars_os().collect())
+    ENV_CACHE.lock().filter(env::vars_os().collect())
 }
 
 /// Variables that were judged. There is a child with every command, and they

@@ -1,6 +1,7 @@
 //! The skills of a user who works somewhere, looked at again and again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::catalogue::SkillCatalogue;
@@ -35,7 +36,7 @@ impl SkillLibrary {
     /// What is there now. As long as nothing has changed it is the same catalogue.
     pub fn refresh(&self) -> Arc<SkillCatalogue> {
         let walked: Vec<RootScan> = self.roots.iter().map(scan_root).collect();
-        let mut kept = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.cached.lock();
         if let Some(kept) = kept.as_mut().filter(|kept| kept.scans == walked) {
             kept.at = Instant::now();
             return Arc::clone(&kept.catalogue);
@@ -52,7 +53,7 @@ impl SkillLibrary {
 
     /// What was there a moment ago, for those who cannot wait.
     pub fn recent(&self) -> Arc<SkillCatalogue> {
-        let kept = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.cached.lock();
         match kept.as_ref().filter(|kept| kept.at.elapsed() < CACHE_MAX_AGE) {
             Some(kept) => Arc::clone(&kept.catalogue),
             None => {

@@ -1,10 +1,11 @@
 //! Sessions that outlive a process: one file each, shared by as many
 //! processes as like to.
 
+use parking_lot::Mutex;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use hermes_core::{SessionError, SessionStore};
@@ -59,7 +60,7 @@ impl FileSessionStore {
     /// Why something of a session could not be written down, if that has
     /// happened.
     pub fn last_problem(&self) -> Option<String> {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.problem.lock().clone()
     }
 
     /// Where they are.
@@ -190,7 +191,7 @@ impl SessionStore for FileSessionStore {
         if let Err(error) = &done
             && !matches!(error, StoreError::ChangeFailed(_))
         {
-            let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut problem = self.problem.lock();
             *problem = Some(error.to_string());
         }
         Ok(done?)

@@ -1,9 +1,10 @@
 //! Tools that do one thing, good or bad, so that the stages around them can
 //! be watched.
 
+use parking_lot::Mutex;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
@@ -89,7 +90,7 @@ impl ProbeTool {
 
     /// Whether it is available from now on.
     pub fn set_availability(&self, state: Availability) {
-        *self.availability.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.availability.lock() = state;
     }
 
     /// As the engine wants it.
@@ -117,7 +118,7 @@ impl DynTool for ProbeTool {
 
     fn check(&self) -> BoxFuture<'_, Availability> {
         self.checks.fetch_add(1, Ordering::SeqCst);
-        let state = self.availability.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let state = self.availability.lock().clone();
         Box::pin(async move { state })
     }
 
@@ -202,12 +203,12 @@ pub struct CallDiary(Arc<Mutex<Vec<String>>>);
 impl CallDiary {
     /// Writes a line.
     pub fn write(&self, line: impl Into<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line.into());
+        self.0.lock().push(line.into());
     }
 
     /// What was written.
     pub fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 

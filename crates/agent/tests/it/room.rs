@@ -45,8 +45,8 @@ async fn a_long_conversation_is_shortened_and_keeps_its_pairs_and_its_task() {
     let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(1, 100));
     let outcome = scene.agent.run_turn(said("write a big file, in Latin"), &plenty()).await;
     assert_eq!(outcome.end, TurnEnd::Done);
-    assert!(scene.eyes.0.lock().unwrap().contains(&"compressed".to_owned()));
-    let asked = scene.model.asked.lock().unwrap();
+    assert!(scene.eyes.0.lock().contains(&"compressed".to_owned()));
+    let asked = scene.model.asked.lock();
     let [_, opening, ChatMessage::Assistant(reply), ChatMessage::Tool(result)] =
         &asked[2].messages[..]
     else {
@@ -76,7 +76,7 @@ async fn the_task_outlives_being_shortened_again() {
     let mut scene = Scene::with(Scripted::following(acts, None), past(4, 8_000));
     let outcome = scene.agent.run_turn(said("count the stars"), &plenty()).await;
     assert_eq!(outcome.end, TurnEnd::Done);
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     let last = asked.last().unwrap();
     let all: String = last.messages.iter().map(|message| message.text() + "\n").collect();
     assert_eq!(all.matches("count the stars").count(), 1, "{all}");
@@ -86,7 +86,7 @@ async fn the_task_outlives_being_shortened_again() {
 async fn what_does_not_make_it_shorter_is_left_alone() {
     let mut scene = Scene::with(Scripted::following(Vec::new(), Some(4_000)), past(2, 100));
     assert_eq!(scene.agent.compact(&plenty()).await, Ok(false));
-    assert!(scene.model.asked.lock().unwrap().is_empty());
+    assert!(scene.model.asked.lock().is_empty());
     assert_eq!(scene.agent.conversation().messages(), past(2, 100));
 }
 
@@ -96,7 +96,7 @@ async fn neither_the_summary_nor_the_question_for_it_outgrows_the_window() {
     let acts = vec![Act::Says(text(&endless))];
     let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(2, 400_000));
     assert_eq!(scene.agent.compact(&plenty()).await, Ok(true));
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     assert!(size(&asked[0].messages) < 4_000 * 4, "{}", size(&asked[0].messages));
     assert!(scene.agent.conversation().tokens() < 4_000);
 }
@@ -116,7 +116,7 @@ async fn a_server_that_finds_it_too_long_is_asked_again_with_less() {
     let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), past(6, 8_000));
     let outcome = scene.agent.run_turn(said("go on"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Here."));
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     let sizes: Vec<usize> = asked.iter().map(|request| size(&request.messages)).collect();
     assert!(sizes[1] < sizes[0] && sizes[2] < sizes[0] / 2, "{sizes:?}");
     assert!(asked[2].messages.last().unwrap().text().ends_with("go on"));
@@ -137,7 +137,7 @@ async fn what_cannot_be_shortened_is_for_another_model() {
     let mut scene = Scene::with(model, Vec::new());
     let outcome = scene.agent.run_turn(said("x"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Here."));
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     let shortest: Vec<bool> = asked.iter().map(|request| request.cannot_shorten).collect();
     assert_eq!(shortest, [false, true]);
 }
@@ -157,7 +157,7 @@ async fn a_summary_that_says_nothing_loses_nothing() {
     assert_eq!(scene.agent.compact(&plenty()).await, Ok(true));
     let kept = scene.agent.conversation().messages()[0].text();
     assert!(kept.contains("question 0"), "{kept}");
-    let seen = scene.eyes.0.lock().unwrap();
+    let seen = scene.eyes.0.lock();
     assert!(seen.iter().any(|line| line.contains("did not sum up")), "{seen:?}");
 }
 
@@ -191,7 +191,7 @@ async fn what_fits_is_sent_whole_however_long() {
     let mut scene = Scene::with(Scripted::following(acts, Some(window)), Vec::new());
     let outcome = scene.agent.run_turn(said(&long), &plenty()).await;
     assert_eq!((outcome.end, outcome.requests), (TurnEnd::Done, 2));
-    for asked in scene.model.asked.lock().unwrap().iter() {
+    for asked in scene.model.asked.lock().iter() {
         assert_eq!(asked.messages[1].text(), long);
     }
 }
@@ -203,13 +203,13 @@ async fn what_does_not_fit_is_in_a_file_that_the_model_is_told_of() {
     let mut scene = Scene::with(Scripted::following(acts, Some(16_000)), Vec::new());
     let outcome = scene.agent.run_turn(said(&long), &plenty()).await;
     assert_eq!(outcome.end, TurnEnd::Done);
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     let told = asked[0].messages[1].text();
     assert!(told.starts_with("line 000000") && told.ends_with("line 019999 of the report\n"));
     assert!(told.len() < 16_000 * 4 && told.contains("20000 lines") && told.contains("read_file"));
     let path = told.split("is in the file ").nth(1).and_then(|rest| rest.split(". Read").next());
     assert_eq!(std::fs::read_to_string(path.unwrap()).unwrap(), long);
-    let seen = scene.eyes.0.lock().unwrap();
+    let seen = scene.eyes.0.lock();
     assert!(seen.iter().any(|line| line.contains("does not fit")), "{seen:?}");
 }
 
@@ -220,7 +220,7 @@ async fn what_the_server_finds_too_long_is_not_cut_in_silence_either() {
     let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), Vec::new());
     let outcome = scene.agent.run_turn(said(&long), &plenty()).await;
     assert_eq!(outcome.end, TurnEnd::Done);
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     assert_eq!(asked[0].messages[1].text(), long);
     let told = asked[1].messages[1].text();
     assert!(told.contains("The whole does not fit here") && told.contains("read_file"), "{told}");

@@ -1,7 +1,8 @@
 //! A model that follows a script, and an agent that talks to it.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -62,8 +63,8 @@ impl LanguageModel for Scripted {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         Box::pin(async move {
-            self.asked.lock().unwrap().push(request.clone());
-            let act = self.acts.lock().unwrap().pop_front().expect("a request too many");
+            self.asked.lock().push(request.clone());
+            let act = self.acts.lock().pop_front().expect("a request too many");
             let events = |events: Vec<ReplyEvent>| stream::iter(events.into_iter().map(Ok));
             Ok(match act {
                 Act::Says(said) => events(said).boxed(),
@@ -84,7 +85,7 @@ pub(crate) struct Book(pub(crate) Mutex<Vec<ChatMessage>>, pub(crate) Mutex<Toke
 impl Book {
     /// The calls whose results are in it.
     pub(crate) fn results(&self) -> Vec<String> {
-        let book = self.0.lock().unwrap();
+        let book = self.0.lock();
         book.iter().filter_map(call_id).map(str::to_owned).collect()
     }
 }
@@ -92,14 +93,14 @@ impl Book {
 impl ConversationJournal for Book {
     fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError> {
         match entry {
-            JournalEntry::Message(message) => self.0.lock().unwrap().push(message.clone()),
+            JournalEntry::Message(message) => self.0.lock().push(message.clone()),
             JournalEntry::Revised(message) => {
-                let mut book = self.0.lock().unwrap();
+                let mut book = self.0.lock();
                 book.retain(|kept| call_id(kept).is_none() || call_id(kept) != call_id(message));
                 book.push(message.clone());
             }
-            JournalEntry::Compressed(all) => *self.0.lock().unwrap() = all.to_vec(),
-            JournalEntry::Spent(usage) => *self.1.lock().unwrap() += *usage,
+            JournalEntry::Compressed(all) => *self.0.lock() = all.to_vec(),
+            JournalEntry::Spent(usage) => *self.1.lock() += *usage,
         }
         Ok(())
     }
@@ -127,7 +128,7 @@ impl AgentObserver for Eyes {
             AgentEvent::Warning(text) => format!("warning {text}"),
             _ => return,
         };
-        self.0.lock().unwrap().push(words);
+        self.0.lock().push(words);
     }
 }
 

@@ -39,11 +39,11 @@ async fn calls_are_made_and_the_model_goes_on() {
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Done."));
     assert_eq!((outcome.requests, outcome.calls, outcome.usage.input), (2, 2, 100));
     assert_eq!(std::fs::read_to_string(scene.folder.path().join("a.txt")).unwrap(), "hello\n");
-    assert_eq!(shape(&scene.book.0.lock().unwrap()), "uatta");
-    let asked = scene.model.asked.lock().unwrap();
+    assert_eq!(shape(&scene.book.0.lock()), "uatta");
+    let asked = scene.model.asked.lock();
     assert_eq!(shape(&asked[1].messages), "suatt");
     assert_eq!(asked[0].messages[..2], asked[1].messages[..2], "the beginning stays");
-    let mut seen = scene.eyes.0.lock().unwrap().clone();
+    let mut seen = scene.eyes.0.lock().clone();
     assert_eq!(seen.pop().as_deref(), Some("text Done."));
     // They run side by side.
     seen.sort();
@@ -67,10 +67,10 @@ async fn half_a_call_is_never_made() {
     let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
     assert_eq!(outcome.end, TurnEnd::Done);
     assert!(!scene.folder.path().join("b.txt").exists());
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     let room: Vec<_> = asked.iter().map(|request| request.max_tokens).collect();
     assert_eq!(room, [None, Some(8192), Some(16384)]);
-    assert_eq!(shape(&scene.book.0.lock().unwrap()), "ua");
+    assert_eq!(shape(&scene.book.0.lock()), "ua");
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn a_model_that_is_lost_is_stopped() {
     let mut scene = Scene::new(vec![nothing(), nothing(), nothing()]);
     let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
     assert_eq!((outcome.end, outcome.requests), (TurnEnd::UnknownTools, 3));
-    assert_eq!(shape(&scene.book.0.lock().unwrap()), "uatatat");
+    assert_eq!(shape(&scene.book.0.lock()), "uatatat");
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn the_budget_ends_a_turn_with_a_summary() {
         (outcome.end, outcome.text.as_str()),
         (TurnEnd::Budget("2 rounds".into()), "Two looks.")
     );
-    assert_eq!(scene.model.asked.lock().unwrap()[2].choice, ToolChoice::None);
+    assert_eq!(scene.model.asked.lock()[2].choice, ToolChoice::None);
 }
 
 #[tokio::test]
@@ -107,14 +107,14 @@ async fn a_summary_that_comes_as_a_call_is_asked_for_without_tools() {
         (outcome.end, outcome.text.as_str()),
         (TurnEnd::Budget("1 rounds".into()), "One look.")
     );
-    let asked = scene.model.asked.lock().unwrap().clone();
+    let asked = scene.model.asked.lock().clone();
     assert_eq!(asked.iter().map(|it| it.tools.len()).collect::<Vec<_>>(), [1, 1, 0]);
-    assert_eq!(shape(&scene.book.0.lock().unwrap()), "uata", "the call was not made");
+    assert_eq!(shape(&scene.book.0.lock()), "uata", "the call was not made");
     // If that does not help, it is told.
     let mut scene = Scene::new(vec![list(), list(), list()]);
     let outcome = scene.agent.run_turn(said("go"), &budget()).await;
     assert!(matches!(outcome.end, TurnEnd::Budget(_)));
-    let seen = scene.eyes.0.lock().unwrap();
+    let seen = scene.eyes.0.lock();
     assert!(seen.iter().any(|it| it.contains("no summary")), "{seen:?}");
 }
 
@@ -131,7 +131,7 @@ async fn the_model_reads_its_calls_as_they_were_taken() {
         Act::Says(text("Written.")),
     ]);
     scene.agent.run_turn(said("go"), &plenty()).await;
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     for name in ["a.txt", "b.txt", "c.txt"] {
         let written = scene.folder.path().join(name).exists();
         assert!(written, "{name}: {:#?}", asked[1].messages);
@@ -183,7 +183,7 @@ async fn a_turn_can_be_stopped_and_the_conversation_goes_on() {
     assert_eq!(outcome.end, TurnEnd::Interrupted);
     let outcome = scene.agent.run_turn(said("still there?"), &plenty()).await;
     assert_eq!(outcome.end, TurnEnd::Done);
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     assert_eq!(shape(&asked[1].messages), "suau", "what was shown was said");
     assert_eq!(asked[1].messages[2].text(), "I am thinking");
 }
@@ -204,7 +204,7 @@ async fn what_came_too_late_is_heard_in_the_next_turn() {
     let (outcome, ()) = tokio::join!(scene.agent.run_turn(said("go"), &budget), stop);
     assert_eq!(outcome.end, TurnEnd::Interrupted);
     scene.agent.run_turn(said("go on"), &plenty()).await;
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     let heard = asked[1].messages.last().unwrap().text();
     assert!(heard.contains("in French, please") && heard.ends_with("go on"), "{heard}");
 }
@@ -223,7 +223,7 @@ async fn a_call_that_was_not_complete_is_not_kept_when_a_turn_is_stopped() {
     let (outcome, ()) = tokio::join!(scene.agent.run_turn(said("go"), &budget), stop);
     assert_eq!(outcome.end, TurnEnd::Interrupted);
     scene.agent.run_turn(said("still there?"), &plenty()).await;
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     assert_eq!(shape(&asked[1].messages), "su", "two that follow are one");
 }
 
@@ -232,7 +232,7 @@ async fn an_empty_answer_is_asked_for_again() {
     let mut scene = Scene::new(vec![Act::Says(text(" ")), Act::Says(text("Now I speak."))]);
     let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Now I speak."));
-    assert_eq!(shape(&scene.book.0.lock().unwrap()), "ua");
+    assert_eq!(shape(&scene.book.0.lock()), "ua");
     let mut scene = Scene::new((0..3).map(|_| Act::Says(text(""))).collect());
     let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
     assert_eq!((outcome.end, outcome.requests), (TurnEnd::EmptyAnswer, 3), "it ends some time");
@@ -244,7 +244,7 @@ async fn a_budget_that_cannot_be_kept_is_told_once() {
     let mut scene = Scene::new(vec![list(), Act::Says(text("Done."))]);
     let budget = AgentBudget::new(BudgetLimits { cost: Some(0.5), ..BudgetLimits::default() });
     scene.agent.run_turn(said("go"), &budget).await;
-    let seen = scene.eyes.0.lock().unwrap();
+    let seen = scene.eyes.0.lock();
     let warned = seen.iter().filter(|line| line.contains("model.prices")).count();
     assert_eq!(warned, 1, "{seen:?}");
 }
@@ -257,7 +257,7 @@ async fn what_is_said_meanwhile_comes_with_the_next_result() {
     ]);
     scene.agent.interrupt().queue_input(said("in French, please"));
     scene.agent.run_turn(said("go"), &plenty()).await;
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     // In their own voice: no result can sound like that.
     assert_eq!(asked[1].messages.last(), Some(&ChatMessage::user("in French, please")));
 }
@@ -277,7 +277,7 @@ async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
     let both = [said("like this one"), vec![image.clone()]].concat();
     scene.agent.interrupt().queue_input(both.clone());
     scene.agent.run_turn(said("go"), &plenty()).await;
-    let heard = scene.model.asked.lock().unwrap()[1].messages.last().cloned();
+    let heard = scene.model.asked.lock()[1].messages.last().cloned();
     assert_eq!(heard, Some(ChatMessage::User { content: both.clone() }));
     // And with the next turn, if it came too late for this one.
     let interrupt = scene.agent.interrupt();
@@ -289,7 +289,7 @@ async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
     let budget = plenty();
     let _ = tokio::join!(scene.agent.run_turn(said("go"), &budget), stop);
     scene.agent.run_turn(said("go on"), &plenty()).await;
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     let Some(ChatMessage::User { content }) = asked[3].messages.last() else { panic!() };
     assert!(content.contains(&image), "{content:?}");
 }
@@ -335,7 +335,7 @@ async fn a_budget_that_does_not_do_for_a_closing_request_is_kept_without_one() {
     let budget = AgentBudget::new(BudgetLimits { cost: Some(1.0), ..BudgetLimits::default() });
     let outcome = scene.agent.run_turn(said("go"), &budget).await;
     assert_eq!((outcome.end.name(), outcome.requests), ("budget", 1));
-    assert_eq!(shape(&scene.book.0.lock().unwrap()), "uat", "its call is made");
+    assert_eq!(shape(&scene.book.0.lock()), "uat", "its call is made");
 }
 
 #[tokio::test]
@@ -346,7 +346,7 @@ async fn what_was_spent_beside_the_messages_is_written_down() {
     };
     let mut scene = Scene::new(vec![nothing(), nothing(), Act::Says(text("Now I speak."))]);
     scene.agent.run_turn(said("go"), &plenty()).await;
-    let beside = *scene.book.1.lock().unwrap();
+    let beside = *scene.book.1.lock();
     assert_eq!((beside.input, beside.cost), (14, Some(0.5)));
 }
 
@@ -357,7 +357,7 @@ async fn a_call_that_was_only_spoken_is_told_of() {
         let mut scene = Scene::new(vec![Act::Says(text(said))]);
         scene.agent.parts_mut().tools = std::sync::Arc::new([serde_json::json!({})]);
         scene.agent.run_turn(self::said("go"), &plenty()).await;
-        let seen = scene.eyes.0.lock().unwrap();
+        let seen = scene.eyes.0.lock();
         let warned = seen.iter().filter(|line| line.contains("model.tool_calls")).count();
         assert_eq!(warned, warns, "{seen:?}");
     }
@@ -444,7 +444,7 @@ async fn a_model_that_goes_in_circles_is_halted_with_a_last_word() {
     assert!(matches!(outcome.end, TurnEnd::Halted(_)), "{:?}", outcome.end);
     assert_eq!((outcome.text.as_str(), outcome.requests), ("There is nothing to read.", 9));
     assert!(outcome.end.reason().unwrap().contains("circles"));
-    assert_eq!(scene.model.asked.lock().unwrap()[8].choice, ToolChoice::None);
+    assert_eq!(scene.model.asked.lock()[8].choice, ToolChoice::None);
 }
 
 #[tokio::test]
@@ -455,7 +455,7 @@ async fn a_new_turn_is_a_new_beginning() {
     for _ in 0..2 {
         scene.agent.run_turn(said("go"), &plenty()).await;
     }
-    let book = scene.book.0.lock().unwrap();
+    let book = scene.book.0.lock();
     assert!(!book.iter().any(|message| message.text().contains("_warning")), "{book:?}");
 }
 
@@ -472,8 +472,8 @@ async fn an_answer_that_begins_anew_counts_for_what_it_took() {
     let outcome = scene.agent.run_turn(said("go"), &budget).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Whole."));
     assert_eq!((outcome.usage.input, budget.spent().usage.output), (150, 15));
-    assert_eq!(scene.book.1.lock().unwrap().input, 50);
-    assert!(scene.eyes.0.lock().unwrap().contains(&"again".to_owned()));
+    assert_eq!(scene.book.1.lock().input, 50);
+    assert!(scene.eyes.0.lock().contains(&"again".to_owned()));
 }
 
 #[tokio::test]
@@ -484,5 +484,5 @@ async fn the_room_for_an_answer_grows_from_what_was_used_up() {
     cut.push(ReplyEvent::Finish(FinishReason::Length));
     let mut scene = Scene::new(vec![Act::Says(cut), Act::Says(text("Never mind."))]);
     scene.agent.run_turn(said("go"), &plenty()).await;
-    assert_eq!(scene.model.asked.lock().unwrap()[1].max_tokens, Some(24_000));
+    assert_eq!(scene.model.asked.lock()[1].max_tokens, Some(24_000));
 }

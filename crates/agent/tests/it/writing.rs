@@ -74,11 +74,11 @@ async fn a_result_is_written_while_other_calls_still_run() {
     let mut scene = Scene::fitted(model, Vec::new(), Arc::clone(&book), vec![waits]);
     let outcome = scene.agent.run_turn(go(), &AgentBudget::new(BudgetLimits::default())).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Done."));
-    let asked = scene.model.asked.lock().unwrap();
+    let asked = scene.model.asked.lock();
     let first = asked[1].messages.iter().find(|message| matches!(message, ChatMessage::Tool(_)));
     assert!(first.unwrap().text().contains(r#"{"seen":["2"]}"#), "{first:?}");
     assert_eq!(book.results(), ["1", "2"], "in the end they stand in the order of the calls");
-    assert_eq!(scene.agent.conversation().messages(), *book.0.lock().unwrap());
+    assert_eq!(scene.agent.conversation().messages(), *book.0.lock());
 }
 
 #[tokio::test]
@@ -90,8 +90,8 @@ async fn what_is_said_meanwhile_is_written_after_the_results() {
     scene.agent.interrupt().queue_input([ContentPart::Text { text: "hurry up".into() }]);
     scene.agent.run_turn(go(), &AgentBudget::new(BudgetLimits::default())).await;
     assert_eq!(scene.book.results(), ["1", "2"]);
-    assert_eq!(scene.agent.conversation().messages(), *scene.book.0.lock().unwrap());
-    assert_eq!(scene.book.0.lock().unwrap()[4], ChatMessage::user("hurry up"));
+    assert_eq!(scene.agent.conversation().messages(), *scene.book.0.lock());
+    assert_eq!(scene.book.0.lock()[4], ChatMessage::user("hurry up"));
 }
 
 /// A journal whose disk is full after some entries.
@@ -99,7 +99,7 @@ struct Full(Book, usize);
 
 impl ConversationJournal for Full {
     fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError> {
-        if self.0.0.lock().unwrap().len() >= self.1 {
+        if self.0.0.lock().len() >= self.1 {
             return Err(JournalError("the disk is full".to_owned()));
         }
         self.0.write(entry)

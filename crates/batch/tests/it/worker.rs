@@ -1,9 +1,10 @@
 //! A worker whose conversations follow from the prompt, and the folder that it
 //! works for.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hermes_batch::{
     BatchError, BatchJob, BatchPlan, BatchPrompt, BatchSummary, ConversationWorker, PromptFile,
@@ -32,7 +33,7 @@ impl ConversationWorker for Parrot {
         toolsets: &'a [String],
     ) -> BoxFuture<'a, Result<RecordedConversation, WorkerError>> {
         let count = {
-            let mut asked = self.asked.lock().unwrap();
+            let mut asked = self.asked.lock();
             asked.push(prompt.index);
             asked.len()
         };
@@ -164,7 +165,7 @@ pub(crate) fn work(batch: BatchJob, parrot: &Arc<Parrot>) -> Result<BatchSummary
 /// How often each prompt was asked.
 pub(crate) fn asked(parrot: &Parrot) -> BTreeMap<usize, usize> {
     let mut counts = BTreeMap::new();
-    for index in parrot.asked.lock().unwrap().iter() {
+    for index in parrot.asked.lock().iter() {
         *counts.entry(*index).or_default() += 1;
     }
     counts

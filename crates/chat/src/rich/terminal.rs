@@ -1,9 +1,10 @@
 //! The terminal itself: taken, given back, read from, written to.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::panic;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::Once;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -63,7 +64,7 @@ struct SavedTerminal {
 /// Takes the terminal: keys come as they are pressed, and are not shown by themselves.
 pub(crate) fn acquire(orders: &UnboundedSender<ScreenCommand>) -> io::Result<()> {
     release_on_panic();
-    let mut taken = SAVED_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut taken = SAVED_TERMINAL.lock();
     let before = match taken.as_ref() {
         Some(taken) => taken.before.clone(),
         None => tcgetattr(io::stdin())?,
@@ -97,7 +98,7 @@ impl Drop for TerminalGuard {
 
 /// Gives it back as it was; more than once does no harm.
 pub(crate) fn release() {
-    let taken = SAVED_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let taken = SAVED_TERMINAL.lock().take();
     restore(taken.as_ref());
 }
 
@@ -117,7 +118,7 @@ fn release_on_panic() {
     INSTALL_HOOK.call_once(|| {
         let report = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            let taken = SAVED_TERMINAL.try_lock().ok().and_then(|mut taken| taken.take());
+            let taken = SAVED_TERMINAL.try_lock().and_then(|mut taken| taken.take());
             if taken.is_some() {
                 let _ = write("\r\n\x1b[J");
                 restore(taken.as_ref());

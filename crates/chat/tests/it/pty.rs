@@ -1,11 +1,12 @@
 //! A program on a terminal of its own.
 
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
@@ -62,17 +63,17 @@ impl Terminal {
     }
 
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
-        self.seen.lock().unwrap().screen.screen_mut().set_size(size(rows), size(columns));
+        self.seen.lock().screen.screen_mut().set_size(size(rows), size(columns));
         resize(&self.ours, rows, columns);
     }
 
     pub(crate) fn screen(&self) -> String {
-        self.seen.lock().unwrap().screen.screen().contents()
+        self.seen.lock().screen.screen().contents()
     }
 
     /// Everything that was ever written.
     pub(crate) fn bytes(&self) -> String {
-        String::from_utf8_lossy(&self.seen.lock().unwrap().bytes).into_owned()
+        String::from_utf8_lossy(&self.seen.lock().bytes).into_owned()
     }
 
     #[track_caller]
@@ -139,7 +140,7 @@ fn watch(mut from: File, seen: Arc<Mutex<Seen>>) {
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
-            let mut seen = seen.lock().unwrap();
+            let mut seen = seen.lock();
             seen.screen.process(&buffer[..read]);
             seen.bytes.extend_from_slice(&buffer[..read]);
         }

@@ -6,8 +6,11 @@ use hermes::core::ErrorKind;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
 pub(crate) fn run() -> CommandResult {
-    let served =
-        hermes_reach::serve(hermes_tools_file::tools(), std::io::stdin().lock(), std::io::stdout());
+    let served = hermes_remote_tools::serve(
+        hermes_tools_file::tools(),
+        std::io::stdin().lock(),
+        std::io::stdout(),
+    );
     served.map(|()| CliExitCode::Ok).map_err(|error| {
         CommandError::failed(
             ErrorKind::Internal,

@@ -1,8 +1,8 @@
 //! Whoever runs jobs, with shell scripts for programs.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hermes_cron::{
@@ -92,7 +92,7 @@ impl Place {
     ) -> Vec<JobRun> {
         let ended = Mutex::new(Vec::new());
         let tell = |event: &CronEvent<'_>| match event {
-            CronEvent::Ended(run) => ended.lock().unwrap().push((*run).clone()),
+            CronEvent::Ended(run) => ended.lock().push((*run).clone()),
             CronEvent::Warning(text) => panic!("{text}"),
             CronEvent::Started { .. } => {}
         };
@@ -104,7 +104,7 @@ impl Place {
             on_event: &tell,
         };
         daemon.serve(&WakeSignal::default(), StopCondition::Idle).unwrap();
-        ended.into_inner().unwrap()
+        ended.into_inner()
     }
 
     fn read(&self, name: &str) -> String {

@@ -4,7 +4,8 @@ mod breakpoints;
 mod inspect;
 mod start;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, Confinement, ToolError};
@@ -209,12 +210,12 @@ impl DebugSession {
 
     /// For how long nobody has asked for it.
     pub(crate) fn idle_time(&self) -> Duration {
-        self.last_used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.last_used.lock().elapsed()
     }
 
     /// Somebody has asked for it.
     pub fn touch(&self) {
-        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.last_used.lock() = Instant::now();
     }
 
     /// Ends the program, the debugger, and all that they have started.
@@ -229,7 +230,7 @@ impl DebugSession {
     }
 
     fn frames(&self) -> MutexGuard<'_, Vec<StackFrame>> {
-        self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+        self.frames.lock()
     }
 }
 

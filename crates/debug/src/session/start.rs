@@ -1,6 +1,7 @@
 //! The beginning of a program under a debugger.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::ToolError;

@@ -189,7 +189,7 @@ async fn the_same_person_is_asked_all_the_way_down() {
     ];
     let mut stage = Stage::with(script, plan);
     stage.caller.session = hermes_core::Session::in_memory();
-    *stage.stock.person_of.lock().unwrap() = Some(stage.caller.session.id().to_owned());
+    *stage.stock.person_of.lock() = Some(stage.caller.session.id().to_owned());
     stage.delegate(json!({"goal": "lead", "role": "orchestrator"})).await;
     assert!(stage.folder.path().join("deep.txt").exists());
 }

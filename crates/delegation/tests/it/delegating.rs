@@ -48,10 +48,10 @@ async fn a_task_is_done_and_told() {
     assert!(messages[1].to_string().contains("It says hello."));
 
     // Its conversation is a session of its own.
-    let books = stage.stock.books.0.lock().unwrap();
+    let books = stage.stock.books.0.lock();
     let (parent, said) = &books[report["session_id"].as_str().unwrap()];
     assert_eq!((parent.as_str(), said.len()), (stage.caller.session.id(), 6));
-    assert_eq!(*stage.stock.farewells.lock().unwrap(), ["completed"]);
+    assert_eq!(*stage.stock.farewells.lock(), ["completed"]);
 }
 
 #[tokio::test]
@@ -100,12 +100,12 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
 
 /// Remembers what progress was shown.
 #[derive(Default)]
-struct Lines(std::sync::Mutex<Vec<String>>);
+struct Lines(parking_lot::Mutex<Vec<String>>);
 
 impl hermes_engine::CallObserver for Lines {
     fn progress(&self, _: &str, tool: &str, progress: &hermes_core::ProgressUpdate) {
         let fraction = progress.fraction.unwrap_or_default();
-        self.0.lock().unwrap().push(format!("{tool} {fraction} {}", progress.message));
+        self.0.lock().push(format!("{tool} {fraction} {}", progress.message));
     }
 }
 
@@ -121,7 +121,7 @@ async fn what_they_do_is_shown_while_they_do_it() {
     // Models write lists as text now and then.
     let tasks = r#"[{"goal": "look"}, {"goal": "think"}]"#;
     stage.delegate(json!({"goal": "Know it all", "tasks": tasks})).await;
-    let shown = lines.0.lock().unwrap();
+    let shown = lines.0.lock();
     let has = |part: &str| shown.iter().any(|line| line.contains(part));
     assert!(has("delegate_task 0 0 of 2 done"), "{shown:?}");
     assert!(has("1: directory_list ."), "{shown:?}");
@@ -242,7 +242,7 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
 
     let has = |part: &str| stage.offered(part).contains(&"delegate_task".to_owned());
     assert_eq!((has("Your task: lead"), has("Your task: dig")), (true, false));
-    let books = stage.stock.books.0.lock().unwrap();
+    let books = stage.stock.books.0.lock();
     let leader = report["session_id"].as_str().unwrap();
     let dug = books.values().find(|(parent, _)| parent == leader).unwrap();
     let ChatMessage::Tool(answer) = &books[leader].1[2] else { panic!("no answer") };

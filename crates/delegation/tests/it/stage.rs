@@ -1,9 +1,10 @@
 //! An engine with sub-agents, and models that follow scripts.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use hermes_agent::{
     AgentBudget, BudgetLimits, ConversationJournal, JournalEntry, JournalError, ModelParams,
@@ -43,7 +44,7 @@ struct Page(Arc<Books>, String);
 
 impl ConversationJournal for Page {
     fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError> {
-        let mut books = self.0.0.lock().unwrap();
+        let mut books = self.0.0.lock();
         let (_, messages) = books.get_mut(&self.1).unwrap();
         match entry {
             JournalEntry::Message(message) => messages.push(message.clone()),
@@ -90,18 +91,18 @@ impl SubagentHost for Stock {
         self.peak.fetch_max(now, Ordering::SeqCst);
         assert!(!child.goal.contains("panic"), "as the task wants");
         let page = (child.parent.to_owned(), Vec::new());
-        self.books.0.lock().unwrap().insert(child.id.to_owned(), page);
+        self.books.0.lock().insert(child.id.to_owned(), page);
         Ok(Arc::new(Page(Arc::clone(&self.books), child.id.to_owned())))
     }
 
     fn approver(&self, session: &str) -> Option<Arc<dyn Approver>> {
-        let person_of = self.person_of.lock().unwrap();
+        let person_of = self.person_of.lock();
         self.approver.clone().filter(|_| person_of.as_deref().is_none_or(|own| own == session))
     }
 
     fn on_subagent_end<'a>(&'a self, _: &'a str, status: &'a str) -> BoxFuture<'a, ()> {
         self.working.fetch_sub(1, Ordering::SeqCst);
-        self.farewells.lock().unwrap().push(status.to_owned());
+        self.farewells.lock().push(status.to_owned());
         Box::pin(async {})
     }
 }

@@ -28,7 +28,7 @@ async fn stopping_the_parent_stops_all_of_them_and_nothing_is_billed_after() {
     assert!(reports.iter().all(|report| report["status"] == "interrupted"), "{answer}");
     assert_eq!(reports.len(), 4);
     assert_eq!(stage.budget.spent().usage, Default::default());
-    assert_eq!(*stage.stock.farewells.lock().unwrap(), ["interrupted"; 3]);
+    assert_eq!(*stage.stock.farewells.lock(), ["interrupted"; 3]);
     let after = tokio::time::timeout(Duration::from_millis(50), told.recv()).await;
     assert!(after.is_err(), "nobody is asked any more: {after:?}");
 }
@@ -55,7 +55,7 @@ async fn the_whole_tree_is_stopped() {
     let (answer, ()) = tokio::join!(stage.stopped(wanted), stop);
     assert_eq!(answer["results"][0]["status"], "interrupted", "{answer}");
     assert_eq!(stage.server.model_requests().len(), 1);
-    assert_eq!(*stage.stock.farewells.lock().unwrap(), ["interrupted"; 2]);
+    assert_eq!(*stage.stock.farewells.lock(), ["interrupted"; 2]);
 }
 
 /// Asks one server about leading, another about the rest.
@@ -101,7 +101,7 @@ async fn what_was_done_before_is_told() {
     let cancel = stage.caller.cancel.clone();
     let stop = async {
         assert_eq!(told.recv().await, Some("asked"));
-        while stage.stock.farewells.lock().unwrap().is_empty() {
+        while stage.stock.farewells.lock().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         cancel.cancel();

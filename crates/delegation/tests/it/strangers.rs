@@ -47,7 +47,7 @@ async fn what_strangers_said_to_the_parent_counts_for_its_sub_agents() {
     stage.server.add(calls("peek", "peek", &json!({})));
     stage.server.add(says("peek", "Peeked.", 1));
     stage.delegate(json!({"goal": "peek"})).await;
-    let own = seen.0.lock().unwrap().clone().unwrap();
+    let own = seen.0.lock().clone().unwrap();
     assert_ne!(own.id(), stage.caller.session.id());
     let taint = Taint::read(&own).unwrap();
     assert_eq!(taint.sources, ["parent"]);
@@ -57,7 +57,7 @@ async fn what_strangers_said_to_the_parent_counts_for_its_sub_agents() {
 
 /// Remembers the session that it was called in.
 #[derive(Default, Clone)]
-struct Seen(std::sync::Arc<std::sync::Mutex<Option<Session>>>);
+struct Seen(std::sync::Arc<parking_lot::Mutex<Option<Session>>>);
 
 #[derive(serde::Deserialize, hermes_core::JsonSchema)]
 struct Nothing {}
@@ -79,7 +79,7 @@ impl hermes_core::Tool for Seen {
         _: Nothing,
         cx: &hermes_core::ToolContext,
     ) -> Result<Self::Output, hermes_core::ToolError> {
-        *self.0.lock().unwrap() = Some(cx.session.clone());
+        *self.0.lock() = Some(cx.session.clone());
         Ok(json!({"peeked": true}))
     }
 }

@@ -1,8 +1,9 @@
 //! The connections of a call's child processes: each is judged by the policy
 //! that judged the call, asked about if need be, and recorded.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
@@ -160,7 +161,7 @@ impl CallConnectionJudge {
     }
 
     fn cached_verdict(&self, effect: &Effect) -> Option<ConnectionVerdict> {
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = self.answers.lock();
         answers.get(&effect.to_string()).cloned()
     }
 
@@ -223,7 +224,7 @@ impl CallConnectionJudge {
     }
 
     fn remember_verdict(&self, effect: &Effect, verdict: ConnectionVerdict) -> ConnectionVerdict {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = self.answers.lock();
         answers.insert(effect.to_string(), verdict.clone());
         verdict
     }

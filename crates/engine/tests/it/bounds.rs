@@ -1,7 +1,8 @@
 //! What holds a call to its word: grants, tickets, rehearsals, answers that last.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_core::{
@@ -44,7 +45,7 @@ impl Policy for Asks {
         _: &CallProposal<'_>,
         lasting: ApprovalScope,
     ) -> Result<(), String> {
-        self.kept.lock().unwrap().push(lasting);
+        self.kept.lock().push(lasting);
         Ok(())
     }
 }
@@ -100,7 +101,7 @@ async fn answers_last_as_long_as_they_were_meant_to() {
         caller.approver = Some(Arc::new(Answers(ApprovalDecision::Approved(lasting))));
         assert!(engine.call(change(), &caller).await.is_success());
     }
-    assert_eq!(*policy.kept.lock().unwrap(), [ApprovalScope::Session, ApprovalScope::Always]);
+    assert_eq!(*policy.kept.lock(), [ApprovalScope::Session, ApprovalScope::Always]);
     caller.approver = Some(Arc::new(Answers(ApprovalDecision::NoApprover)));
     let held = engine.call(change(), &caller).await;
     assert_eq!(held.status, CallStatus::Error(ErrorKind::ApprovalRequired));
@@ -168,7 +169,7 @@ async fn a_call_is_handed_what_it_declared_and_no_more() {
 struct Keeps(Mutex<Vec<Value>>);
 impl CallRecorder for Keeps {
     fn record(&self, record: &CallRecord<'_>) {
-        self.0.lock().unwrap().push(serde_json::to_value(record).unwrap());
+        self.0.lock().push(serde_json::to_value(record).unwrap());
     }
 }
 
@@ -188,7 +189,7 @@ async fn records_say_who_what_why_and_inside_which_call() {
     let (engine, mut caller, _dir) = built(builder);
     caller.who = "test".into();
     engine.call(ToolCall::new("out", "outer", json!({})), &caller).await;
-    let lines = keeps.0.lock().unwrap();
+    let lines = keeps.0.lock();
     let inner = &lines[0];
     assert_eq!(
         (&inner["who"], &inner["call"], &inner["parent"]),

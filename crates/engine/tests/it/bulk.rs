@@ -1,6 +1,7 @@
 //! Long arguments that a tool does not need to say what it will do.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use hermes_core::{
     BoxFuture, CallProposal, CallStatus, Effect, ErrorKind, JsonSchema, Policy, Ruling, Scope,
@@ -62,7 +63,7 @@ struct Witness(Mutex<Vec<(&'static str, usize)>>);
 
 impl Witness {
     fn note(&self, when: &'static str, arguments: &serde_json::Value) {
-        self.0.lock().unwrap().push((when, arguments["text"].as_str().unwrap_or_default().len()));
+        self.0.lock().push((when, arguments["text"].as_str().unwrap_or_default().len()));
     }
 }
 
@@ -112,7 +113,7 @@ async fn everybody_sees_the_whole_of_a_long_argument() {
                 true => vec![("before", length), ("judged", length), ("after", length)],
                 false => vec![("judged", length)],
             };
-            assert_eq!(*witness.0.lock().unwrap(), expected);
+            assert_eq!(*witness.0.lock(), expected);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Whoever keeps files is told before a call that may change them, and after.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use hermes_core::{
     CheckpointHooks, CheckpointId, Effect, PendingChange, Resource, Scope, ToolCall, ToolError,
@@ -22,7 +23,7 @@ struct Notes {
 
 impl Notes {
     fn say(&self, line: impl Into<String>) {
-        self.lines.lock().unwrap().push(line.into());
+        self.lines.lock().push(line.into());
     }
 }
 
@@ -30,7 +31,7 @@ impl CheckpointHooks for Notes {
     fn before_call(&self, change: &PendingChange<'_>) -> Result<Option<CheckpointId>, ToolError> {
         let places: Vec<_> = change.paths.iter().filter_map(|path| path.file_name()).collect();
         self.say(format!("before {} {places:?} {}", change.tool, change.open_ended));
-        self.turns.lock().unwrap().push(change.turn.to_owned());
+        self.turns.lock().push(change.turn.to_owned());
         self.refuses.map_or(Ok(Some("id".into())), |refuse| Err(refuse()))
     }
 
@@ -65,10 +66,7 @@ async fn files_are_kept_before_the_call_runs_and_looked_at_after() {
     let (engine, caller, _dir) = with(&notes, Vec::new());
     engine.call(ToolCall::new("1", "writes", json!({ "path": "x" })), &caller).await;
     engine.call(ToolCall::new("2", "echo", json!({})), &caller).await;
-    assert_eq!(
-        *notes.lines.lock().unwrap(),
-        [r#"before writes ["x"] false"#, "run", "after writes"]
-    );
+    assert_eq!(*notes.lines.lock(), [r#"before writes ["x"] false"#, "run", "after writes"]);
 }
 
 #[tokio::test]
@@ -83,7 +81,7 @@ async fn a_command_may_change_anything() {
     engine.call(ToolCall::new("1", "command", json!({})), &caller).await;
     engine.call(ToolCall::new("2", "fails_late", json!({})), &caller).await;
     assert_eq!(
-        *notes.lines.lock().unwrap(),
+        *notes.lines.lock(),
         [
             "before command [] true",
             "after command",
@@ -110,7 +108,7 @@ async fn what_a_command_names_is_kept() {
     ] {
         engine.call(ToolCall::new("1", "command", arguments), &caller).await;
     }
-    let lines = notes.lines.lock().unwrap();
+    let lines = notes.lines.lock();
     let before: Vec<&String> = lines.iter().filter(|line| line.starts_with("before")).collect();
     assert_eq!(
         before,
@@ -138,7 +136,7 @@ async fn a_batch_is_a_turn_and_so_is_what_its_calls_call() {
     engine.call(call("4", "c"), &caller).await;
     caller.turn = Some("mine".into());
     engine.call(call("5", "d"), &caller).await;
-    let turns = notes.turns.lock().unwrap().clone();
+    let turns = notes.turns.lock().clone();
     assert_eq!(turns.len(), 5);
     assert!(turns[..3].iter().all(|turn| *turn == turns[0]), "{turns:?}");
     assert_ne!(turns[3], turns[0]);
@@ -152,13 +150,13 @@ async fn a_call_that_cannot_be_undone_is_made_but_a_stopped_one_is_not() {
     let (engine, caller, _dir) = with(&notes, Vec::new());
     let result = engine.call(ToolCall::new("1", "writes", json!({})), &caller).await;
     assert!(result.is_success(), "{}", result.content);
-    assert_eq!(*notes.lines.lock().unwrap(), [r#"before writes ["a"] false"#, "run"]);
+    assert_eq!(*notes.lines.lock(), [r#"before writes ["a"] false"#, "run"]);
 
     let notes = Arc::new(Notes { refuses: Some(ToolError::cancelled), ..Notes::default() });
     let (engine, caller, _dir) = with(&notes, Vec::new());
     let result = engine.call(ToolCall::new("1", "writes", json!({})), &caller).await;
     assert_eq!(result.disposition, hermes_core::EffectDisposition::NotRun);
-    assert_eq!(*notes.lines.lock().unwrap(), [r#"before writes ["a"] false"#]);
+    assert_eq!(*notes.lines.lock(), [r#"before writes ["a"] false"#]);
 }
 
 #[tokio::test]
@@ -167,5 +165,5 @@ async fn a_rehearsal_keeps_nothing() {
     let (engine, mut caller, _dir) = with(&notes, Vec::new());
     caller.dry_run = true;
     engine.call(ToolCall::new("1", "writes", json!({})), &caller).await;
-    assert!(notes.lines.lock().unwrap().is_empty());
+    assert!(notes.lines.lock().is_empty());
 }

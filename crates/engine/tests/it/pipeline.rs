@@ -134,13 +134,13 @@ async fn a_tool_that_takes_too_long_is_answered_for() {
 async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
     const LONG: Duration = Duration::from_secs(60);
     let (release, held) = std::sync::mpsc::channel::<()>();
-    let held = Arc::new(std::sync::Mutex::new(held));
+    let held = Arc::new(parking_lot::Mutex::new(held));
     let blocks = ProbeTool::new("blocks")
         .with_spec(|s| s.timeout(Duration::from_millis(20)))
         .on_run(move |_, _| {
             let held = held.clone();
             async move {
-                let _ = held.lock().unwrap().recv_timeout(LONG);
+                let _ = held.lock().recv_timeout(LONG);
                 ToolOutput::json(&json!({}))
             }
         });

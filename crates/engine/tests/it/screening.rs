@@ -1,6 +1,7 @@
 //! What leaves: no secrets, and strangers' words marked as theirs.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use hermes_core::{
     CallStatus, Effect, ErrorKind, Resource, Scope, Taint, ToolAnnotations, ToolCall, ToolError,
@@ -34,7 +35,7 @@ impl SecretSource for One {
 struct Keeps(Mutex<String>);
 impl CallRecorder for Keeps {
     fn record(&self, record: &CallRecord<'_>) {
-        self.0.lock().unwrap().push_str(&serde_json::to_string(record).unwrap());
+        self.0.lock().push_str(&serde_json::to_string(record).unwrap());
     }
 }
 
@@ -56,7 +57,7 @@ async fn a_placeholder_is_filled_in_for_the_tool_alone() {
     let seen = Arc::new(Mutex::new(String::new()));
     let sees = Arc::clone(&seen);
     let tool = ProbeTool::new("sends").on_run(move |args, _| {
-        *sees.lock().unwrap() = args["header"].as_str().unwrap().to_owned();
+        *sees.lock() = args["header"].as_str().unwrap().to_owned();
         async move { ToolOutput::json(&json!({ "echo": args })) }
     });
     let keeps = Arc::new(Keeps::default());
@@ -68,9 +69,9 @@ async fn a_placeholder_is_filled_in_for_the_tool_alone() {
     let call = ToolCall::new("1", "sends", json!({ "header": "Bearer secret://DEPLOY_KEY" }));
     let result = engine.call(call, &caller).await;
     assert!(result.is_success(), "{}", result.content);
-    assert_eq!(*seen.lock().unwrap(), format!("Bearer {CANARY}"));
+    assert_eq!(*seen.lock(), format!("Bearer {CANARY}"));
     assert_clean(&result.content);
-    let record = keeps.0.lock().unwrap().clone();
+    let record = keeps.0.lock().clone();
     assert_clean(&record);
     assert!(record.contains("secret:use"), "{record}");
     let call = ToolCall::new("2", "sends", json!({ "header": "secret://NO_SUCH" }));
@@ -121,7 +122,7 @@ async fn a_command_that_was_allowed_with_a_placeholder_runs_with_the_secret() {
         assert!(result.is_success(), "{command}: {}", result.content);
         assert_eq!(json(&result.content)["reached"], true, "{command}");
     }
-    let record = keeps.0.lock().unwrap().clone();
+    let record = keeps.0.lock().clone();
     assert_clean(&record);
     assert!(record.contains("V=secret://DEPLOY_KEY; export V"), "{record}");
 }
@@ -161,7 +162,7 @@ async fn a_value_that_a_command_assigns_is_not_kept() {
     let command = "export APP_TOKEN=zq8Hk2LmP0vX7tRw5Ys3; PW=pl41n; deploy --password hunter2";
     let call = ToolCall::new("1", "shell", json!({ "command": command }));
     assert!(engine.call(call, &caller).await.is_success());
-    let record = keeps.0.lock().unwrap().clone();
+    let record = keeps.0.lock().clone();
     for value in ["zq8Hk2", "pl41n", "hunter2"] {
         assert!(!record.contains(value), "{value} in {record}");
     }
@@ -199,7 +200,7 @@ async fn secrets_leave_in_no_result_error_spill_or_record() {
             assert_ne!(name, "leaks");
         }
     }
-    assert_clean(&keeps.0.lock().unwrap());
+    assert_clean(&keeps.0.lock());
 }
 
 fn stranger(text: &'static str) -> ProbeTool {

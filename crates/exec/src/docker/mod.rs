@@ -11,9 +11,9 @@ mod lifeline;
 mod owner;
 mod settings;
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
@@ -80,17 +80,17 @@ impl DockerTransport {
 
     /// The id of the container, if it is open.
     pub fn container_id(&self) -> Option<String> {
-        lock(&self.open).as_ref().map(|open| open.id.clone())
+        self.open.lock().as_ref().map(|open| open.id.clone())
     }
 
     async fn ensure_open(&self) -> Result<(), ToolError> {
         let mut opening = self.opening.lock().await;
         let opening = &mut *opening;
-        let known = lock(&self.open).is_some();
+        let known = self.open.lock().is_some();
         if known && opening.lifeline.as_ref().is_some_and(|line| !line.is_closed()) {
             return Ok(());
         }
-        lock(&self.open).take();
+        self.open.lock().take();
         if let Some(lifeline) = opening.lifeline.take() {
             lifeline.close().await;
         }
@@ -125,13 +125,13 @@ impl DockerTransport {
             None => {}
         }
         let held = self.describe_containment(&made);
-        *lock(&self.open) = Some(OpenContainer { id: made.id, containment: held });
+        *self.open.lock() = Some(OpenContainer { id: made.id, containment: held });
         opening.lifeline = Some(made.lifeline);
         Ok(())
     }
 
     fn set_notice(&self, news: &str) {
-        *lock(&self.notice) = Some(news.to_owned());
+        *self.notice.lock() = Some(news.to_owned());
     }
 
     /// Removes containers whose owner is gone.
@@ -252,7 +252,7 @@ impl DockerTransport {
 
     /// Nobody is to come this way again.
     fn forget(&self, id: &str) {
-        lock(&self.open).take_if(|open| open.id == id);
+        self.open.lock().take_if(|open| open.id == id);
     }
 
     fn paused_error(&self, id: &str) -> ToolError {
@@ -301,7 +301,7 @@ impl Transport for DockerTransport {
     }
 
     fn containment_summary(&self) -> Option<String> {
-        lock(&self.open).as_ref().map(|open| open.containment.clone())
+        self.open.lock().as_ref().map(|open| open.containment.clone())
     }
 
     fn explain_failure(&self, exit: ProcessExit, errors: &str) -> Option<ToolError> {
@@ -362,7 +362,7 @@ impl Transport for DockerTransport {
     }
 
     fn take_notice(&self) -> Option<String> {
-        lock(&self.notice).take()
+        self.notice.lock().take()
     }
 
     fn keeps_programs_on_close(&self) -> bool {
@@ -372,7 +372,7 @@ impl Transport for DockerTransport {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let mut opening = self.opening.lock().await;
-            let open = lock(&self.open).take();
+            let open = self.open.lock().take();
             opening.last_container = None;
             if let Some(lifeline) = opening.lifeline.take() {
                 lifeline.close().await;
@@ -391,8 +391,4 @@ mod tests;
 fn unix_seconds() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default().as_secs()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,11 @@
 //! The process behind a connection, and whether it is what it is called.
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use hermes_core::{ClientProcess, Confinement, OverlayMount};
 use hermes_net::ClientLookup;
@@ -47,7 +48,7 @@ impl ClientFinder {
 
     /// Takes in where the children of another confinement can write.
     pub(super) fn add_writable_places(&self, confinement: &Confinement) {
-        let mut known = self.writable.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.writable.write();
         for tree in &confinement.write {
             if !known.trees.contains(tree) {
                 known.trees.push(tree.clone());
@@ -64,7 +65,7 @@ impl ClientFinder {
     }
 
     pub(super) fn note_process(&self, process: u32) {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         recent.retain(|known| *known != process);
         recent.push_front(process);
         recent.truncate(MAX_RECENT_PROCESSES);
@@ -72,8 +73,7 @@ impl ClientFinder {
 
     /// The process that holds the socket with this local address.
     fn socket_owner(&self, address: SocketAddr) -> Option<u32> {
-        let recent: Vec<u32> =
-            self.recent.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let recent: Vec<u32> = self.recent.lock().iter().copied().collect();
         let recent = recent.into_iter().filter(|process| self.space.has_process(*process));
         let recent: Vec<u32> = recent.collect();
         let mut all = Vec::new();
@@ -97,7 +97,7 @@ impl ClientFinder {
 
     /// Whether no child can have changed a file.
     fn is_unwritable(&self, path: &Path) -> bool {
-        let known = self.writable.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.writable.read();
         if known.trees.iter().any(|tree| path.starts_with(tree)) {
             return false;
         }

@@ -7,12 +7,13 @@ mod published;
 pub mod registries;
 mod runtime;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{
@@ -100,7 +101,7 @@ impl NetworkTable {
             return Ok(None);
         }
         let ports = self.forwarded_ports(confinement);
-        let mut sessions = lock(&self.sessions);
+        let mut sessions = self.sessions.lock();
         let slot = sessions.entry(confinement.session.clone()).or_default();
         if let Some(network) = &slot.network {
             network.clients.add_writable_places(confinement);
@@ -124,13 +125,13 @@ impl NetworkTable {
 
     /// The network of a session, if one was opened.
     pub fn get(&self, session: &str) -> Option<Arc<SessionNetwork>> {
-        lock(&self.sessions).get(session)?.network.clone()
+        self.sessions.lock().get(session)?.network.clone()
     }
 
     /// Has a session go on in the network of this process, which an earlier
     /// program has left running.
     pub fn rejoin(&self, session: &str, process: u32) {
-        let mut sessions = lock(&self.sessions);
+        let mut sessions = self.sessions.lock();
         let slot = sessions.entry(session.to_owned()).or_default();
         if slot.network.is_none() {
             slot.survivor = Some(process);
@@ -141,7 +142,7 @@ impl NetworkTable {
         if confinement.network != NetworkMode::Isolated {
             return Vec::new();
         }
-        let mut known = lock(&self.registry_ports);
+        let mut known = self.registry_ports.lock();
         let own = known.get_or_insert_with(registries::loopback_ports);
         let mut ports: Vec<u16> =
             confinement.host_ports.iter().chain(own.iter()).copied().collect();
@@ -153,7 +154,7 @@ impl NetworkTable {
 
 impl SessionNetworks for NetworkTable {
     fn set_judge(&self, session: &str, judge: Arc<dyn ConnectionJudge>) {
-        let mut sessions = lock(&self.sessions);
+        let mut sessions = self.sessions.lock();
         let slot = sessions.entry(session.to_owned()).or_default();
         let refusals = Arc::clone(&slot.refusals);
         slot.judge.set(Arc::new(RefusalRecorder { judge, refusals }));
@@ -224,7 +225,7 @@ impl SessionNetwork {
         }
         let listener = tokio_listener(listener)?;
         start(Box::pin(async move { server.serve(listener).await }));
-        *lock(&self.tasks) = tasks;
+        *self.tasks.lock() = tasks;
         Ok(())
     }
 
@@ -272,7 +273,7 @@ impl SessionNetwork {
 
     /// The connections that were refused since then.
     pub fn refused_since(&self, since: Instant) -> Vec<RefusedConnection> {
-        lock(&self.refusals).iter().filter(|refused| refused.at >= since).cloned().collect()
+        self.refusals.lock().iter().filter(|refused| refused.at >= since).cloned().collect()
     }
 
     /// Publishes a port of the session on a port of this machine's loopback,
@@ -281,7 +282,7 @@ impl SessionNetwork {
     /// # Errors
     /// If nothing listens on it, or no port is free.
     pub fn publish(&self, port: u16) -> io::Result<u16> {
-        let mut published = lock(&self.published);
+        let mut published = self.published.lock();
         if let Some(known) = published.get(&port) {
             return Ok(known.host_port());
         }
@@ -295,7 +296,7 @@ impl SessionNetwork {
     pub fn listening(&self) -> Vec<ListeningPort> {
         let own = self.proxy_port;
         let found = listening::listening_in(&self.space);
-        let published = lock(&self.published);
+        let published = self.published.lock();
         let host_port = |port: &ListeningPort| published.get(&port.port).map(|it| it.host_port());
         found
             .into_iter()
@@ -314,7 +315,7 @@ struct RefusalRecorder {
 impl RefusalRecorder {
     fn remember_refusal(&self, request: &ConnectionRequest, verdict: &ConnectionVerdict) {
         let ConnectionVerdict::Refuse(refusal) = verdict else { return };
-        let mut refusals = lock(&self.refusals);
+        let mut refusals = self.refusals.lock();
         if let Some(known) = refusals.iter_mut().find(|known| known.request == *request) {
             known.at = Instant::now();
             return;
@@ -349,7 +350,7 @@ impl ConnectionJudge for RefusalRecorder {
 
 impl fmt::Debug for NetworkTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NetworkTable({})", lock(&self.sessions).len())
+        write!(f, "NetworkTable({})", self.sessions.lock().len())
     }
 }
 
@@ -383,8 +384,4 @@ fn tokio_listener(listener: TcpListener) -> io::Result<tokio::net::TcpListener> 
 fn nonblocking_udp(socket: std::net::UdpSocket) -> io::Result<std::net::UdpSocket> {
     socket.set_nonblocking(true)?;
     Ok(socket)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,6 +2,7 @@
 //! user's own configuration, or told by the package manager itself. Files of
 //! the workspace have no say.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
@@ -9,7 +10,7 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{
@@ -143,7 +144,7 @@ impl UserRegistries {
         };
         let stamp = manager.cache_key();
         let now = seconds_now();
-        let mut known = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.answers.lock();
         let fresh = known.get(manager.name).filter(|answer| {
             answer.stamp == stamp && now.saturating_sub(answer.at) < MAX_ANSWER_AGE.as_secs()
         });
@@ -307,14 +308,14 @@ struct RouteRecorder(Mutex<BTreeSet<(String, u16)>>);
 
 impl RouteRecorder {
     fn found(&self) -> BTreeSet<(String, u16)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 
 impl ConnectionJudge for RouteRecorder {
     fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
         let NetworkDestination { host, port } = request.destination.clone();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((host, port));
+        self.0.lock().insert((host, port));
         Box::pin(async { ConnectionVerdict::Allow })
     }
 

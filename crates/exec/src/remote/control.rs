@@ -1,9 +1,10 @@
 //! How a program elsewhere is steered: by a second trip.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
@@ -58,7 +59,7 @@ impl TerminationTasks {
     /// Has this done; what is given back comes when it is.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> oneshot::Receiver<()> {
         let (sender, done) = oneshot::channel();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         while all.try_join_next().is_some() {}
         all.spawn(async move {
             work.await;
@@ -69,7 +70,7 @@ impl TerminationTasks {
 
     pub(super) async fn abort_all(&self) {
         let mut all = {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.0.lock();
             std::mem::take(&mut *all)
         };
         all.shutdown().await;
@@ -364,7 +365,7 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
 
     fn input_wait(&self) -> BoxFuture<'_, InputWait> {
         Box::pin(async move {
-            let last = *self.last_input_check.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = *self.last_input_check.lock();
             if let Some((at, seen)) = last
                 && at.elapsed() < INPUT_CHECK_INTERVAL
             {
@@ -382,8 +383,7 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
                 Ok(done) if done.output.starts_with(b"looks") => InputWait::Polling,
                 _ => InputWait::NotWaiting,
             };
-            *self.last_input_check.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some((Instant::now(), waits));
+            *self.last_input_check.lock() = Some((Instant::now(), waits));
             waits
         })
     }

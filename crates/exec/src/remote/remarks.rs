@@ -1,6 +1,7 @@
 //! What is told of a place apart from what its programs write.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 tokio::task_local! {
     /// Where remarks on the program that is being started go; without it they
@@ -14,11 +15,11 @@ pub(crate) struct BackendRemarks(Arc<Mutex<Vec<String>>>);
 
 impl BackendRemarks {
     pub(crate) fn add(&self, text: impl Into<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text.into());
+        self.0.lock().push(text.into());
     }
 
     pub(crate) fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     /// Those of the program that is being started, if somebody asks for them.

@@ -6,11 +6,11 @@
 mod diagnosis;
 mod settings;
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
@@ -130,22 +130,22 @@ impl SingularityTransport {
 
     async fn ensure_open(&self) -> Result<(), ToolError> {
         let mut opening = self.opening.lock().await;
-        if lock(&self.open).as_ref().is_some_and(ContainerInstance::is_alive) {
+        if self.open.lock().as_ref().is_some_and(ContainerInstance::is_alive) {
             return Ok(());
         }
         self.check()?;
-        lock(&self.open).take();
+        self.open.lock().take();
         if !std::mem::replace(&mut opening.has_swept, true) {
             self.stop_abandoned().await?;
         }
         let instance = self.start().await?;
-        *lock(&self.open) = Some(instance);
+        *self.open.lock() = Some(instance);
         if std::mem::replace(&mut opening.was_open, true) {
             let lost = match self.settings.overlay {
                 Some(_) => "what ran in it has ended",
                 None => "what it held outside of its binds is lost, and what ran in it has ended",
             };
-            *lock(&self.notice) =
+            *self.notice.lock() =
                 Some(format!("the container was gone, so this ran in a new one: {lost}"));
         }
         Ok(())
@@ -336,7 +336,7 @@ impl Transport for SingularityTransport {
     }
 
     fn transport_process(&self, script: &str, carriage: TransportIo) -> TransportProcess {
-        let name = lock(&self.open).as_ref().map(|open| open.name.clone()).unwrap_or_default();
+        let name = self.open.lock().as_ref().map(|open| open.name.clone()).unwrap_or_default();
         let mut words = ["exec", "--cleanenv", "--no-privs"].map(OsString::from).to_vec();
         words.push(format!("instance://{name}").into());
         let waiter = if carriage.terminal { WAIT_SCRIPT } else { SETSID_SCRIPT };
@@ -353,7 +353,7 @@ impl Transport for SingularityTransport {
     }
 
     fn containment_summary(&self) -> Option<String> {
-        lock(&self.open).as_ref().map(|open| open.containment.clone())
+        self.open.lock().as_ref().map(|open| open.containment.clone())
     }
 
     fn explain_failure(&self, exit: ProcessExit, errors: &str) -> Option<ToolError> {
@@ -372,7 +372,7 @@ impl Transport for SingularityTransport {
                 if round > 0 {
                     tokio::time::sleep(EXIT_CHECK_INTERVAL).await;
                 }
-                let is_alive = lock(&self.open).as_ref().is_some_and(ContainerInstance::is_alive);
+                let is_alive = self.open.lock().as_ref().is_some_and(ContainerInstance::is_alive);
                 if !is_alive {
                     return Some(self.gone_error(""));
                 }
@@ -382,7 +382,7 @@ impl Transport for SingularityTransport {
     }
 
     fn take_notice(&self) -> Option<String> {
-        lock(&self.notice).take()
+        self.notice.lock().take()
     }
 
     /// All of it ends with its instance.
@@ -394,14 +394,10 @@ impl Transport for SingularityTransport {
         Box::pin(async {
             let mut opening = self.opening.lock().await;
             opening.was_open = false;
-            let open = lock(&self.open).take();
+            let open = self.open.lock().take();
             if let Some(open) = open {
                 self.stop(&open.name).await;
             }
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

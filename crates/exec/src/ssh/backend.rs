@@ -2,8 +2,9 @@
 //! that lost its connection may still run there, and is ended when the host is
 //! reached again.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ToolError};
@@ -36,7 +37,7 @@ struct OrphanMarks(Arc<Mutex<Vec<String>>>);
 
 impl OrphanMarks {
     fn marks(&self) -> MutexGuard<'_, Vec<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,13 +3,13 @@
 //! A host lets only so many programs run over one connection (ten, if nobody
 //! has said otherwise), so a busy place has several.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
@@ -57,7 +57,7 @@ impl PooledConnection {
 
 impl ConnectionPool {
     fn state(&self) -> MutexGuard<'_, PoolState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -13,10 +13,11 @@ pub(crate) mod marked_processes;
 mod settings;
 mod sync;
 
+use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hermes_core::{BoxFuture, ToolError};
 
@@ -68,7 +69,7 @@ impl SshTransport {
     }
 
     fn add_notices(&self, news: impl IntoIterator<Item = String>) {
-        let mut all = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.notices.lock();
         for news in news {
             // What was not heard yet need not be said again.
             if !all.contains(&news) {
@@ -188,8 +189,7 @@ impl Transport for SshTransport {
     }
 
     fn take_notice(&self) -> Option<String> {
-        let news =
-            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        let news = std::mem::take(&mut *self.notices.lock());
         (!news.is_empty()).then(|| news.join(" "))
     }
 

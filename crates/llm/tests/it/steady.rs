@@ -1,6 +1,7 @@
 //! Asking again, with other keys, other models.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_llm::discovery::with_fallbacks;
@@ -25,7 +26,7 @@ fn of(endpoints: Vec<ModelEndpoint>, retries: RetrySettings) -> (Arc<dyn Languag
     let own = Arc::clone(&seen);
     let told = Arc::new(move |setback: &hermes_llm::RetryEvent<'_>| {
         let one = (setback.model.to_owned(), setback.error.kind, setback.action.clone());
-        own.lock().unwrap().push(one);
+        own.lock().push(one);
     });
     let endpoints: Vec<_> = endpoints.into_iter().map(Arc::new).collect();
     (with_fallbacks(&Arc::new(HttpClients::default()), &endpoints, retries, told), seen)
@@ -41,7 +42,7 @@ async fn troubles_that_pass_are_waited_for() {
     ]);
     let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock();
     let kinds: Vec<_> = seen.iter().map(|(_, kind, _)| *kind).collect();
     assert_eq!(
         kinds,
@@ -57,7 +58,7 @@ async fn it_ends_some_time() {
     let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     let fault = model.reply(&ask("Hi")).await.unwrap_err();
     assert_eq!(fault.kind, ModelErrorKind::Server);
-    assert_eq!((server.requests().len(), seen.lock().unwrap().len()), (4, 3));
+    assert_eq!((server.requests().len(), seen.lock().len()), (4, 3));
 }
 
 #[tokio::test]
@@ -96,7 +97,7 @@ async fn keys_in_turn() {
     let keys: Vec<_> =
         server.requests().into_iter().map(|one| one.headers["authorization"].clone()).collect();
     assert_eq!(keys, ["Bearer a", "Bearer b", "Bearer c", "Bearer c"]);
-    assert!(seen.lock().unwrap().iter().all(|(_, _, remedy)| *remedy == RetryAction::NextKey));
+    assert!(seen.lock().iter().all(|(_, _, remedy)| *remedy == RetryAction::NextKey));
 }
 
 #[tokio::test]
@@ -127,7 +128,7 @@ async fn other_models_in_order() {
     assert_eq!(first.model_requests()[0]["model"], "a-special");
     assert_eq!(third.model_requests()[0]["model"], "ccc");
     assert_eq!((model.name(), model.window()), ("ccc", Some(3)));
-    let seen = seen.lock().unwrap().clone();
+    let seen = seen.lock().clone();
     assert_eq!(seen[0], ("a".into(), ModelErrorKind::Quota, RetryAction::NextModel("bb".into())));
     assert_eq!(
         seen[1],
@@ -209,7 +210,7 @@ async fn one_key_alone_is_not_asked_again_without_a_pause() {
             ModelServer::start([ScriptedReply::busy(429, wait), ScriptedReply::says("At last.")]);
         let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
         assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
-        let seen = seen.lock().unwrap();
+        let seen = seen.lock();
         let RetryAction::Wait(pause) = seen[0].2 else { panic!("{seen:?}") };
         assert!(!pause.is_zero());
     }

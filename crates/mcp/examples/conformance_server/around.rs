@@ -1,8 +1,9 @@
 //! The server's own handler, with what only fixtures need put around it.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hermes_mcp::server::McpServerHandler;
 use rmcp::model::*;
@@ -46,8 +47,8 @@ impl Around {
         Self { inner, state }
     }
 
-    fn subscribed(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
-        self.state.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn subscribed(&self) -> parking_lot::MutexGuard<'_, HashSet<String>> {
+        self.state.subscribed.lock()
     }
 }
 

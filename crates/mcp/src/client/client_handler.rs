@@ -4,10 +4,11 @@
 // servers use them.
 #![allow(deprecated)]
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::ToolContext;
 use rmcp::ClientHandler;
@@ -62,16 +63,12 @@ pub(crate) struct CallRegistration {
 impl Drop for CallRegistration {
     fn drop(&mut self) {
         if let Some(token) = &self.token {
-            lock(&self.handler.progress).remove(token);
+            self.handler.progress.lock().remove(token);
         }
         if let Some(number) = self.prompter_id {
-            lock(&self.handler.call_prompters).retain(|it| it.0 != number);
+            self.handler.call_prompters.lock().retain(|it| it.0 != number);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl McpClientHandler {
@@ -102,7 +99,7 @@ impl McpClientHandler {
         token: ProgressToken,
         cx: &ToolContext,
     ) -> CallRegistration {
-        lock(&self.progress).insert(token.clone(), cx.clone());
+        self.progress.lock().insert(token.clone(), cx.clone());
         CallRegistration { handler: Arc::clone(self), token: Some(token), prompter_id: None }
     }
 
@@ -112,7 +109,7 @@ impl McpClientHandler {
         asker: Arc<dyn ElicitationPrompter>,
     ) -> CallRegistration {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
-        lock(&self.call_prompters).push((number, asker));
+        self.call_prompters.lock().push((number, asker));
         CallRegistration { handler: Arc::clone(self), token: None, prompter_id: Some(number) }
     }
 
@@ -120,12 +117,12 @@ impl McpClientHandler {
         // Without somebody there in the first place no server is told that it
         // may ask.
         let usual = self.default_prompter.clone()?;
-        Some(lock(&self.call_prompters).last().map_or(usual, |it| Arc::clone(&it.1)))
+        Some(self.call_prompters.lock().last().map_or(usual, |it| Arc::clone(&it.1)))
     }
 
     /// What the server has logged lately.
     pub(crate) fn log(&self) -> Vec<String> {
-        lock(&self.log).iter().cloned().collect()
+        self.log.lock().iter().cloned().collect()
     }
 
     fn capabilities(&self) -> ClientCapabilities {
@@ -265,7 +262,7 @@ impl ClientHandler for McpClientHandler {
         params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let Some(cx) = lock(&self.progress).get(&params.progress_token).cloned() else { return };
+        let Some(cx) = self.progress.lock().get(&params.progress_token).cloned() else { return };
         let fraction =
             params.total.filter(|total| *total > 0.0).map(|total| params.progress / total);
         let fraction = fraction.filter(|it| it.is_finite()).map(|it| it.clamp(0.0, 1.0));
@@ -286,7 +283,7 @@ impl ClientHandler for McpClientHandler {
             other => other.to_string(),
         };
         let level = serde_json::to_value(params.level).unwrap_or(json!("info"));
-        let mut log = lock(&self.log);
+        let mut log = self.log.lock();
         if log.len() >= MAX_LOG_ENTRIES {
             log.pop_front();
         }

@@ -1,8 +1,9 @@
 //! One connection to a server: how it comes about, what goes through it, how
 //! it ends.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{ToolContext, ToolError};
@@ -192,7 +193,7 @@ impl McpConnection {
 
     /// Ends the connection and its program.
     pub(crate) async fn close(&self) {
-        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let stop = self.stop.lock().take();
         if let Some(stop) = stop {
             stop.cancel();
         }

@@ -39,9 +39,10 @@ mod task;
 mod tls;
 mod tool;
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
@@ -274,7 +275,7 @@ impl McpServers {
             }
             content::remove_old_files(&shared.media_dir, MEDIA_MAX_AGE);
         });
-        *self.cleanup.lock().unwrap_or_else(PoisonError::into_inner) = Some(clearing);
+        *self.cleanup.lock() = Some(clearing);
         self.publish_cached();
         for server in self.enabled() {
             let is_new = server.catalogue().is_none() && is_wanted(server.name());
@@ -452,7 +453,7 @@ impl McpServers {
     pub async fn stop(&self) {
         futures_util::future::join_all(self.enabled().map(|server| server.shut_down())).await;
         // However short the run was, what a crash has left is gone after it.
-        let clearing = self.cleanup.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let clearing = self.cleanup.lock().take();
         if let Some(clearing) = clearing {
             let _ = clearing.await;
         }

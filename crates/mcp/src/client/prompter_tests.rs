@@ -1,5 +1,5 @@
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ impl Script {
 
 impl UserPrompter for Script {
     fn ask<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Option<String>> {
-        let next = self.0.lock().unwrap().pop_front().expect("another answer");
+        let next = self.0.lock().pop_front().expect("another answer");
         Box::pin(async move { next.map(str::to_owned) })
     }
 }

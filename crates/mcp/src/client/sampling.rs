@@ -1,8 +1,9 @@
 //! A server asks our model: within the limits that the user has set, and with
 //! nothing of the conversation but what the server itself sends.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::BoxFuture;
@@ -66,7 +67,7 @@ impl SamplingHandler {
     }
 
     pub(crate) fn counts(&self) -> SamplingCounts {
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.counts.lock()
     }
 
     /// Answers a request, as it is on the wire. The error is a sentence.
@@ -77,7 +78,7 @@ impl SamplingHandler {
         asker: Option<Arc<dyn ElicitationPrompter>>,
     ) -> Result<Value, String> {
         let answered = self.try_request(server, params, asker).await;
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         match &answered {
             Ok((_, reply)) => {
                 counts.requests += 1;
@@ -128,7 +129,7 @@ impl SamplingHandler {
     /// Whether another request may be made in this minute.
     fn check_rate(&self) -> Result<(), String> {
         let now = Instant::now();
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         while recent.front().is_some_and(|at| now.duration_since(*at) >= Duration::from_secs(60)) {
             recent.pop_front();
         }

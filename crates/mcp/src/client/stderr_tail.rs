@@ -1,8 +1,9 @@
 //! The end of what a program says on its error stream, for the message when
 //! it fails. However much it says, only that much is kept.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -42,7 +43,7 @@ impl StderrTail {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     /// Reads to the end.

@@ -1,7 +1,8 @@
 //! The tools as the protocol lists them: sorted by name, in pages.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use hermes_engine::toolsets::ToolsetError;
 use hermes_engine::{
@@ -57,7 +58,7 @@ impl ServerShared {
         // A client searches for itself, or not at all.
         let deferral = DeferralSettings { mode: DeferMode::Off, ..DeferralSettings::default() };
         let definitions = self.engine.definitions(&self.selection(), deferral).await?;
-        let mut latest = self.catalogue.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.catalogue.latest.lock();
         if let Some(kept) = latest.as_ref().filter(|l| Arc::ptr_eq(&l.definitions, &definitions)) {
             return Ok(Arc::clone(kept));
         }
@@ -75,7 +76,7 @@ impl ServerShared {
 
     /// The tool of that name, if a list has been made.
     pub(crate) fn listed_tool(&self, name: &str) -> Option<Tool> {
-        let latest = self.catalogue.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = self.catalogue.latest.lock();
         let tools = &latest.as_ref()?.tools;
         let at = tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
         tools.get(at).cloned()

@@ -2,10 +2,11 @@
 //! to know. Older clients are asked while the call waits; newer ones get the
 //! question as an answer, and make the call again with theirs.
 
+use parking_lot::Mutex;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hermes_core::{
     ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, UserPrompter,
@@ -71,7 +72,7 @@ impl CallElicitor {
     /// The questions that still want an answer.
     pub(crate) fn pending_requests(&self) -> Option<InputRequests> {
         let ElicitationMode::Deferred { asked, .. } = &self.mode else { return None };
-        let asked = std::mem::take(&mut *asked.lock().unwrap_or_else(PoisonError::into_inner));
+        let asked = std::mem::take(&mut *asked.lock());
         let requests = asked.into_iter();
         let requests = requests.map(|(key, form)| {
             (key, InputRequest::Elicitation(rmcp::model::ElicitRequest::new(form)))
@@ -107,7 +108,7 @@ impl CallElicitor {
                 let answer = answers.get(&key).cloned();
                 if answer.is_none() && may_wait {
                     // It stays open: the call ends with it.
-                    let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut asked = asked.lock();
                     asked.insert(key, form);
                 } else if let Some(handover) = &self.task_link {
                     handover.question_closed();

@@ -1,10 +1,11 @@
 //! Any number of clients over HTTP, both eras of the protocol at one address.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -264,7 +265,7 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
     }
 
     fn batch_sessions(&self) -> MutexGuard<'_, HashSet<HeaderValue>> {
-        self.batch_sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.batch_sessions.lock()
     }
 
     async fn handle_message(&self, parts: Parts, body: Bytes) -> HttpReply {

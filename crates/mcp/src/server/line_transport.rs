@@ -1,9 +1,10 @@
 //! Messages on a pipe, a line each. What is no message is answered with what
 //! is wrong with it, and the next line is read.
 
+use parking_lot::Mutex as Lock;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
@@ -350,7 +351,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         &self,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
     ) -> io::Result<()> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let before = waiting.len();
         if let Err(error) = write(&mut waiting) {
             waiting.truncate(before);
@@ -364,8 +365,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
     async fn write(&self) -> io::Result<()> {
         let mut pipe = self.pipe.lock().await;
         let Some(pipe) = pipe.as_mut() else { return Err(io::ErrorKind::NotConnected.into()) };
-        let lines =
-            std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let lines = std::mem::take(&mut *self.waiting.lock());
         if lines.is_empty() {
             return Ok(());
         }

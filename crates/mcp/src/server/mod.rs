@@ -31,10 +31,11 @@ mod stdio;
 mod task;
 mod tool_result;
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::CancellationToken;
 use hermes_engine::toolsets::ToolSelection;
@@ -146,7 +147,7 @@ impl McpServer {
     /// From now on these tools are offered; clients are told if that makes a
     /// difference.
     pub fn select(&self, selection: ToolSelection) {
-        *self.shared.selection.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(selection);
+        *self.shared.selection.lock() = Arc::new(selection);
     }
 
     /// What answers one client.
@@ -157,7 +158,7 @@ impl McpServer {
 
 impl ServerShared {
     pub(crate) fn selection(&self) -> Arc<ToolSelection> {
-        Arc::clone(&self.selection.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.selection.lock())
     }
 
     pub(crate) fn caller(&self, session: &str) -> Caller {

@@ -1,7 +1,7 @@
 //! Signs of life of a call, on their way to the client.
 
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::ProgressUpdate;
@@ -44,7 +44,7 @@ impl ProgressNotifier {
 
     /// The sign that the call still runs; none if it has said so itself lately.
     pub(crate) fn heartbeat(&self, now: Instant) -> Option<ProgressNotificationParam> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).at;
+        let last = self.last.lock().at;
         if last.is_some_and(|at| now.saturating_duration_since(at) < HEARTBEAT_INTERVAL) {
             return None;
         }
@@ -60,7 +60,7 @@ impl ProgressNotifier {
     ) -> Option<ProgressNotificationParam> {
         // How far a call inside the call has come says nothing of the whole.
         let fraction = progress.fraction.filter(|_| own).map(|f| f.clamp(0.0, 1.0));
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let soon =
             last.at.is_some_and(|at| now.saturating_duration_since(at) < MIN_NOTIFY_INTERVAL);
         if soon && fraction.is_none_or(|fraction| fraction < 1.0) {

@@ -1,11 +1,11 @@
 //! Questions that go out with an answer and come back with the next request.
 //! What comes back went through the client's hands, so it is sealed.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::ErrorData;
@@ -55,7 +55,7 @@ impl RequestStates {
             Err(RequestStateError::Expired) => return Ok(false),
             Err(error) => return Err(ErrorData::invalid_params(error.to_string(), None)),
         };
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         if used.len() >= MAX_USED_STATES {
             used.retain(|_, at| at.elapsed() < STATE_TTL);
         }

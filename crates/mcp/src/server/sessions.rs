@@ -3,10 +3,11 @@
 //! answered yet is refused, and an answer that nobody was there to read waits
 //! for its client for a while.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt as _, future, stream};
@@ -73,10 +74,6 @@ struct CachedReply {
     since: Instant,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl ResumableSessions {
     /// Sessions that are kept for so long when nothing is heard of them.
     pub(crate) fn new(idle: Duration) -> Self {
@@ -86,7 +83,7 @@ impl ResumableSessions {
     }
 
     fn session_requests(&self, session: &SessionId) -> Option<Arc<SessionRequests>> {
-        lock(&self.requests).get(session).cloned()
+        self.requests.lock().get(session).cloned()
     }
 }
 
@@ -101,7 +98,7 @@ impl SessionManager for ResumableSessions {
             open: Mutex::default(),
             replies: Arc::clone(&self.replies),
         });
-        lock(&self.requests).insert(session.clone(), Arc::clone(&book));
+        self.requests.lock().insert(session.clone(), Arc::clone(&book));
         Ok((session, RecordingTransport { pipe, requests: book }))
     }
 
@@ -118,8 +115,8 @@ impl SessionManager for ResumableSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), HttpSessionError> {
-        lock(&self.requests).remove(id);
-        lock(&self.replies).remove_session(id);
+        self.requests.lock().remove(id);
+        self.replies.lock().remove_session(id);
         self.local.close_session(id).await
     }
 
@@ -143,7 +140,7 @@ impl SessionManager for ResumableSessions {
             Ok(events) => Ok(events.inspect(move |event| asked.observe(event)).right_stream()),
             Err(fault) => {
                 if let (Some(book), Some(request)) = (&book, &request) {
-                    lock(&book.open).remove(request);
+                    book.open.lock().remove(request);
                 }
                 Err(fault)
             }
@@ -160,7 +157,7 @@ impl SessionManager for ResumableSessions {
             && let (Some(book), Some(request)) =
                 (self.session_requests(id), &given_up.params.request_id)
         {
-            lock(&book.open).remove(request);
+            book.open.lock().remove(request);
         }
         self.local.accept_message(id, message).await
     }
@@ -181,7 +178,7 @@ impl SessionManager for ResumableSessions {
     {
         // The library forgets a stream with its answer.
         if let Some((index, stream)) = parse_event_id(&last_event_id)
-            && let Some(answer) = lock(&self.replies).find(id, stream)
+            && let Some(answer) = self.replies.lock().find(id, stream)
         {
             let mut event = ServerSseMessage::default();
             event.event_id = Some(format!("{}/{stream}", index.saturating_add(1)));
@@ -195,7 +192,7 @@ impl SessionManager for ResumableSessions {
 impl SessionRequests {
     /// False if a request of this id waits for its answer already.
     fn add(&self, request: &RequestId, asked: &Arc<OpenRequest>) -> bool {
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         if open.contains_key(request) {
             return false;
         }
@@ -207,9 +204,9 @@ impl SessionRequests {
     /// and it is kept where its client may come back for it.
     fn record_reply(&self, message: &ServerJsonRpcMessage) {
         let Some(request) = response_id(message) else { return };
-        let asked = lock(&self.open).remove(request);
+        let asked = self.open.lock().remove(request);
         if let Some(stream) = asked.as_ref().and_then(|asked| asked.resumable_stream()) {
-            lock(&self.replies).insert(&self.session, stream, message);
+            self.replies.lock().insert(&self.session, stream, message);
         }
     }
 }

@@ -64,7 +64,7 @@ async fn a_request_of_an_id_that_is_not_answered_yet_is_refused_and_the_first_is
     let given_up = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
                           "params": {"requestId": 32}});
     sessions.accept_message(&id, client(given_up)).await.unwrap();
-    assert!(lock(&sessions.session_requests(&id).unwrap().open).is_empty());
+    assert!(sessions.session_requests(&id).unwrap().open.lock().is_empty());
 }
 
 #[tokio::test]
@@ -86,9 +86,9 @@ async fn an_answer_that_was_given_while_its_client_was_away_is_there_when_it_com
     // Another session has no part in it.
     let (other, _transport) = sessions.create_session().await.unwrap();
     let mine = parse_event_id(&last).unwrap().1;
-    assert!(lock(&sessions.replies).find(&other, mine).is_none());
+    assert!(sessions.replies.lock().find(&other, mine).is_none());
     sessions.close_session(&id).await.unwrap();
-    assert_eq!(lock(&sessions.replies).size, 0);
+    assert_eq!(sessions.replies.lock().size, 0);
 }
 
 #[test]

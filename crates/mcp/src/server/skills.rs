@@ -1,8 +1,9 @@
 //! Skills for clients: each a prompt, and its files as resources.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -60,7 +61,7 @@ impl ServedSkills {
     /// What is offered now. It reads files.
     pub(crate) fn current_listing(&self, caller: &Caller) -> Arc<SkillListing> {
         let found = self.library.refresh();
-        let kept = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let kept = self.latest.lock().clone();
         if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.found, &found)) {
             return kept;
         }
@@ -76,7 +77,7 @@ impl ServedSkills {
         prompts.sort_by(|a, b| a.name.cmp(&b.name));
         resources.sort_by(|a, b| a.uri.cmp(&b.uri));
         let offer = Arc::new(SkillListing { found, catalogue, prompts, resources });
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&offer));
+        *self.latest.lock() = Some(Arc::clone(&offer));
         offer
     }
 

@@ -84,7 +84,7 @@ fn the_lock_is_shared_with_other_programs() {
     let memory = MemoryStore::new(home.path(), MemoryLimits::default());
     let lock = home.path().join("MEMORY.md.lock");
     let held = File::create(&lock).expect("a lock file");
-    held.lock().expect("the lock");
+    held.lock().unwrap();
     let (sent, got) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,8 +1,9 @@
 //! A proxy with a judge that tests can ask, a web server, and a raw client.
 
+use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hermes_core::{
     BoxFuture, ClientProcess, ConnectionJudge, ConnectionRecord, ConnectionRefusal,
@@ -25,7 +26,7 @@ pub(crate) struct TestJudge {
 
 impl ConnectionJudge for TestJudge {
     fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
-        self.asked.lock().unwrap().push(request.clone());
+        self.asked.lock().push(request.clone());
         let verdict = (self.decide)(request);
         Box::pin(async move { verdict })
     }
@@ -142,7 +143,7 @@ impl TestProxy {
 
     /// What the judge was asked so far.
     pub(crate) fn asked(&self) -> Vec<ConnectionRequest> {
-        self.judge.asked.lock().unwrap().clone()
+        self.judge.asked.lock().clone()
     }
 
     /// Sends all of this, and returns everything that comes back.
@@ -193,14 +194,14 @@ impl TestServer {
     }
 
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().clone()
     }
 }
 
 async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<String>>>) {
     let mut bytes = Vec::new();
     let Some((head, body)) = read_request(&mut stream, &mut bytes).await else { return };
-    log.lock().unwrap().push(format!("{head}{body}"));
+    log.lock().push(format!("{head}{body}"));
     let path = head.split(' ').nth(1).unwrap_or_default();
     let answer = match path {
         "/chunked" => format!(

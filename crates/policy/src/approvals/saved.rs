@@ -1,8 +1,8 @@
 //! Rules that somebody saved by answering "always".
 
+use parking_lot::RwLock;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
 use std::time::SystemTime;
 
 use hermes_config::{ConfigError, save};
@@ -66,25 +66,24 @@ impl SavedRules {
     /// read allows nothing.
     fn refresh(&self) {
         let now = file_stamp(&self.path);
-        if self.loaded.read().unwrap_or_else(PoisonError::into_inner).stamp == now {
+        if self.loaded.read().stamp == now {
             return;
         }
         let rules = regular_file::read_text(&self.path).ok();
         let rules = rules.and_then(|text| parse(&self.path, &text).ok()).unwrap_or_default();
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) =
-            LoadedRules { rules, stamp: now };
+        *self.loaded.write() = LoadedRules { rules, stamp: now };
     }
 
     /// All of them.
     pub fn list(&self) -> Vec<SavedRule> {
         self.refresh();
-        self.loaded.read().unwrap_or_else(PoisonError::into_inner).rules.clone()
+        self.loaded.read().rules.clone()
     }
 
     /// Whether one of them covers this in that profile.
     pub fn covers(&self, profile: &str, unit: &ApprovalUnit) -> bool {
         self.refresh();
-        let known = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.loaded.read();
         known.rules.iter().any(|rule| rule.profile == profile && rule.unit.covers(unit))
     }
 
@@ -135,8 +134,7 @@ impl SavedRules {
             return Err(problem);
         }
         let stamp = file_stamp(&self.path);
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) =
-            LoadedRules { rules: after, stamp };
+        *self.loaded.write() = LoadedRules { rules: after, stamp };
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
+use parking_lot::Mutex;
 use std::future::Future as _;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use hermes_core::{
@@ -19,7 +20,7 @@ struct Model {
 
 impl ApprovalReviewer for Model {
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>> {
-        self.shown.lock().unwrap().push(prompt);
+        self.shown.lock().push(prompt);
         Box::pin(async { self.reply.map(str::to_owned) })
     }
 }
@@ -58,7 +59,7 @@ fn ask(
     else {
         panic!("nothing here waits");
     };
-    let shown = model.shown.lock().unwrap().clone();
+    let shown = model.shown.lock().clone();
     (decision, shown)
 }
 

@@ -1,9 +1,9 @@
 //! Short-lived processes that make namespaces, step by step, for this one to
 //! take hold of.
 
+use parking_lot::Mutex;
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Mutex;
 
 use super::child::errno;
 

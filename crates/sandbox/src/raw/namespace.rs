@@ -167,7 +167,7 @@ pub(crate) fn build(
     mounts: &[MountAction],
     space: Option<&NetworkHandles>,
 ) -> Result<ChildNamespaces, NamespaceError> {
-    let _turn = FORK_LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _turn = FORK_LOCK.lock();
     if space.is_none()
         && let Some(names) = IdMapLines::for_current_user()
     {

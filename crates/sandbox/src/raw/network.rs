@@ -31,7 +31,7 @@ const STAGE_INNER_USER: i32 = 3;
 impl NetworkHandles {
     /// Makes both namespaces. The error says what the system refuses.
     pub(crate) fn create() -> io::Result<Self> {
-        let _turn = FORK_LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let _turn = FORK_LOCK.lock();
         let names = IdMapLines::for_current_user();
         let attempt = |names: Option<&IdMapLines>| {
             let helper = HelperProcess::fork(|ends| run_helper(ends, names))?;

@@ -1,10 +1,11 @@
 //! The compiled form: one validator for the whole, and one for any part on demand.
 
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::{
     Draft, PatternOptions, Registry, Retrieve, Uri, ValidationError, ValidationOptions, Validator,
@@ -127,7 +128,7 @@ impl CompiledSchema {
 
     fn part_validator(&self, node: &SchemaNode<'_>) -> Option<Arc<Validator>> {
         let key = node.address();
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self.parts.lock();
         if let Some(known) = parts.get(&key) {
             return known.clone();
         }

@@ -14,12 +14,13 @@ mod encoder;
 mod script;
 mod wire;
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
@@ -120,28 +121,28 @@ impl ModelServer {
 
     /// Adds a scene to the end of the script.
     pub fn add(&self, scene: ScriptedReply) {
-        lock(&self.state.scenes).push(scene);
+        self.state.scenes.lock().push(scene);
     }
 
     /// What was asked so far, answers to `GET` included.
     pub fn requests(&self) -> Vec<RecordedRequest> {
-        lock(&self.state.requests).clone()
+        self.state.requests.lock().clone()
     }
 
     /// The bodies of what was asked of the model so far.
     pub fn model_requests(&self) -> Vec<Value> {
-        let requests = lock(&self.state.requests);
+        let requests = self.state.requests.lock();
         requests.iter().filter(|one| one.method == "POST").map(RecordedRequest::json).collect()
     }
 
     /// How often the model was asked so far.
     pub fn model_request_count(&self) -> usize {
-        lock(&self.state.requests).iter().filter(|one| one.method == "POST").count()
+        self.state.requests.lock().iter().filter(|one| one.method == "POST").count()
     }
 
     /// How many scenes were not played yet.
     pub fn remaining_replies(&self) -> usize {
-        lock(&self.state.scenes).iter().filter(|scene| !scene.again).count()
+        self.state.scenes.lock().iter().filter(|scene| !scene.again).count()
     }
 }
 
@@ -169,21 +170,21 @@ impl ServerState {
             });
             let _ = io::Write::write_all(&mut *lock(log), format!("{line}\n").as_bytes());
         }
-        lock(&self.requests).push(request.clone());
+        self.requests.lock().push(request.clone());
     }
 
     /// The scene that answers a request.
     fn take_reply(&self, body: &str) -> Option<ScriptedReply> {
-        let mut scenes = lock(&self.scenes);
+        let mut scenes = self.scenes.lock();
         let at = scenes.iter().position(|scene| scene.matches(body))?;
         if scenes[at].again { Some(scenes[at].clone()) } else { Some(scenes.remove(at)) }
     }
 
     fn fixed_response(&self, path: &str) -> Option<Value> {
-        lock(&self.pages).get(path).cloned()
+        self.pages.lock().get(path).cloned()
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
+    mutex.lock()
 }

@@ -1,5 +1,4 @@
 use proptest::prelude::*;
-use proptest::strategy::Strategy as _;
 
 use super::super::apply_edits;
 use super::*;

@@ -1,9 +1,10 @@
 //! The text of documents, kept for the next page.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_documents::{DocumentError, DocumentKind, DocumentLimits, ExtractedText, extract};
@@ -66,12 +67,12 @@ pub(crate) fn extract_text(
 }
 
 fn cached_text(stamp: VersionStamp) -> Option<Arc<ExtractedText>> {
-    let texts = TEXT_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let texts = TEXT_CACHE.lock();
     texts.iter().find(|(known, _)| *known == stamp).map(|(_, text)| Arc::clone(text))
 }
 
 fn cache_text(stamp: VersionStamp, extracted: &Arc<ExtractedText>) {
-    let mut texts = TEXT_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut texts = TEXT_CACHE.lock();
     texts.retain(|(known, _)| !known.is_same_file(&stamp));
     texts.push_front((stamp, Arc::clone(extracted)));
     texts.truncate(MAX_CACHED_TEXTS);

@@ -1,8 +1,8 @@
 //! Line indexes that outlive a call, so that the next page of a large file is
 //! a seek: in this process, and for others in the session.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use hermes_core::ToolContext;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub(crate) fn load(
     let stamp = source.stamp();
     let fits = |entry: &&CachedIndex| entry.stamp == stamp && entry.index.is_about(newline, start);
     let here = {
-        let indexes = INDEX_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        let indexes = INDEX_CACHE.lock();
         indexes.iter().find(fits).map(|entry| entry.index.clone())
     };
     let there = || {
@@ -62,7 +62,7 @@ pub(crate) fn store(cx: &ToolContext, source: &SeekableFile, index: &LineIndex, 
     }
     let entry = CachedIndex { stamp: source.stamp(), index: index.clone() };
     {
-        let mut indexes = INDEX_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut indexes = INDEX_CACHE.lock();
         indexes.retain(|old| !is_same_file(old, &entry));
         indexes.push_front(entry.clone());
         indexes.truncate(MAX_CACHED_INDEXES);

@@ -2,8 +2,9 @@
 //! folder that cannot be written. It is known as long as the process lives, so
 //! that nobody's work is overwritten unseen for want of a note.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 use hermes_core::Session;
 
@@ -45,5 +46,5 @@ pub(crate) fn clear(session: &Session, key: &str) {
 }
 
 fn lock() -> MutexGuard<'static, UnsavedRecords> {
-    UNSAVED_RECORDS.lock().unwrap_or_else(PoisonError::into_inner)
+    UNSAVED_RECORDS.lock()
 }

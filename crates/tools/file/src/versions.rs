@@ -1,8 +1,8 @@
 //! Versions of files that this process has met lately, by hash: so that a
 //! caller can be told what has changed since it looked, and not only that.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use hermes_files::FileContent;
 
@@ -25,7 +25,7 @@ static VERSION_CACHE: Mutex<VersionCache> =
 /// Keeps a version for a while, unless it is too long, or known.
 pub(crate) fn keep(hash: &FileHash, len: usize, version: impl FnOnce() -> FileContent) {
     make_room(len);
-    let mut versions = VERSION_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut versions = VERSION_CACHE.lock();
     if len > MAX_VERSION_BYTES || versions.kept.iter().any(|(kept, _)| kept == hash) {
         return;
     }
@@ -37,7 +37,7 @@ pub(crate) fn keep(hash: &FileHash, len: usize, version: impl FnOnce() -> FileCo
 /// is to be kept.
 pub(crate) fn make_room(len: usize) {
     let mut spent = Vec::new();
-    let mut versions = VERSION_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut versions = VERSION_CACHE.lock();
     while len <= MAX_VERSION_BYTES && versions.size + len > MAX_CACHE_BYTES {
         let Some((_, oldest)) = versions.kept.pop_front() else { break };
         versions.size -= oldest.len();
@@ -49,7 +49,7 @@ pub(crate) fn make_room(len: usize) {
 
 /// A version, if it is still known.
 pub(crate) fn find(hash: &FileHash) -> Option<FileContent> {
-    let versions = VERSION_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let versions = VERSION_CACHE.lock();
     versions.kept.iter().find(|(kept, _)| kept == hash).map(|(_, version)| version.clone())
 }
 

@@ -1,7 +1,8 @@
 //! What the agent does, shown on the screen.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes::core::Session;
 use hermes::engine::Engine;
@@ -41,17 +42,17 @@ impl EventRenderer {
 
     /// The session took this before.
     pub(crate) fn resume_from(&self, before: TokenUsage) {
-        *self.earlier_usage.lock().unwrap_or_else(PoisonError::into_inner) = before;
+        *self.earlier_usage.lock() = before;
     }
 
     /// What the session took before this sitting.
     pub(crate) fn earlier_usage(&self) -> TokenUsage {
-        *self.earlier_usage.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.earlier_usage.lock()
     }
 
     /// What the session took, in this sitting and before.
     pub(crate) fn total_usage(&self) -> TokenUsage {
-        let budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let budgets = self.budgets.lock();
         let mut sum = self.earlier_usage();
         budgets.iter().for_each(|budget| sum += budget.spent().usage);
         sum
@@ -59,7 +60,7 @@ impl EventRenderer {
 
     /// From now on what is spent of this counts, too.
     pub(crate) fn track_budget(&self, budget: &AgentBudget) {
-        let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut budgets = self.budgets.lock();
         budgets.push(budget.clone());
     }
 
@@ -83,13 +84,13 @@ impl EventRenderer {
             cost: self.total_usage().cost,
             extra: vec![mode.label()],
         };
-        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status.clone();
+        *self.status.lock() = status.clone();
         self.screen.status(status);
     }
 
     /// The last row of the screen with another mode in it.
     pub(crate) fn show_mode(&self, mode: AgentMode) {
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = self.status.lock();
         status.extra = vec![mode.label()];
         self.screen.status(status.clone());
     }

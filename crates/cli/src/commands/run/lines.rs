@@ -1,9 +1,10 @@
 //! What an agent does, as lines for people: its words on standard output, its
 //! calls on standard error.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use hermes::engine::Engine;
@@ -50,7 +51,7 @@ impl LineEventWriter {
     }
 
     fn lock(&self) -> MutexGuard<'_, OutputState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// A line on standard error, below what stands there.

@@ -1,10 +1,11 @@
 //! A small HTTP server on this machine's loopback, outside of every sandbox,
 //! that remembers who came.
 
+use parking_lot::Mutex;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longer than any client takes to say what it wants.
@@ -59,7 +60,7 @@ impl HostServer {
 
     /// The first line of each connection, also of one that says nothing.
     pub(super) fn seen(&self) -> Vec<String> {
-        self.seen.lock().expect("a list").clone()
+        self.seen.lock().clone()
     }
 
     #[track_caller]
@@ -83,7 +84,7 @@ fn serve(mut stream: TcpStream, answer: &Answer, seen: &Mutex<Vec<String>>) {
         }
     }
     let first = lines.first().map_or("", |line| line.trim()).to_owned();
-    seen.lock().expect("a list").push(first.clone());
+    seen.lock().push(first.clone());
     let path = first.split(' ').nth(1).unwrap_or("/");
     let (head, body) = match answer(path) {
         // An answer of its own: `302 Found\r\nLocation: …`

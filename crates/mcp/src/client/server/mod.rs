@@ -4,8 +4,9 @@
 
 mod publish;
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
@@ -90,12 +91,8 @@ pub(crate) struct BusyGuard<'a>(&'a SupervisedServer);
 impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.0.running_calls.fetch_sub(1, Ordering::Relaxed);
-        *lock(&self.0.last_used) = Instant::now();
+        *self.0.last_used.lock() = Instant::now();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SupervisedServer {
@@ -161,23 +158,23 @@ impl SupervisedServer {
     }
 
     pub(crate) fn catalogue(&self) -> Option<Arc<ServerCatalogue>> {
-        lock(&self.catalogue).clone()
+        self.catalogue.lock().clone()
     }
 
     /// Something to be told of how it was started.
     pub(crate) fn note(&self, text: String) {
-        let mut notes = lock(&self.notes);
+        let mut notes = self.notes.lock();
         if !notes.contains(&text) {
             notes.push(text);
         }
     }
 
     pub(crate) fn notes(&self) -> Vec<String> {
-        lock(&self.notes).clone()
+        self.notes.lock().clone()
     }
 
     pub(crate) fn published(&self) -> PublishedTools {
-        lock(&self.published).clone()
+        self.published.lock().clone()
     }
 
     pub(crate) fn request_timeouts(&self) -> RequestTimeouts {
@@ -197,7 +194,7 @@ impl SupervisedServer {
     }
 
     pub(crate) fn record_success(&self) {
-        lock(&self.breaker).record_success();
+        self.breaker.lock().record_success();
     }
 
     /// Something has changed for the better: it is tried again at once.
@@ -216,7 +213,7 @@ impl SupervisedServer {
         fault: &McpRequestError,
         began: Instant,
     ) {
-        lock(&self.breaker).record_failure(began, Instant::now());
+        self.breaker.lock().record_failure(began, Instant::now());
         let is_program =
             matches!(self.settings.transport, super::settings::ServerTransport::Stdio { .. });
         if is_program
@@ -294,7 +291,7 @@ impl SupervisedServer {
     async fn wait_connection(&self) -> Result<Arc<McpConnection>, ToolError> {
         let seen = self.failures.load(Ordering::Acquire);
         let mut phase = self.phase.subscribe();
-        let admitted = lock(&self.breaker).admit(Instant::now());
+        let admitted = self.breaker.lock().admit(Instant::now());
         if let Err((failures, left)) = admitted {
             let why = match &*phase.borrow() {
                 ServerPhase::Failed(_, error) => format!(": {error}"),
@@ -345,7 +342,7 @@ impl SupervisedServer {
     /// An error if the tool of that name cannot be called, by what the server
     /// has said of it last.
     pub(crate) fn check_callable(&self, tool: &str) -> Result<(), ToolError> {
-        let published = lock(&self.published);
+        let published = self.published.lock();
         if let Some(why) = published.held_back.get(tool) {
             return Err(why.clone());
         }
@@ -405,8 +402,8 @@ impl SupervisedServer {
             match opened {
                 Ok(connection) => {
                     let connection = Arc::new(connection);
-                    lock(&self.breaker).record_start();
-                    *lock(&self.last_used) = Instant::now();
+                    self.breaker.lock().record_start();
+                    *self.last_used.lock() = Instant::now();
                     let since = Instant::now();
                     self.phase.send_replace(ServerPhase::Ready(Arc::clone(&connection)));
                     let over = self.watch_connection(&connection).await;
@@ -433,7 +430,7 @@ impl SupervisedServer {
                     if super::oauth::is_auth_required(&error) {
                         tries = MAX_RESTARTS;
                     } else {
-                        lock(&self.breaker).record_start_failure(began, Instant::now());
+                        self.breaker.lock().record_start_failure(began, Instant::now());
                     }
                     self.set_failed(error);
                 }
@@ -538,7 +535,7 @@ impl SupervisedServer {
     }
 
     fn should_go_idle(&self, since: Instant) -> bool {
-        let idle = lock(&self.last_used).elapsed();
+        let idle = self.last_used.lock().elapsed();
         let is_idle = self.settings.idle_timeout.is_some_and(|most| idle >= most);
         let is_old = self.settings.max_lifetime.is_some_and(|most| since.elapsed() >= most);
         self.running_calls.load(Ordering::Relaxed) == 0 && (is_idle || is_old)

@@ -8,7 +8,7 @@ use hermes_core::{BoxFuture, ToolError};
 use hermes_engine::{Engine, ToolOwner, ToolSource};
 use serde_json::Value;
 
-use super::{SupervisedServer, lock};
+use super::SupervisedServer;
 use crate::client::catalogue::ServerCatalogue;
 use crate::client::describe::describe_tool;
 use crate::client::names;
@@ -63,7 +63,7 @@ impl SupervisedServer {
         let (tools, mut problems) = self.build_tools(catalogue);
         problems.extend(catalogue.problems.iter().cloned());
         let owner = ToolOwner::named(format!("mcp:{}", self.name));
-        let mut published = lock(&self.published);
+        let mut published = self.published.lock();
         let mut next = PublishedTools::default();
         let engine = &self.shared.engine;
         let edited: Result<(), Infallible> = engine.registry().edit(|edit| {
@@ -111,7 +111,7 @@ impl SupervisedServer {
         next.problems = problems;
         *published = next;
         drop(published);
-        *lock(&self.catalogue) = Some(Arc::clone(catalogue));
+        *self.catalogue.lock() = Some(Arc::clone(catalogue));
     }
 
     /// Tells who calls a tool of it why there is none, until there are some.
@@ -134,7 +134,7 @@ impl SupervisedServer {
     /// Takes its tools out of the registry.
     pub(crate) fn withdraw(&self) {
         let owner = ToolOwner::named(format!("mcp:{}", self.name));
-        let published = std::mem::take(&mut *lock(&self.published));
+        let published = std::mem::take(&mut *self.published.lock());
         let edited: Result<(), Infallible> = self.shared.engine.registry().edit(|edit| {
             for name in published.tools.keys() {
                 let _ = edit.deregister(name, &owner);

@@ -1,7 +1,8 @@
 //! Tools that change while they are used, and tools that say something else
 //! than before.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{ProgressUpdate, ToolCall};
@@ -152,7 +153,7 @@ struct Seen(Mutex<Vec<(Option<f64>, String)>>);
 
 impl CallObserver for Seen {
     fn progress(&self, _: &str, _: &str, progress: &ProgressUpdate) {
-        self.0.lock().unwrap().push((progress.fraction, progress.message.clone()));
+        self.0.lock().push((progress.fraction, progress.message.clone()));
     }
 }
 
@@ -167,7 +168,7 @@ async fn progress_is_shown_and_keeps_a_call_alive() {
     caller.observer = Some(Arc::clone(&seen) as Arc<dyn CallObserver>);
     let answer = content(&world.engine.call(call, &caller).await);
     assert_eq!(answer, json!({"result": "done"}));
-    let seen = std::mem::take(&mut *seen.0.lock().unwrap());
+    let seen = std::mem::take(&mut *seen.0.lock());
     assert_eq!(seen.first(), Some(&(Some(0.25), "step 1".to_owned())));
     assert_eq!(seen.len(), 3);
     servers.stop().await;

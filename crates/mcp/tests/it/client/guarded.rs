@@ -72,8 +72,8 @@ impl LoginPrompter for Browser {
 /// something else first.
 #[derive(Default)]
 struct Paster {
-    said: std::sync::Mutex<Vec<String>>,
-    kept: std::sync::Mutex<String>,
+    said: parking_lot::Mutex<Vec<String>>,
+    kept: parking_lot::Mutex<String>,
 }
 
 impl LoginPrompter for Paster {
@@ -82,15 +82,15 @@ impl LoginPrompter for Paster {
             let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
             let answer = client.build().unwrap().get(url).send().await.unwrap();
             let ended_up = answer.headers()["location"].to_str().unwrap();
-            ended_up.clone_into(&mut self.kept.lock().unwrap());
+            ended_up.clone_into(&mut self.kept.lock());
             Some("what is meant?".to_owned())
         })
     }
 
     fn retry<'a>(&'a self, why: &'a str) -> BoxFuture<'a, Option<String>> {
-        self.said.lock().unwrap().push(why.to_owned());
-        let right = self.kept.lock().unwrap().clone();
-        let pasted = match self.said.lock().unwrap().len() {
+        self.said.lock().push(why.to_owned());
+        let right = self.kept.lock().clone();
+        let pasted = match self.said.lock().len() {
             1 => right.replace("state=", "state=x"),
             2 => right.split('&').next().unwrap_or_default().to_owned(),
             _ => right,
@@ -133,7 +133,7 @@ async fn a_login_is_made_once_and_refreshed_by_itself() {
     assert_eq!(again["needs_reauth"], true, "{again}");
     let paster = Paster::default();
     servers.login("g", &paster).await.unwrap();
-    let said = paster.said.lock().unwrap().join("\n");
+    let said = paster.said.lock().join("\n");
     assert!(said.contains("no `code`") && said.contains("another login"), "{said}");
     assert!(said.contains("no `state`"), "{said}");
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token3"}));

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ErrorKind, Ports, erase};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ struct User(Option<&'static str>, Mutex<Vec<String>>);
 
 impl Port for User {
     fn ask<'a>(&'a self, _: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
-        *self.1.lock().unwrap() = choices.to_vec();
+        *self.1.lock() = choices.to_vec();
         Box::pin(async { self.0.map(str::to_owned) })
     }
 }
@@ -42,7 +43,7 @@ async fn the_user_is_asked() {
         answer,
         json!({"question": "Which?", "choices_offered": offered, "user_response": "b"})
     );
-    assert_eq!(json!(*user.1.lock().unwrap()), offered);
+    assert_eq!(json!(*user.1.lock()), offered);
 }
 
 #[tokio::test]

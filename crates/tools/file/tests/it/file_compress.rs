@@ -425,22 +425,22 @@ async fn a_call_that_is_stopped_midway_has_tidied_up_when_it_answers() {
 
 #[tokio::test]
 async fn progress_is_shown() {
-    struct Seen(std::sync::Mutex<Vec<f64>>);
+    struct Seen(parking_lot::Mutex<Vec<f64>>);
     impl ProgressSink for Seen {
         fn report(&self, _: &str, progress: &ProgressUpdate) {
-            self.0.lock().unwrap().extend(progress.fraction);
+            self.0.lock().extend(progress.fraction);
         }
     }
     let place = Place::new();
     place.write("big", vec![7; 4 << 20]);
-    let seen = Arc::new(Seen(std::sync::Mutex::default()));
+    let seen = Arc::new(Seen(parking_lot::Mutex::default()));
     let mut cx = ToolContext::bare(place.path());
     cx.progress = Some(seen.clone());
     let call = tool("file_compress")
         .bind(&json!({"action": "create", "archive": "a.tar", "paths": ["big"]}))
         .unwrap();
     call.run(cx).await.unwrap();
-    let seen = seen.0.lock().unwrap();
+    let seen = seen.0.lock();
     assert!(
         seen.len() >= 3 && seen.is_sorted() && seen.iter().all(|f| (0.0..=1.0).contains(f)),
         "{seen:?}"

@@ -149,15 +149,15 @@ impl Policy for Held {
 }
 
 /// Somebody who types these passwords, one after the other.
-pub(crate) struct Typist(pub(crate) std::sync::Mutex<Vec<&'static str>>);
+pub(crate) struct Typist(pub(crate) parking_lot::Mutex<Vec<&'static str>>);
 
 impl Typist {
     pub(crate) fn new(words: &[&'static str]) -> Arc<Self> {
-        Arc::new(Self(std::sync::Mutex::new(words.to_vec())))
+        Arc::new(Self(parking_lot::Mutex::new(words.to_vec())))
     }
 
     pub(crate) fn left(&self) -> usize {
-        self.0.lock().unwrap().len()
+        self.0.lock().len()
     }
 }
 
@@ -168,7 +168,7 @@ impl PasswordPrompter for Typist {
 
     fn ask<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async {
-            let mut words = self.0.lock().unwrap();
+            let mut words = self.0.lock();
             (!words.is_empty()).then(|| words.remove(0).to_owned())
         })
     }

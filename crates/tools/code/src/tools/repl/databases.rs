@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use hermes_core::{Scope, ShellScript, WorkingDir};
 
@@ -13,16 +13,16 @@ pub(super) struct SessionDatabases(Mutex<HashMap<String, PathBuf>>);
 
 impl SessionDatabases {
     pub(super) fn file_for(&self, name: &str) -> Option<PathBuf> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.0.lock().get(name).cloned()
     }
 
     pub(super) fn record(&self, name: &str, file: &Path) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.insert(name.to_owned(), file.to_owned());
     }
 
     pub(super) fn forget(&self, name: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.0.lock().remove(name);
     }
 }
 

@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Instant;
 
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
@@ -117,7 +118,7 @@ impl EventSource {
 
     /// What was told since the last time, by the names of the roots.
     pub(super) fn take_hints(&self) -> ChangeHints {
-        let mut heard = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.shared.pending.lock();
         let hints = std::mem::take(&mut heard.hints);
         heard.created_before = std::mem::take(&mut heard.created);
         drop(heard);
@@ -196,6 +197,6 @@ impl SharedHints {
     }
 
     fn update_pending(&self, add: impl FnOnce(&mut PendingHints)) {
-        add(&mut self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        add(&mut self.pending.lock());
     }
 }

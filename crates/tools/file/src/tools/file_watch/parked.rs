@@ -1,7 +1,8 @@
 //! Watches that go on between two calls of one process. They hear what a look
 //! cannot see, such as a second write within one tick of the clock.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use parking_lot::Mutex;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
@@ -27,7 +28,7 @@ static PARKED_WATCHES: OnceLock<Mutex<Vec<ParkedWatch>>> = OnceLock::new();
 
 fn with_parked<T>(change: impl FnOnce(&mut Vec<ParkedWatch>) -> T) -> T {
     let parked = PARKED_WATCHES.get_or_init(Mutex::default);
-    change(&mut parked.lock().unwrap_or_else(PoisonError::into_inner))
+    change(&mut parked.lock())
 }
 
 /// The watch that ended with this cursor, if it still goes on.

@@ -1,6 +1,7 @@
 //! `process`: the jobs that a session has running.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
@@ -47,7 +48,7 @@ pub(crate) struct Process {
 impl Process {
     /// Whether what is typed can reach nobody any more.
     fn has_ended(&self, args: &Args) -> bool {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let jobs = self.jobs.lock().upgrade();
         let over = jobs.zip(args.session_id.as_deref()).map(|(jobs, id)| jobs.has_ended(id));
         over.unwrap_or(false)
     }
@@ -163,7 +164,7 @@ impl Tool for Process {
             cx.check_grant(&effect.scope, &effect.resource)?;
         }
         let jobs = JobRegistry::from_context(cx);
-        *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&jobs);
+        *self.jobs.lock() = Arc::downgrade(&jobs);
         if args.action == ProcessAction::List {
             let mut lines = process_rows(&jobs.session_jobs(cx.session.id())).await;
             let left = leftovers::session_leftovers(&jobs, cx).await;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use hermes_core::{ErrorKind, ProgressSink, ProgressUpdate, erase};
 use jiff::Timestamp;
@@ -71,7 +72,7 @@ struct Bell(Mutex<Option<tokio::sync::oneshot::Sender<ProgressUpdate>>>);
 
 impl ProgressSink for Bell {
     fn report(&self, _tool: &str, progress: &ProgressUpdate) {
-        if let Some(sender) = self.0.lock().unwrap().take() {
+        if let Some(sender) = self.0.lock().take() {
             let _ = sender.send(progress.clone());
         }
     }

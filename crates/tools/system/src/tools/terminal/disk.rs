@@ -1,7 +1,7 @@
 //! A word of warning when a disk is nearly full.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 use hermes_exec::DiskSpace;
@@ -26,7 +26,7 @@ impl DiskWarning {
         &self,
         mut rooms: impl Iterator<Item = (&'a Path, DiskSpace)>,
     ) -> Option<String> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if last.is_some_and(|last| last.elapsed() < WARNING_INTERVAL) {
             return None;
         }

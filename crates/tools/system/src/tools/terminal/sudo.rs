@@ -1,7 +1,8 @@
 //! `sudo` in a command: a person gives the password, and nobody else sees it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{PasswordPrompter, ToolContext, ToolError};
@@ -81,14 +82,14 @@ impl SudoPasswords {
                 if let Some(preset) = passwords.preset_password("SUDO_PASSWORD") {
                     return Some(preset);
                 }
-                let before = lock(&known).get(&session).map(|secret| secret.expose().to_owned());
+                let before = known.lock().get(&session).map(|secret| secret.expose().to_owned());
                 if before.is_some() {
                     return before;
                 }
                 let question = "A command needs your password (sudo)";
                 let typed = tokio::time::timeout(PASSWORD_TIMEOUT, passwords.ask(question)).await;
                 let typed = typed.ok().flatten().filter(|typed| !typed.is_empty())?;
-                lock(&known).insert(session, Secret::new(typed.clone()));
+                known.lock().insert(session, Secret::new(typed.clone()));
                 Some(typed)
             }
         };
@@ -115,7 +116,7 @@ impl SudoCommand {
     /// What became of it. A wrong password is forgotten.
     pub(super) fn outcome(&self) -> SudoOutcome {
         if self.askpass.was_rejected() {
-            let forgotten = lock(&self.cache).remove(&self.session).is_some();
+            let forgotten = self.cache.lock().remove(&self.session).is_some();
             return SudoOutcome::WrongPassword { forgotten };
         }
         if self.askpass.was_missing() { SudoOutcome::NoPassword } else { SudoOutcome::Fine }
@@ -123,7 +124,7 @@ impl SudoCommand {
 
     /// The text without the password, should the command have printed it.
     pub(super) fn redact(&self, text: &mut String) {
-        let known = lock(&self.cache);
+        let known = self.cache.lock();
         for secret in self.preset.iter().chain(known.get(&self.session)) {
             let secret = secret.expose();
             if secret.len() >= MIN_MASKED_BYTES && text.contains(secret) {
@@ -135,8 +136,4 @@ impl SudoCommand {
 
 pub(super) fn shell_quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-fn lock(known: &PasswordCache) -> std::sync::MutexGuard<'_, HashMap<String, Secret>> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
 }

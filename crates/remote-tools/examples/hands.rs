@@ -7,5 +7,5 @@ fn main() -> io::Result<()> {
     if std::env::args().nth(1).as_deref() == Some("--version") {
         return writeln!(io::stdout(), "hands {}", env!("CARGO_PKG_VERSION"));
     }
-    hermes_reach::serve(hermes_tools_file::tools(), io::stdin().lock(), io::stdout())
+    hermes_remote_tools::serve(hermes_tools_file::tools(), io::stdin().lock(), io::stdout())
 }

@@ -1,6 +1,7 @@
 //! A server that runs, and the line to it: calls go out, answers come back,
 //! many at a time.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -100,10 +101,6 @@ pub(crate) struct CallHandlers {
     pub(crate) progress: Option<Arc<dyn ProgressSink>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl ServerConnection {
     /// Listens to a server that has been started, until it has greeted.
     pub(crate) async fn connect(
@@ -186,14 +183,14 @@ impl ServerConnection {
 
     /// What it last complained of.
     pub(crate) fn last_stderr_line(&self) -> Option<String> {
-        let said = lock(&self.stderr_tail);
+        let said = self.stderr_tail.lock();
         let said = String::from_utf8_lossy(&said);
         said.trim().lines().next_back().map(|line| line.trim().to_owned())
     }
 
     /// Whether it can still be spoken to.
     pub(crate) fn is_open(&self) -> bool {
-        lock(&self.shared.state).out.is_some()
+        self.shared.state.lock().out.is_some()
     }
 
     /// Sends a call. The answer comes by itself.
@@ -208,7 +205,7 @@ impl ServerConnection {
             .map_err(|error| ToolError::limit(format!("The call cannot be sent: {error}")))?;
         let (answer, answered) = oneshot::channel();
         let CallHandlers { grants, tool, progress } = asking;
-        let mut state = lock(&self.shared.state);
+        let mut state = self.shared.state.lock();
         let waiting = PendingCall { answer, is_sent: false, grants, tool, progress };
         state.waiting.insert(id, waiting);
         let sent = state.out.as_ref().is_some_and(|out| out.send((Some(id), frame)).is_ok());
@@ -225,7 +222,7 @@ impl ServerConnection {
         let began = Instant::now();
         loop {
             tokio::time::sleep(limit / PINGS_PER_TIMEOUT).await;
-            let moved = *lock(&self.shared.last_activity);
+            let moved = *self.shared.last_activity.lock();
             if moved.max(began).elapsed() >= limit {
                 self.shared.fail_pending();
                 return;
@@ -241,7 +238,7 @@ impl ServerConnection {
 
     /// Ends the server, if it runs.
     pub(crate) async fn close(&self) {
-        lock(&self.shared.state).out = None;
+        self.shared.state.lock().out = None;
         // Without a line it goes by itself.
         if tokio::time::timeout(CLOSE_GRACE, self.control.wait()).await.is_err() {
             self.control.terminate(CLOSE_GRACE).await;
@@ -266,7 +263,7 @@ impl Drop for ServerConnection {
 impl ConnectionShared {
     fn send_request(&self, request: &ClientMessage) {
         let Ok(frame) = wire::encode(request) else { return };
-        if let Some(out) = &lock(&self.state).out {
+        if let Some(out) = &self.state.lock().out {
             let _ = out.send((None, frame));
         }
     }
@@ -274,7 +271,7 @@ impl ConnectionShared {
     /// Nothing comes any more.
     fn fail_pending(&self) {
         let waiting = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.out = None;
             std::mem::take(&mut state.waiting)
         };
@@ -289,13 +286,13 @@ impl ConnectionShared {
         match reply {
             ServerMessage::Hello { .. } | ServerMessage::Pong => {}
             ServerMessage::Answer { id, outcome } => {
-                let waiting = lock(&self.state).waiting.remove(&id);
+                let waiting = self.state.lock().waiting.remove(&id);
                 if let Some(waiting) = waiting {
                     let _ = waiting.answer.send(Ok(outcome));
                 }
             }
             ServerMessage::Progress { id, fraction, message } => {
-                let sink = lock(&self.state).waiting.get(&id).and_then(|call| {
+                let sink = self.state.lock().waiting.get(&id).and_then(|call| {
                     Some((Arc::clone(call.progress.as_ref()?), Arc::clone(&call.tool)))
                 });
                 if let Some((sink, tool)) = sink {
@@ -304,7 +301,7 @@ impl ConnectionShared {
             }
             ServerMessage::Question { id, question, scope, paths } => {
                 let grants =
-                    lock(&self.state).waiting.get(&id).map(|call| Arc::clone(&call.grants));
+                    self.state.lock().waiting.get(&id).map(|call| Arc::clone(&call.grants));
                 let scope = Scope::named(scope);
                 let is_closed = |path: PathBuf| match &grants {
                     Some(grants) => grants.denies(&scope, &path),
@@ -368,7 +365,7 @@ struct ActivityStream<'a, S>(S, &'a Weak<ConnectionShared>);
 impl<S> ActivityStream<'_, S> {
     fn record_activity(&self, moved: io::Result<usize>) -> io::Result<usize> {
         if let (Ok(1..), Some(line)) = (&moved, self.1.upgrade()) {
-            *lock(&line.last_activity) = Instant::now();
+            *line.last_activity.lock() = Instant::now();
         }
         moved
     }
@@ -402,7 +399,7 @@ fn write_frames(
     while let Ok((id, frame)) = frames.recv() {
         let Some(line) = weak.upgrade() else { return };
         if let Some(id) = id {
-            match lock(&line.state).waiting.get_mut(&id) {
+            match line.state.lock().waiting.get_mut(&id) {
                 Some(call) => call.is_sent = true,
                 // Given up before it was sent.
                 None => continue,
@@ -427,7 +424,7 @@ fn collect_stderr(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
         if got == 0 {
             return;
         }
-        let mut kept = lock(kept);
+        let mut kept = kept.lock();
         kept.extend_from_slice(buffer.get(..got).unwrap_or_default());
         let spare = kept.len().saturating_sub(MAX_STDERR_BYTES);
         kept.drain(..spare);

@@ -1,18 +1,19 @@
 //! A place to reach into, and the tools that do.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_core::{
     BoxFuture, DynTool, Effect, Grant, Grants, Scope, Session, ToolContext, ToolError, WorkingDir,
 };
 use hermes_exec::{CommandSpec, ExecBackend, HostFacts, LocalBackend, SpawnedProcess};
-use hermes_reach::{RemoteHostSettings, RemoteToolHost, remote_tool};
+use hermes_remote_tools::{RemoteHostSettings, RemoteToolHost, remote_tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -53,7 +54,7 @@ impl Elsewhere {
 
     /// Changes what is found there.
     pub(crate) fn change(&self, change: impl FnOnce(&mut HostFacts)) {
-        change(&mut self.place.lock().unwrap());
+        change(&mut self.place.lock());
     }
 }
 
@@ -63,7 +64,7 @@ impl ExecBackend for Elsewhere {
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>> {
-        Box::pin(async { Ok(Arc::new(self.place.lock().unwrap().clone())) })
+        Box::pin(async { Ok(Arc::new(self.place.lock().clone())) })
     }
 
     fn start<'a>(
@@ -74,7 +75,7 @@ impl ExecBackend for Elsewhere {
         Box::pin(async move {
             self.starts.fetch_add(1, Ordering::SeqCst);
             let started = self.local.start(job, order).await?;
-            self.marks.lock().unwrap().extend(started.pid);
+            self.marks.lock().extend(started.pid);
             Ok(started)
         })
     }
@@ -179,6 +180,6 @@ impl World {
 
     /// The process of the server that was started last.
     pub(crate) fn server_pid(&self) -> u32 {
-        *self.backend.marks.lock().unwrap().last().unwrap()
+        *self.backend.marks.lock().last().unwrap()
     }
 }

@@ -14,7 +14,7 @@ use hermes_exec::{
     CapturedCommand, CommandSpec, ExecBackend, HostFacts, RemoteBackend, SpawnedProcess,
     StdinSource, StdioMode,
 };
-use hermes_reach::{RemoteHostSettings, RemoteToolHost, remote_tool};
+use hermes_remote_tools::{RemoteHostSettings, RemoteToolHost, remote_tool};
 use serde_json::{Value, json};
 
 use crate::place::{cache, server};
@@ -219,6 +219,6 @@ async fn on_another_host() {
         config: Some("/dev/null".into()),
         ..ssh::SshSettings::default()
     };
-    let work = format!("/var/tmp/hermes-reach-{}", std::process::id());
+    let work = format!("/var/tmp/hermes-remote-tools-{}", std::process::id());
     works(Arc::new(SshBackend::new(settings)), Path::new(&work)).await;
 }

@@ -1,12 +1,13 @@
 //! The far end: runs the tools where the files are, for as long as somebody
 //! holds the other end.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -66,8 +67,8 @@ pub fn serve(
             Err(error) => break Err(error),
         }
     };
-    lock(&far.running).drain().for_each(|(_, cancel)| cancel.cancel());
-    lock(&far.questions).clear();
+    far.running.lock().drain().for_each(|(_, cancel)| cancel.cancel());
+    far.questions.lock().clear();
     // What was begun is brought to an end in order, if it stops in time.
     runtime.shutdown_timeout(Duration::from_secs(2));
     ended
@@ -95,28 +96,24 @@ struct ToolServer {
     next_question: AtomicU64,
 }
 
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl ToolServer {
     fn send_reply(&self, reply: &ServerMessage) -> io::Result<()> {
         let frame = wire::encode(reply)?;
-        wire::send(&mut *lock(&self.output), &frame)
+        wire::send(&mut *self.output.lock(), &frame)
     }
 
     fn handle_request(self: &Arc<Self>, runtime: &tokio::runtime::Runtime, request: ClientMessage) {
         match request {
             ClientMessage::Call(call) => {
                 let (far, id, cancel) = (Arc::clone(self), call.id, CancellationToken::new());
-                lock(&self.running).insert(id, cancel.clone());
+                self.running.lock().insert(id, cancel.clone());
                 runtime.spawn(async move {
                     let name = call.tool.clone();
                     let run = tokio::spawn(Arc::clone(&far).run_call(*call, cancel));
                     let outcome = run
                         .await
                         .unwrap_or_else(|_| Err(ToolError::internal(format!("{name} crashed"))));
-                    lock(&far.running).remove(&id);
+                    far.running.lock().remove(&id);
                     let outcome = outcome.and_then(to_outcome);
                     let outcome = outcome.unwrap_or_else(|error| RemoteOutcome::from(&error));
                     // Who has gone away does not want it.
@@ -132,12 +129,12 @@ impl ToolServer {
                 let _ = self.send_reply(&ServerMessage::Pong);
             }
             ClientMessage::Cancel { id } => {
-                if let Some(cancel) = lock(&self.running).get(&id) {
+                if let Some(cancel) = self.running.lock().get(&id) {
                     cancel.cancel();
                 }
             }
             ClientMessage::Closed { question, closed } => {
-                if let Some(asked) = lock(&self.questions).remove(&question) {
+                if let Some(asked) = self.questions.lock().remove(&question) {
                     let _ = asked.send(closed);
                 }
             }
@@ -233,7 +230,7 @@ impl ClosedPathQuery for RemotePathQuery {
         const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(100);
         let question = self.server.next_question.fetch_add(1, Ordering::Relaxed);
         let (asked, answer) = mpsc::channel();
-        lock(&self.server.questions).insert(question, asked);
+        self.server.questions.lock().insert(question, asked);
         let paths = paths.iter().map(|path| PathText::from(path.as_path())).collect();
         let scope = scope.as_str().to_owned();
         self.server
@@ -244,7 +241,7 @@ impl ClosedPathQuery for RemotePathQuery {
                 Ok(closed) => return Some(closed),
                 Err(mpsc::RecvTimeoutError::Timeout) if !self.cancel.is_cancelled() => {}
                 Err(_) => {
-                    lock(&self.server.questions).remove(&question);
+                    self.server.questions.lock().remove(&question);
                     return None;
                 }
             }

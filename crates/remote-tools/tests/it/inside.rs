@@ -1,10 +1,11 @@
 //! Both ends in one process, with a tool that does odd things.
 
+use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::future::pending;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use hermes_exec::{
     CommandSpec, ExecBackend, HostFacts, InputWait, ProcessControl, ProcessExit, ShellKind,
     SpawnedProcess, TerminalSize,
 };
-use hermes_reach::{RemoteHostSettings, RemoteToolHost, remote_tool, serve};
+use hermes_remote_tools::{RemoteHostSettings, RemoteToolHost, remote_tool, serve};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -197,7 +198,7 @@ struct Heard(Mutex<Vec<(String, ProgressUpdate)>>);
 
 impl ProgressSink for Heard {
     fn report(&self, tool: &str, progress: &ProgressUpdate) {
-        self.0.lock().unwrap().push((tool.to_owned(), progress.clone()));
+        self.0.lock().push((tool.to_owned(), progress.clone()));
     }
 }
 
@@ -208,7 +209,7 @@ async fn progress_is_heard_before_the_answer() {
     let cx = ToolContext { progress: Some(Arc::clone(&heard) as _), ..room.context() };
     room.call(cx, json!({"do": "report"})).await.unwrap();
     let wanted = ProgressUpdate { fraction: Some(0.5), message: "half".to_owned() };
-    assert_eq!(*heard.0.lock().unwrap(), [("odd".to_owned(), wanted)]);
+    assert_eq!(*heard.0.lock(), [("odd".to_owned(), wanted)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -248,7 +249,7 @@ async fn a_call_that_is_stopped_may_still_say_something() {
     let cancel = cx.cancel.clone();
     let call = room.call(cx, json!({"do": "hang"}));
     let (answer, ()) = tokio::join!(call, async {
-        while heard.0.lock().unwrap().is_empty() {
+        while heard.0.lock().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         cancel.cancel();
@@ -283,17 +284,17 @@ struct Keeper(Mutex<Vec<String>>);
 
 impl CheckpointHooks for Keeper {
     fn before_call(&self, change: &PendingChange<'_>) -> Result<Option<CheckpointId>, ToolError> {
-        self.0.lock().unwrap().push(format!("before {:?}", change.paths));
+        self.0.lock().push(format!("before {:?}", change.paths));
         Ok(Some("kept".to_owned()))
     }
 
     fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError> {
-        self.0.lock().unwrap().push(format!("after {:?}", change.paths));
+        self.0.lock().push(format!("after {:?}", change.paths));
         Ok(())
     }
 
     fn before_change(&self, _: &PendingChange<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
-        self.0.lock().unwrap().push(format!("replacing {places:?}"));
+        self.0.lock().push(format!("replacing {places:?}"));
         Ok(())
     }
 
@@ -302,7 +303,7 @@ impl CheckpointHooks for Keeper {
         _: &PendingChange<'_>,
         made: &[FileWritten<'_>],
     ) -> Result<(), ToolError> {
-        self.0.lock().unwrap().push(format!("replaced {made:?}"));
+        self.0.lock().push(format!("replaced {made:?}"));
         Ok(())
     }
 }
@@ -321,7 +322,7 @@ async fn files_of_the_same_name_here_are_not_kept_for_it() {
             let call = ToolCall::new("1", "odd", arguments);
             let result = engine.call(call, &Caller::new(folder)).await;
             assert!(result.is_success(), "{}", result.content);
-            let kept = std::mem::take(&mut *keeper.0.lock().unwrap());
+            let kept = std::mem::take(&mut *keeper.0.lock());
             (kept, result.content)
         }
     };

@@ -2,12 +2,13 @@
 //! the path, and what only this end can see, such as where a link leads and
 //! where the home is.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hermes_core::{AccessMode, GrantExceptions, Scope};
 use hermes_policy::{PathVariables, SensitivePlaces};
@@ -150,13 +151,13 @@ impl ClosedPaths {
         if answers.len() != places.len() {
             return true;
         }
-        let mut known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.cache.lock();
         known.extend(places.iter().map(|real| (scope.clone(), real.clone())).zip(answers));
         first
     }
 
     fn cached(&self, scope: &Scope, real: &Path) -> Option<bool> {
-        let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.cache.lock();
         known.get(&(scope.clone(), real.to_path_buf())).copied()
     }
 }

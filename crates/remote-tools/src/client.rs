@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -78,7 +78,7 @@ pub struct RemoteToolHost {
     settings: RemoteHostSettings,
     connection: Mutex<Option<Arc<ServerConnection>>>,
     /// Those who open it.
-    opening: std::sync::Mutex<JoinSet<()>>,
+    opening: parking_lot::Mutex<JoinSet<()>>,
     bundle: tokio::sync::OnceCell<ProgramBundle>,
     /// Where files lie that came with answers.
     attachments_dir: OnceLock<TempDir>,
@@ -98,7 +98,7 @@ impl RemoteToolHost {
             backend,
             settings,
             connection: Mutex::default(),
-            opening: std::sync::Mutex::default(),
+            opening: parking_lot::Mutex::default(),
             bundle: tokio::sync::OnceCell::new(),
             attachments_dir: OnceLock::new(),
             undo_warned: AtomicBool::new(false),
@@ -114,7 +114,7 @@ impl RemoteToolHost {
     /// call starts it anew.
     pub async fn close(&self) {
         let mut opening = {
-            let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut opening = self.opening.lock();
             std::mem::take(&mut *opening)
         };
         opening.shutdown().await;
@@ -287,7 +287,7 @@ impl RemoteToolHost {
         let hands = Arc::clone(self);
         let (sender, opened) = oneshot::channel();
         {
-            let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut opening = self.opening.lock();
             while opening.try_join_next().is_some() {}
             opening.spawn(async move {
                 let _ = sender.send(hands.open_connection().await);
