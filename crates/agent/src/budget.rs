@@ -1,11 +1,11 @@
 //! How much an agent may use. A sub-agent gets a part of what is left, and
 //! what it uses is used for its parent as well.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_llm::TokenUsage;
+use parking_lot::{Mutex, MutexGuard};
 
 /// What may be used; none is as much as there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -1,10 +1,10 @@
 //! A journal that is a session of the history.
 
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use hermes_history::HistoryStore;
+use parking_lot::Mutex;
 
 use crate::journal::{ConversationJournal, JournalEntry, JournalError};
 

@@ -1,10 +1,10 @@
 //! Stopping an agent, and telling it something while it works.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 use hermes_core::CancellationToken;
 use hermes_llm::ContentPart;
+use parking_lot::{Mutex, MutexGuard};
 
 /// How much is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Results are written down as their calls end: whoever is killed in the
 //! middle of several calls loses only what had not ended.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use hermes_core::{CallStatus, CancellationToken, ErrorKind, ProgressUpdate, ToolResult};
 use hermes_engine::{CallObserver, CallStarted};
 use hermes_llm::{ChatMessage, ToolCallAnswer};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::journal::{ConversationJournal, JournalEntry, JournalError};
 use crate::observer::CallForwarder;

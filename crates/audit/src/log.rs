@@ -1,6 +1,5 @@
 //! The side of the log that callers see: a queue that never makes them wait.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde::Serialize;
 
 use crate::error::LogError;

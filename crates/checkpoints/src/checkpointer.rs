@@ -1,6 +1,5 @@
 //! Who is told of calls that may change files, and keeps what they change.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use hermes_core::{
     CheckpointHooks, CheckpointId, ErrorKind, FileWritten, PendingChange, ToolError,
 };
 use hermes_files::JournalDir;
+use parking_lot::Mutex;
 
 use crate::call_reports::ReportedContent;
 use crate::capture::{FileCapture, unsaved_dir_state};

@@ -1,6 +1,5 @@
 //! Contents, each once, by their hash: compressed, and checked when read.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hermes_files::read_whole;
+use parking_lot::Mutex;
 
 use crate::state::ContentHash;
 use crate::store::now_nanos;

@@ -10,7 +10,6 @@
 //!   lock          held while files are brought back
 //! ```
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -20,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
+use parking_lot::Mutex;
 
 use crate::limits::CheckpointLimits;
 use crate::manifest::{CheckpointManifest, LogHeader};

@@ -1,7 +1,6 @@
 //! What git tracks: the names in the index of a repository. What is tracked is
 //! not ignored, whatever a `.gitignore` says.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
@@ -9,6 +8,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::names::hex;
 use crate::state::FileStamp;

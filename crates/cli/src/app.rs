@@ -1,7 +1,6 @@
 //! The composition root: the one place where tools, engine, settings and
 //! state are put together.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -29,6 +28,7 @@ use hermes_files::JournalDir;
 use hermes_history::Summarizer;
 use hermes_mcp::client::{McpServers, names};
 use hermes_store::{FileSessionStore, regular_file};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::args::{CallOptions, GlobalOptions, ToolsetFilter};

@@ -1,6 +1,5 @@
 //! The tools of other programs (MCP), as a part of this one.
 
-use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use hermes::core::BoxFuture;
 use hermes_config::{KeyPath, vars};
 use hermes_delegation::SubagentHost as _;
 use hermes_mcp::client::{ChosenModel, McpServers, SamplingModels, ServerStatus, names};
+use parking_lot::MutexGuard;
 
 use crate::app::{AppContext, AppServices};
 use crate::command_error::CommandError;

@@ -1,11 +1,11 @@
 //! Progress on standard error, for calls that take longer than a moment.
 
-use parking_lot::Mutex;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use hermes::core::ProgressUpdate;
 use hermes::engine::CallObserver;
+use parking_lot::Mutex;
 
 /// One line that is written over and over, and wiped at the end.
 #[derive(Debug)]

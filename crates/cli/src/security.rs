@@ -1,6 +1,5 @@
 //! How permission, approval and secrecy are put together for this program.
 
-use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -15,6 +14,7 @@ use hermes::policy::{
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{HermesHome, ResolvedConfig, vars};
 use hermes_exec::network::registries::UserRegistries;
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value, json};
 
 use crate::app::{AppContext, AppServices, PolicyInputs};

@@ -1,6 +1,5 @@
 //! What sub-agents need of this program: models, sessions, somebody to ask.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +15,7 @@ use hermes_delegation::{ModelLookup, SubagentHost, SubagentSpec};
 use hermes_exec::JobRegistry;
 use hermes_history::{HomeHistory, NewSession, ParentLink, SessionRelation};
 use hermes_llm::discovery::SETUP_HINT;
+use parking_lot::Mutex;
 
 use crate::agent_session::{notice_reminder, todo_reminder};
 use crate::models::ModelFinder;

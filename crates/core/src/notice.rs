@@ -1,12 +1,12 @@
 //! What a session is told without having asked: a process has ended, a line
 //! has come that somebody waits for.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
 /// Notices that a session has waiting at most; of more, the oldest go.

@@ -1,11 +1,11 @@
 //! Whoever runs jobs: claims what is due, has a program make each run, and
 //! hands on the answers.
 
-use parking_lot::{Condvar, Mutex};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 
 use crate::CronError;

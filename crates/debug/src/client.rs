@@ -1,6 +1,5 @@
 //! Requests to an adapter and their answers.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,6 +7,7 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::output::OutputStream;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 

@@ -1,11 +1,11 @@
 //! The programs under debuggers, by the session that they belong to.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hermes_core::ToolError;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::session::{DebugSession, DebuggeeStatus};
 

@@ -1,11 +1,11 @@
 //! Delegations that go on while their parent does something else.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, NoticeSink, ProcessEvent, ProcessNotice, ToolError};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::watch;
 

@@ -1,6 +1,5 @@
 //! What sub-agents are made of, and how many there may be.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
@@ -12,6 +11,7 @@ use hermes_agent::{
 use hermes_core::{Approver, Availability, BoxFuture, CancellationToken, ToolError};
 use hermes_engine::Engine;
 use hermes_llm::LanguageModel;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::background::DelegationJobs;

@@ -1,6 +1,5 @@
 //! Where everybody can see what the sub-agents of a call are doing.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::time::Instant;
 use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
 use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, WorkingDir};
 use hermes_engine::{CallStarted, Engine};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::report::{FileArtifact, SubagentStatus, UsageTotal};

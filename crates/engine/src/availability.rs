@@ -1,7 +1,6 @@
 //! Which tools can work here and now. Checks run side by side, each with a
 //! time limit, and their answers are kept for a while.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use hermes_core::Availability;
+use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::entry::ToolEntry;

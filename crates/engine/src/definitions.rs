@@ -1,12 +1,12 @@
 //! What a model is told of the tools: which are shown, which are deferred
 //! behind the search, which cannot work here. Serialised once and shared.
 
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use hermes_core::Availability;
+use parking_lot::Mutex;
 
 use crate::availability::AvailabilityCache;
 use crate::entry::ToolEntry;

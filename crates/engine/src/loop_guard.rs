@@ -1,13 +1,13 @@
 //! Noticing that a model goes round in circles: the same call that keeps
 //! failing, or that keeps giving what it gave before.
 
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 use foldhash::quality::{FoldHasher, RandomState};
 use hermes_core::{CallStatus, ErrorKind, Verdict};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// How much is remembered at most; past it, all is forgotten.

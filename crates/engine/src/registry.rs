@@ -1,12 +1,12 @@
 //! Which tools there are. Readers take an immutable snapshot; a change makes
 //! a new one and swaps it in, so a call that is running never sees it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use hermes_core::{BoxFuture, DynTool, ToolError};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 
 use crate::entry::ToolEntry;

@@ -1,7 +1,6 @@
 //! Keeping large results out of the model's window: the whole goes to a file,
 //! the head and the tail stay.
 
-use parking_lot::Mutex;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -11,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::ResultLimit;
+use parking_lot::Mutex;
 use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value, json};

@@ -6,7 +6,6 @@
 //! Linux would not do: it reaches the first process of a job only, and comes
 //! when the *thread* ends that has started it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -15,6 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 use hermes_sandbox::{LaunchSpec, LaunchedChild, ProcessGroup, ProcessTag, Sandbox};
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 

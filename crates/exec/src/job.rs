@@ -1,7 +1,6 @@
 //! A command that runs, or has run: what it writes is taken in, whether
 //! somebody waits for it or not.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{CancellationToken, ToolError};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -1,12 +1,12 @@
 //! A job that others may ask for, and what they know of it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hermes_core::NoticeSink;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::job::Job;
 use crate::output::{OutputCleaner, OutputLog, OutputMask};

@@ -2,7 +2,6 @@
 //! for, ends it when it is silent for too long, takes in what it writes to a
 //! file of its own.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{NoticeSink, ProcessEvent, ProcessNotice};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::backend::ProcessExit;
 use crate::job::JobExit;

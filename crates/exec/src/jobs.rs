@@ -1,6 +1,5 @@
 //! All jobs of a program, and whose they are.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -10,6 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
+use parking_lot::Mutex;
 
 use crate::backend::ExecBackend;
 use crate::command_spec::CommandSpec;

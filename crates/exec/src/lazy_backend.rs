@@ -1,12 +1,12 @@
 //! A place that may not answer. Whoever waits for it can go at any time: what
 //! was begun goes on for the next one, and ends with the place.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{BoxFuture, ToolError};
+use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 

@@ -1,6 +1,5 @@
 //! Programs on this machine, in the sandbox that their rules demand.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use hermes_core::{BoxFuture, ChildLimits, Confinement, ToolError};
 use hermes_sandbox::{LaunchSpec, LaunchedChild, ProcessGroup, Sandbox};
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, kill_process_group};

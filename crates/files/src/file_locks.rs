@@ -5,7 +5,6 @@
 //! the user's, and it holds for names that do not exist yet and for files that
 //! are replaced meanwhile. A process that dies lets go of it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -17,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, Scope, ToolError};
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 

@@ -5,7 +5,6 @@
 //! Half of the digits of a name are a check on the other half, so that a file
 //! of the user's is not taken for one of ours because it is called alike.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
@@ -13,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 

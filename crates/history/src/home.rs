@@ -1,9 +1,10 @@
 //! The conversations of a home folder, opened when they are first needed: a
 //! file that cannot be used must not keep a program from starting.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::error::HistoryError;
 use crate::reader::HistoryReader;

@@ -1,12 +1,12 @@
 //! Reading: sessions are listed and read. Nothing is written, whatever the
 //! file is like.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_llm::{ChatMessage, TokenUsage};
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, params};
 
 use crate::error::HistoryError;

@@ -1,11 +1,11 @@
 //! Writing: sessions begin, messages are appended, taken back, folded away.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hermes_llm::{ChatMessage, TokenUsage};
 use jiff::{Timestamp, Zoned};
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
 };

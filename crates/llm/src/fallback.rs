@@ -1,7 +1,6 @@
 //! A model that does not give up at the first trouble: it is asked again, with
 //! another key, or another model is asked.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
 use hermes_core::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::model::{LanguageModel, ReplyStream};
 use crate::model_error::{ModelError, ModelErrorKind};

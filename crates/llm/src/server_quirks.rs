@@ -2,9 +2,9 @@
 //! the same address, and the server's own words say it best: what it names is
 //! left out, renamed or made smaller, and that is remembered.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 
 use crate::endpoint::{ApiDialect, ModelEndpoint};

@@ -1,7 +1,7 @@
-use parking_lot::Mutex;
 use std::net::IpAddr;
 
 use hermes_core::{BoxFuture, ConnectionRefusal, NetworkDestination};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 
 use super::{AddressCheck, DialError, Dialer};

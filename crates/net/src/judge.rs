@@ -1,10 +1,10 @@
 //! The judge of a session, which changes with each of its calls.
 
-use parking_lot::RwLock;
 use std::fmt;
 use std::sync::Arc;
 
 use hermes_core::ConnectionJudge;
+use parking_lot::RwLock;
 
 type SharedJudge = Arc<dyn ConnectionJudge>;
 

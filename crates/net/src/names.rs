@@ -2,10 +2,11 @@
 //! address of the benchmarking range, which no host has; when it connects to
 //! that address, the name is found again and judged.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// 198.18.0.0/15, reserved for benchmarks of network devices.
 const PLACEHOLDER_NETWORK: u32 = u32::from_be_bytes([198, 18, 0, 0]);

@@ -2,12 +2,13 @@
 //! to `dotfiles/netrc` has the secret there: that place is protected like the
 //! name.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
 
 use crate::pattern::{fold_path, is_within};
 

@@ -1,13 +1,14 @@
 //! Second paths to the same place by way of mounts. A link leads elsewhere and
 //! is followed; what is mounted twice is in both places.
 
-use parking_lot::Mutex;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// How long a look at the mounts counts.
 const MOUNT_SCAN_TTL: Duration = Duration::from_secs(2);

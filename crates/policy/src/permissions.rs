@@ -1,7 +1,6 @@
 //! The permissions of a running program: a profile, what narrows it, and the
 //! answers that people gave.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use hermes_core::{
     ApprovalScope, CallProposal, Confinement, ConnectionRequest, Effect, Grants, Policy, Resource,
     Ruling, Session, Verdict, excerpt,
 };
+use parking_lot::Mutex;
 
 use crate::approvals::{ApprovalTicket, ApprovalUnit, SavedRule, SavedRules, TicketStore};
 use crate::approved_writes::wider_extent_reason;

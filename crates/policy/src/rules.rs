@@ -1,6 +1,5 @@
 //! The rules of a program, and what they close below a granted folder.
 
-use parking_lot::Mutex;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes_core::{Effect, GrantExceptions, PendingSecrets, Scope};
+use parking_lot::Mutex;
 
 use crate::level::{PolicyAnswer, PolicyLevel, RuleSubject};
 use crate::mount_aliases::{MountAliasCache, MountAliases};

@@ -1,10 +1,11 @@
 //! What was seen a moment ago.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
 
 use crate::nearby_secrets::NearbySecrets;
 use crate::repositories::{FrozenPaths, FrozenPathsKey};

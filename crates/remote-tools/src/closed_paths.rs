@@ -2,7 +2,6 @@
 //! the path, and what only this end can see, such as where a link leads and
 //! where the home is.
 
-use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::Read;
@@ -12,6 +11,7 @@ use std::sync::Arc;
 
 use hermes_core::{AccessMode, GrantExceptions, Scope};
 use hermes_policy::{PathVariables, SensitivePlaces};
+use parking_lot::Mutex;
 
 /// Places that are asked about at once. Who walks through a folder will want
 /// to know of the next ones, too.

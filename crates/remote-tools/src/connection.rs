@@ -1,7 +1,6 @@
 //! A server that runs, and the line to it: calls go out, answers come back,
 //! many at a time.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
@@ -17,6 +16,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{Grants, ProgressSink, ProgressUpdate, Scope, ToolError};
 use hermes_exec::output::OutputStream;
 use hermes_exec::{ProcessControl, SpawnedProcess};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::wire::{self, ClientMessage, RemoteCall, RemoteOutcome, ServerMessage};

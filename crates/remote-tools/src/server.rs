@@ -1,7 +1,6 @@
 //! The far end: runs the tools where the files are, for as long as somebody
 //! holds the other end.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -17,6 +16,7 @@ use hermes_core::{
     ProgressSink, ProgressUpdate, Scope, Session, SessionStore as _, ToolContext, ToolError,
     ToolOutput, WorkingDir,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 

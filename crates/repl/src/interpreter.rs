@@ -1,6 +1,5 @@
 //! An interpreter that runs: its streams, and how it is steered.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use hermes_exec::output::{OutputLog, OutputMask, OutputStream, SpillTarget};
 use hermes_exec::surrogates;
 use hermes_exec::tree::Signal;
 use hermes_exec::{JobRegistry, ProcessControl, ProcessExit, SpawnedProcess};
+use parking_lot::Mutex;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 

@@ -1,7 +1,6 @@
 //! All interpreters of a program, by the session that they belong to and the
 //! name that they were given.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_exec::{JobRegistry, KILL_GRACE, ProcessExit};
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::exchange::{CodeRequest, INTERRUPT_RETRY_INTERVAL, describe_exit};

@@ -1,7 +1,6 @@
 //! The same confinement by way of bubblewrap, which makes the namespaces
 //! itself: files and processes outside are not refused but absent.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File};
@@ -13,6 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hermes_core::{Confinement, NetworkMode};
+use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::foreign_sockets::ForeignSockets;

@@ -7,7 +7,6 @@
 //! It is a moment late. What can be covered as a whole folder is not left to
 //! it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hermes_core::PendingSecrets;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use crate::mount_masks::{MaskKind, MountMasks, mask_mount};

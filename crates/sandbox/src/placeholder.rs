@@ -6,7 +6,6 @@
 //! They are known by the time of their last change, so that the last who needs
 //! one takes it away, whoever has made it and whatever became of that process.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -14,6 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
 /// What a placeholder is.

@@ -1,6 +1,5 @@
 //! A prepared sandbox, and the children that are spawned in it.
 
-use parking_lot::Mutex;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,6 +8,7 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 
 use hermes_core::{ChildLimits, Confinement, NetworkMode};
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, openat};
 
 use crate::bubblewrap::Bubblewrap;

@@ -1,12 +1,12 @@
 //! The desk at which a script's calls are taken: whose they are, whether they
 //! may be made, and in which order.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hermes_core::{EffectDisposition, EngineHandle, ToolCall, ToolError, ToolResult};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore, oneshot};

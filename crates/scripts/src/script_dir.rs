@@ -3,7 +3,6 @@
 //! A folder is used again, so that what holds a script need not be prepared
 //! anew each time. It is empty then.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,6 +12,7 @@ use std::sync::Arc;
 
 use hermes_core::ToolError;
 use hermes_exec::RunDir;
+use parking_lot::Mutex;
 
 /// A socket's name may have about a hundred bytes, all in all.
 const MAX_TEMP_DIR_BYTES: usize = 60;

@@ -1,9 +1,9 @@
 //! The module that scripts import, made from the schemas of the tools.
 
-use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::callable_tools::{CallableTool, ToolParameter};

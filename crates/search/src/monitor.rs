@@ -1,6 +1,5 @@
 //! Whoever waits for a search: may stop it, sets it a time, sees how it goes.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
 use hermes_text::codec::{TextFormat, detect_format};
+use parking_lot::Mutex;
 
 /// How many of the paths that were skipped are told by name.
 const MAX_LISTED_SKIPS: usize = 5;

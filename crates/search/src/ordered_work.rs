@@ -5,12 +5,13 @@
 //! to be done, so that little has to be kept that came too early. Once enough
 //! results are known in a row, all that lies behind them is dropped.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// A place in the order.
 pub(crate) type OrderKey = Vec<u8>;

@@ -1,9 +1,10 @@
 //! What a child process gets to see of our environment: what is known to be
 //! needed, and never a secret.
 
-use parking_lot::Mutex;
 use std::env;
 use std::ffi::OsString;
+
+use parking_lot::Mutex;
 
 use crate::secret_names::{is_secret, is_secret_value, split_words};
 

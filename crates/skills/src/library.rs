@@ -1,8 +1,9 @@
 //! The skills of a user who works somewhere, looked at again and again.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::catalogue::SkillCatalogue;
 use crate::roots::SkillRoot;

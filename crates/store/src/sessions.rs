@@ -1,7 +1,6 @@
 //! Sessions that outlive a process: one file each, shared by as many
 //! processes as like to.
 
-use parking_lot::Mutex;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use hermes_core::{SessionError, SessionStore};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::atomic::Durability;

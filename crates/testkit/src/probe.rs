@@ -1,7 +1,6 @@
 //! Tools that do one thing, good or bad, so that the stages around them can
 //! be watched.
 
-use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +10,7 @@ use hermes_core::{
     Availability, BoundCall, BoxFuture, DynTool, Effect, Resource, Scope, ToolContext, ToolError,
     ToolOutput, ToolSpec, WorkingDir,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 type RunFn =

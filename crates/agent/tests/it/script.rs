@@ -1,6 +1,5 @@
 //! A model that follows a script, and an agent that talks to it.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use hermes_llm::{
     ChatMessage, FinishReason, LanguageModel, ModelError, ModelRequest, ReplyEvent, ReplyStream,
     TokenUsage,
 };
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 /// What the model does when it is asked.

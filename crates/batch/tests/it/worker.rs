@@ -1,7 +1,6 @@
 //! A worker whose conversations follow from the prompt, and the folder that it
 //! works for.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use hermes_batch::{
 use hermes_core::{BoxFuture, CancellationToken};
 use hermes_engine::distributions::ToolsetDistribution;
 use hermes_llm::{ChatMessage, ModelReply, RequestedCall, ToolCallAnswer};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// Answers everything; prompts that say so go wrong.

@@ -1,12 +1,12 @@
 //! The terminal itself: taken, given back, read from, written to.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::panic;
 use std::sync::Once;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::termios::{
     OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,

@@ -1,6 +1,5 @@
 //! A program on a terminal of its own.
 
-use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZero;
@@ -9,6 +8,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};

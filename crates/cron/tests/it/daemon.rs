@@ -1,6 +1,5 @@
 //! Whoever runs jobs, with shell scripts for programs.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use hermes_cron::{
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use parking_lot::Mutex;
 
 /// Carries out tasks as scripts.
 struct Scripts {

@@ -4,12 +4,12 @@ mod breakpoints;
 mod inspect;
 mod start;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes_core::{CancellationToken, Confinement, ToolError};
 use hermes_exec::{JobRegistry, ProcessControl};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::adapter::{DebugAdapter, LaunchConfig};

@@ -1,12 +1,12 @@
 //! The beginning of a program under a debugger.
 
-use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::ToolError;
 use hermes_exec::job_records::{self, JobRecord, JobRecords};
 use hermes_exec::{CommandSpec, ProcessControl, SpawnedProcess, StdinSource, StdioMode, tree};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{DebugSession, LaunchContext, REQUEST_TIMEOUT};

@@ -1,6 +1,5 @@
 //! An engine with sub-agents, and models that follow scripts.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -22,6 +21,7 @@ use hermes_delegation::{
 use hermes_engine::{Caller, Engine, EngineBuilder};
 use hermes_llm::{ApiDialect, ChatMessage, HttpClients, HttpModel, LanguageModel, ModelEndpoint};
 use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply, ServerScript};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

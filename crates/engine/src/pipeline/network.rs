@@ -1,7 +1,6 @@
 //! The connections of a call's child processes: each is judged by the policy
 //! that judged the call, asked about if need be, and recorded.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use hermes_core::{
     ToolAnnotations, Verdict, WorkingDir,
 };
 use hermes_net::{AddressReach, host_reach};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Authorization, BatchContext, ResolvedCall};

@@ -1,6 +1,5 @@
 //! What holds a call to its word: grants, tickets, rehearsals, answers that last.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use hermes_core::{
 };
 use hermes_engine::{CallRecord, CallRecorder, Engine};
 use hermes_testkit::probe::{self, CallDiary, ProbeTool};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::{built, engine};

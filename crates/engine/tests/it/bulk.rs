@@ -1,6 +1,5 @@
 //! Long arguments that a tool does not need to say what it will do.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use hermes_core::{
@@ -8,6 +7,7 @@ use hermes_core::{
     Tool, ToolCall, ToolContext, ToolError, ToolSpec, Verdict, WorkingDir, erase,
 };
 use hermes_engine::{CallView, Engine, Hook, HookDecision, ResultView};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

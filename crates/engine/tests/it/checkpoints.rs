@@ -1,6 +1,5 @@
 //! Whoever keeps files is told before a call that may change them, and after.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use hermes_core::{
@@ -9,6 +8,7 @@ use hermes_core::{
 };
 use hermes_engine::{Caller, Engine};
 use hermes_testkit::probe::{self, ProbeTool};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{NO_GUARD, built};

@@ -1,6 +1,5 @@
 //! What leaves: no secrets, and strangers' words marked as theirs.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use hermes_core::{
@@ -10,6 +9,7 @@ use hermes_core::{
 use hermes_engine::{CallRecord, CallRecorder, Engine, SecretSource};
 use hermes_secrets::{Redactor, Secret};
 use hermes_testkit::probe::ProbeTool;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::{built, engine};

@@ -11,12 +11,12 @@ mod lifeline;
 mod owner;
 mod settings;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
+use parking_lot::Mutex;
 
 use crate::backend::ProcessExit;
 use crate::remote::{RemoteBackend, Transport, TransportIo, TransportProcess};

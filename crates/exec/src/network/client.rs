@@ -1,6 +1,5 @@
 //! The process behind a connection, and whether it is what it is called.
 
-use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
 use std::fs;
 use std::net::SocketAddr;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 use hermes_core::{ClientProcess, Confinement, OverlayMount};
 use hermes_net::ClientLookup;
 use hermes_sandbox::{NetworkNamespace, overlay_directory, process_sockets};
+use parking_lot::{Mutex, RwLock};
 
 use crate::tree;
 

@@ -7,7 +7,6 @@ mod published;
 pub mod registries;
 mod runtime;
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fmt;
@@ -22,6 +21,7 @@ use hermes_core::{
 };
 use hermes_net::{CurrentJudge, DnsStub, NameTable, ProxyContext, ProxyServer};
 use hermes_sandbox::NetworkNamespace;
+use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::client::ClientFinder;

@@ -2,7 +2,6 @@
 //! user's own configuration, or told by the package manager itself. Files of
 //! the workspace have no say.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
@@ -18,6 +17,7 @@ use hermes_core::{
     ConnectionVerdict, NetworkDestination,
 };
 use hermes_net::{AddressReach, ClientLookup, CurrentJudge, NameTable, ProxyContext, ProxyServer};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::runtime;

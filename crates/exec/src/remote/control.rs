@@ -1,6 +1,5 @@
 //! How a program elsewhere is steered: by a second trip.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinSet;
 

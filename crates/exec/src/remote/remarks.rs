@@ -1,7 +1,8 @@
 //! What is told of a place apart from what its programs write.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 tokio::task_local! {
     /// Where remarks on the program that is being started go; without it they

@@ -6,7 +6,6 @@
 mod diagnosis;
 mod settings;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -14,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::backend::ProcessExit;

@@ -2,12 +2,12 @@
 //! that lost its connection may still run there, and is ended when the host is
 //! reached again.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ToolError};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::{SshSettings, SshTransport, marked_processes};

@@ -3,7 +3,6 @@
 //! A host lets only so many programs run over one connection (ten, if nobody
 //! has said otherwise), so a busy place has several.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 

@@ -13,13 +13,13 @@ pub(crate) mod marked_processes;
 mod settings;
 mod sync;
 
-use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hermes_core::{BoxFuture, ToolError};
+use parking_lot::Mutex;
 
 use crate::backend::ProcessExit;
 use crate::captured_command::CaptureResult;

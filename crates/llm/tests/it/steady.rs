@@ -1,6 +1,5 @@
 //! Asking again, with other keys, other models.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use hermes_llm::{
     ModelRequest, ReplyEvent, RetryAction, RetrySettings,
 };
 use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::desk::{ask, endpoint, events};

@@ -1,11 +1,11 @@
 //! The server's own handler, with what only fixtures need put around it.
 
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
 use hermes_mcp::server::McpServerHandler;
+use parking_lot::Mutex;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};

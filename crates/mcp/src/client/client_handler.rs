@@ -4,13 +4,13 @@
 // servers use them.
 #![allow(deprecated)]
 
-use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hermes_core::ToolContext;
+use parking_lot::Mutex;
 use rmcp::ClientHandler;
 use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, ClientConfig, CreateMessageRequestParams,

@@ -1,12 +1,12 @@
 //! One connection to a server: how it comes about, what goes through it, how
 //! it ends.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hermes_core::{ToolContext, ToolError};
+use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
     ClientRequest, ElicitRequestParams, ElicitationAction, GetPromptRequest,

@@ -39,7 +39,6 @@ mod task;
 mod tls;
 mod tool;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,6 +47,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_engine::Engine;
 use hermes_exec::job_records::JobRecords;
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 

@@ -1,6 +1,6 @@
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;

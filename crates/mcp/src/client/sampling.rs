@@ -1,7 +1,6 @@
 //! A server asks our model: within the limits that the user has set, and with
 //! nothing of the conversation but what the server itself sends.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use hermes_llm::{
     ChatMessage, ContentPart, FinishReason, InlineImage, LanguageModel, ModelReply, ModelRequest,
     RequestedCall, ToolCallAnswer as ToolAnswer, ToolChoice,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::prompter::{ElicitationAnswer, ElicitationPrompter, ServerQuestion};

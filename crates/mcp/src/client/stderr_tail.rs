@@ -1,10 +1,10 @@
 //! The end of what a program says on its error stream, for the message when
 //! it fails. However much it says, only that much is kept.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// How much is kept.

@@ -1,6 +1,5 @@
 //! The tools as the protocol lists them: sorted by name, in pages.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -9,6 +8,7 @@ use hermes_engine::{
     DeferMode, DeferralSettings, ToolDefinitions, ToolEntry, ToolOwner, is_valid_tool_name,
 };
 use hermes_schema::Schema;
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,6 @@
 //! to know. Older clients are asked while the call waits; newer ones get the
 //! question as an answer, and make the call again with theirs.
 
-use parking_lot::Mutex;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher as _;
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use hermes_core::{
     ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, UserPrompter,
 };
+use parking_lot::Mutex;
 use rmcp::model::{
     ConstTitle, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     ElicitationSchemaBuilder, EnumSchema, InputRequest, InputRequests, PrimitiveSchemaDefinition,

@@ -1,6 +1,5 @@
 //! Any number of clients over HTTP, both eras of the protocol at one address.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io;
@@ -18,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};

@@ -1,13 +1,13 @@
 //! Messages on a pipe, a line each. What is no message is answered with what
 //! is wrong with it, and the next line is read.
 
-use parking_lot::Mutex as Lock;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
+use parking_lot::Mutex as Lock;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta as _, ProtocolVersion,

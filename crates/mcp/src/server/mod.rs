@@ -31,7 +31,6 @@ mod stdio;
 mod task;
 mod tool_result;
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -40,6 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hermes_core::CancellationToken;
 use hermes_engine::toolsets::ToolSelection;
 use hermes_engine::{Caller, Engine};
+use parking_lot::Mutex;
 use rmcp::task_manager::TaskManager;
 
 use catalogue::ToolCatalogue;

@@ -1,11 +1,11 @@
 //! Signs of life of a call, on their way to the client.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use hermes_core::ProgressUpdate;
 use hermes_engine::CallObserver;
+use parking_lot::Mutex;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
 

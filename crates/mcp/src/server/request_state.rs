@@ -1,13 +1,13 @@
 //! Questions that go out with an answer and come back with the next request.
 //! What comes back went through the client's hands, so it is sealed.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
 use serde::{Deserialize, Serialize};

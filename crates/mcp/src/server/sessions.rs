@@ -3,7 +3,6 @@
 //! answered yet is refused, and an answer that nobody was there to read waits
 //! for its client for a while.
 
-use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt as _, future, stream};
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;

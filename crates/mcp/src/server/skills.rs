@@ -1,6 +1,5 @@
 //! Skills for clients: each a prompt, and its files as resources.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -13,6 +12,7 @@ use hermes_skills::{
     FileReferenceStyle, Skill, SkillCatalogue, SkillError, SkillFileContent, SkillInvocation,
     SkillLibrary, expand_invocation,
 };
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{
     CacheScope, GetPromptRequestParams, GetPromptResult, ListPromptsResult,

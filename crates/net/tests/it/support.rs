@@ -1,6 +1,5 @@
 //! A proxy with a judge that tests can ask, a web server, and a raw client.
 
-use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use hermes_core::{
     ConnectionRequest, ConnectionVerdict,
 };
 use hermes_net::{ClientLookup, CurrentJudge, NameTable, ProxyContext, ProxyServer};
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;

@@ -1,12 +1,12 @@
 //! Rules that somebody saved by answering "always".
 
-use parking_lot::RwLock;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_config::{ConfigError, save};
 use hermes_store::regular_file;
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use super::approval_unit::ApprovalUnit;

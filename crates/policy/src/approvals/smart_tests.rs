@@ -1,5 +1,4 @@
 #![allow(clippy::unwrap_used)]
-use parking_lot::Mutex;
 use std::future::Future as _;
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use hermes_core::{
     ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, Effect, Resource, Scope,
 };
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{ApprovalReviewer, ReviewOpinion, SmartApprover, strip_comments};

@@ -1,6 +1,5 @@
 //! Both ends in one process, with a tool that does odd things.
 
-use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::future::pending;
 use std::io;
@@ -22,6 +21,7 @@ use hermes_exec::{
     SpawnedProcess, TerminalSize,
 };
 use hermes_remote_tools::{RemoteHostSettings, RemoteToolHost, remote_tool, serve};
+use parking_lot::Mutex;
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Value, json};
 use tempfile::TempDir;

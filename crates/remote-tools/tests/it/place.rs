@@ -1,6 +1,5 @@
 //! A place to reach into, and the tools that do.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,6 +13,7 @@ use hermes_core::{
 };
 use hermes_exec::{CommandSpec, ExecBackend, HostFacts, LocalBackend, SpawnedProcess};
 use hermes_remote_tools::{RemoteHostSettings, RemoteToolHost, remote_tool};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 

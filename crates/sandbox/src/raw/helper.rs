@@ -1,9 +1,10 @@
 //! Short-lived processes that make namespaces, step by step, for this one to
 //! take hold of.
 
-use parking_lot::Mutex;
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsRawFd, RawFd};
+
+use parking_lot::Mutex;
 
 use super::child::errno;
 

@@ -1,6 +1,5 @@
 //! The compiled form: one validator for the whole, and one for any part on demand.
 
-use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
@@ -10,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::{
     Draft, PatternOptions, Registry, Retrieve, Uri, ValidationError, ValidationOptions, Validator,
 };
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::{SchemaError, nullable};

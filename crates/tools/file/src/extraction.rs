@@ -1,6 +1,5 @@
 //! The text of documents, kept for the next page.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_documents::{DocumentError, DocumentKind, DocumentLimits, ExtractedText, extract};
+use parking_lot::Mutex;
 
 use crate::path_text::display_path;
 use crate::source::{SeekableFile, VersionStamp};

@@ -1,10 +1,10 @@
 //! Line indexes that outlive a call, so that the next page of a large file is
 //! a seek: in this process, and for others in the session.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 
 use hermes_core::ToolContext;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::lines::{LineIndex, NewlineEncoding};

@@ -2,11 +2,11 @@
 //! folder that cannot be written. It is known as long as the process lives, so
 //! that nobody's work is overwritten unseen for want of a note.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use hermes_core::Session;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::seen_files::SeenFileRecord;
 

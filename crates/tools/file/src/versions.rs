@@ -1,10 +1,10 @@
 //! Versions of files that this process has met lately, by hash: so that a
 //! caller can be told what has changed since it looked, and not only that.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 
 use hermes_files::FileContent;
+use parking_lot::Mutex;
 
 use crate::seen_files::FileHash;
 

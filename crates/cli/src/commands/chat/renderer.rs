@@ -1,6 +1,5 @@
 //! What the agent does, shown on the screen.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,6 +8,7 @@ use hermes::engine::Engine;
 use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
 use hermes_chat::{ChatScreen, StatusLine, TodoLine, TodoState};
 use hermes_llm::{RetryAction, TokenUsage};
+use parking_lot::Mutex;
 
 use crate::call_summary;
 use crate::mode::AgentMode;

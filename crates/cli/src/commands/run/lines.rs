@@ -1,7 +1,6 @@
 //! What an agent does, as lines for people: its words on standard output, its
 //! calls on standard error.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::sync::{Arc, Weak};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use hermes::engine::Engine;
 use hermes_agent::{AgentEvent, AgentObserver, TurnOutcome};
 use hermes_llm::RetryAction;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::call_summary;
 use crate::terminal::{OpenQuestion, OutputStyle, TerminalOutput, show_control_chars};

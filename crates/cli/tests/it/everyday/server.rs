@@ -1,12 +1,13 @@
 //! A small HTTP server on this machine's loopback, outside of every sandbox,
 //! that remembers who came.
 
-use parking_lot::Mutex;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// Longer than any client takes to say what it wants.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,12 +1,12 @@
 //! Tools that change while they are used, and tools that say something else
 //! than before.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{ProgressUpdate, ToolCall};
 use hermes_engine::CallObserver;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{World, caller, content, odd, until, with};

@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ErrorKind, Ports, erase};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;

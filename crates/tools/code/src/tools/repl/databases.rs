@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use parking_lot::Mutex;
 
 use hermes_core::{Scope, ShellScript, WorkingDir};
+use parking_lot::Mutex;
 
 /// The files by the names of the sessions. Two of one name count as one, which
 /// at most names a file too many.

@@ -1,11 +1,11 @@
 //! Watches that go on between two calls of one process. They hear what a look
 //! cannot see, such as a second write within one tick of the clock.
 
-use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
+use parking_lot::Mutex;
 
 use super::watcher::TreeWatcher;
 

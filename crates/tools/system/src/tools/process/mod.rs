@@ -1,6 +1,5 @@
 //! `process`: the jobs that a session has running.
 
-use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use hermes_exec::{
     CommandTimeouts, JobHandle, JobRegistry, KILL_GRACE, ListeningPort, TerminalSize, WaitLimits,
     WaitOutcome,
 };
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 

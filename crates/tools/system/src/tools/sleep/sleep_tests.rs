@@ -3,11 +3,11 @@
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use hermes_core::{ErrorKind, ProgressSink, ProgressUpdate, erase};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -1,10 +1,10 @@
 //! A word of warning when a disk is nearly full.
 
 use std::path::Path;
-use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 use hermes_exec::DiskSpace;
+use parking_lot::Mutex;
 
 /// It is said once in so long.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10 * 60);

@@ -1,13 +1,13 @@
 //! `sudo` in a command: a person gives the password, and nobody else sees it.
 
 use std::collections::HashMap;
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{PasswordPrompter, ToolContext, ToolError};
 use hermes_exec::{AskpassHelper, JobRegistry};
 use hermes_secrets::Secret;
+use parking_lot::Mutex;
 
 use super::scan;
 
