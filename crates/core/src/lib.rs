@@ -1,9 +1,9 @@
-//! The contracts of hermes: what a tool is, what a call and its result are,
-//! what a call may do, and what a tool is handed while it runs.
+//! The contracts of hermes: tools, calls and their results, what a call may do,
+//! and what a running tool has access to.
 //!
 //! Tool authors compile against this crate and nothing else. A tool is a type
-//! that implements [`Tool`]; the engine sees it through [`DynTool`], to which
-//! it is erased exactly once, when it is registered.
+//! that implements [`Tool`]; registering it erases it, once, to [`DynTool`],
+//! which is what the engine sees.
 
 mod answers;
 mod approval;
@@ -11,22 +11,26 @@ mod availability;
 mod call;
 mod checkpoint;
 mod clarify;
+pub mod clock;
 mod confinement;
 mod context;
 mod effect;
 mod engine_handle;
 mod error;
 mod grants;
+pub mod ids;
 mod network;
 mod notice;
 mod output;
 mod output_limits;
 mod password;
 mod ports;
+pub mod protected_places;
 mod session;
 pub mod similar;
 mod spec;
 mod taint;
+pub mod text;
 mod tool;
 
 pub use answers::answer_schema;
@@ -45,7 +49,7 @@ pub use confinement::{
     ChildLimits, Confinement, HostService, OverlayMount, PartialDir, PendingSecrets,
 };
 pub use context::{ProgressSink, ProgressUpdate, ToolContext, WorkingDir, is_normalized};
-pub use effect::{AccessMode, Effect, Resource, Scope, ShellScript, excerpt};
+pub use effect::{AccessMode, Effect, Resource, Scope, ShellScript, approval_excerpt};
 pub use engine_handle::{EngineHandle, ToolMatch};
 pub use error::{ErrorKind, ToolError};
 pub use grants::{Grant, GrantExceptions, Grants};
@@ -63,6 +67,6 @@ pub use spec::{ResultLimit, ToolAlias, ToolAnnotations, ToolExample, ToolSpec};
 pub use taint::Taint;
 pub use tool::{BoundCall, BoxFuture, DynTool, SchemaOverride, Tool, erase};
 
-// What a tool author needs besides, so that one dependency is enough.
+// Re-exports for tool authors, so one dependency is enough.
 pub use schemars::JsonSchema;
 pub use tokio_util::sync::CancellationToken;

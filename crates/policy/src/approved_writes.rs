@@ -1,7 +1,7 @@
-//! What a call may write outside of the rules' trees because somebody agreed to
-//! it. A file that is there is opened for itself. What is to be made, replaced
-//! or deleted needs its folder: that is open for new names, and all that is in
-//! it stays as it is but for what the call names.
+//! What a call may write outside the trees of the rules because it was
+//! approved. An existing file becomes writable itself. To create, replace or
+//! delete a file, its directory becomes writable, with all existing entries
+//! frozen except those that the call names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,24 @@ use crate::judge::{CallExamination, PolicyFinding};
 use crate::level::PolicyAnswer;
 use crate::pattern::is_within;
 
-/// How many names may be in such a folder, and in those on the way to a tree
-/// that is open anyway. Each is kept by a mount of its own.
+/// Maximum number of entries in such directories, including those on the way to
+/// a tree that is writable anyway. Each entry is frozen with its own mount.
 const MAX_LISTED_NAMES: usize = 4096;
 
-/// Programs that put a new file in the place of one that is there.
+/// Programs that replace an existing file with a new one.
 const REPLACING_PROGRAMS: &[&str] = &["install", "ln", "mv", "patch", "perl", "rsync", "sed"];
 
-/// What is laid open.
+/// Paths that an approval makes writable.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ApprovedWrites {
-    /// Files and trees to write.
+    /// Writable files and trees.
     pub(crate) write: Vec<PathBuf>,
-    /// What stays as it is in them.
+    /// Paths within them that stay read-only.
     pub(crate) frozen: Vec<PathBuf>,
 }
 
 impl ApprovedWrites {
-    /// For all that a call changes and that lies in none of these trees.
+    /// Collects what a call changes outside of these trees.
     pub(crate) fn for_call(exam: &CallExamination, trees: &[PathBuf]) -> Self {
         let mut found = Self::default();
         let mut folders: Vec<PathBuf> = Vec::new();
@@ -70,14 +70,14 @@ impl ApprovedWrites {
     }
 }
 
-/// What has to be open for one change.
+/// What has to be writable for one change.
 #[derive(Debug, PartialEq, Eq)]
 enum WriteNeed {
-    /// The file or the tree, as it is.
+    /// The file or the tree itself.
     Itself,
-    /// The folder, for these names.
+    /// The directory, to create these names.
     NewNames(PathBuf, Vec<PathBuf>),
-    /// Nothing that could be.
+    /// Nothing can be made writable.
     Nothing,
 }
 
@@ -104,8 +104,8 @@ impl WriteNeed {
     }
 }
 
-/// Why a question about a change is about more than it names, if it is: every
-/// program of the command can make others there.
+/// Returns a note if approving a change allows more than it names: every
+/// program of the command can create other files in that directory.
 pub(crate) fn wider_extent_reason(
     finding: &PolicyFinding,
     arrivals: &[Transfer],
@@ -119,10 +119,10 @@ pub(crate) fn wider_extent_reason(
     beside
         .iter()
         .any(|path| path.starts_with(&folder))
-        .then(|| format!("; the command can make other new files in {}, too", folder.display()))
+        .then(|| format!("; the command can also create other new files in {}", folder.display()))
 }
 
-/// What a call would change if nobody objects, and where that is.
+/// Returns the changes of a call that are not denied, with their paths.
 fn approved_changes(exam: &CallExamination) -> impl Iterator<Item = (&PolicyFinding, &Path)> {
     let changes = exam.findings.iter().filter(|finding| is_change(finding));
     changes.filter_map(|finding| Some((finding, changed_path(finding)?)))
@@ -136,13 +136,13 @@ fn changed_path(finding: &PolicyFinding) -> Option<&Path> {
     finding.real.as_deref().filter(|_| finding.answer != PolicyAnswer::Deny)
 }
 
-/// Whether it is a program that does not write into a file that is there.
+/// Whether the program replaces an existing file instead of writing into it.
 fn replaces_file(finding: &PolicyFinding) -> bool {
     let first = finding.leaf.as_deref().and_then(|leaf| leaf.split(' ').next());
     first.is_some_and(|first| REPLACING_PROGRAMS.contains(&first))
 }
 
-/// The names that come to be in a folder, if all of them are known.
+/// Returns the names that transfers create in a directory, if all are known.
 fn arriving_names(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> {
     let is_here = |arrival: &&Transfer| {
         hermes_files::real_path(&arrival.target).is_ok_and(|target| target == folder)
@@ -159,8 +159,8 @@ fn arriving_names(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> 
     here.map(name).collect()
 }
 
-/// What is in a folder and not meant; none if that cannot be told, or is too
-/// much.
+/// Collects the entries of a directory that the call does not name; `None` if
+/// they cannot be listed or are too many.
 fn list_others(
     folder: &Path,
     meant: &[PathBuf],

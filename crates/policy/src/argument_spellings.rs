@@ -1,5 +1,5 @@
-//! What an argument says in other words: a path can be written in many ways,
-//! and a rule about it means the place.
+//! Alternative spellings of an argument: a path can be written in many ways,
+//! and a rule about it applies to the location.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use hermes_core::CallProposal;
 
 const FILE_URL_PREFIX: &str = "file://";
 
-/// One argument, as it is written and as it could be.
+/// An argument and its alternative spellings.
 #[derive(Debug)]
 pub(crate) struct ArgumentSpellings {
-    /// As it is written.
+    /// The argument as written.
     pub(crate) text: String,
-    /// Other ways to write the paths that it names.
+    /// Other spellings of the paths that the argument names.
     alternatives: Vec<String>,
-    /// For each of those paths, the ways that do not hide where it leads.
+    /// For each of those paths, the spellings with symlinks resolved.
     resolved_spellings: Vec<Vec<String>>,
 }
 
 impl ArgumentSpellings {
-    /// The ways to read a text among the arguments of this call. Only what the
-    /// call itself takes for a path is one.
+    /// Collects the spellings of an argument of this call. Only paths among the
+    /// call's effects count as paths.
     pub(crate) fn for_argument(text: String, proposal: &CallProposal<'_>) -> Self {
         let at = proposal.working_dir;
-        // An address has escapes of its own: every path of the call may be meant.
+        // A URL may contain escapes, so it could name any path of the call.
         let is_address = text.starts_with(FILE_URL_PREFIX);
         let resolved = at.resolve(&text);
         let paths = proposal.effects.iter().filter_map(|effect| effect.resource.as_path());
@@ -43,12 +43,12 @@ impl ArgumentSpellings {
         reading
     }
 
-    /// Whether it may mean something that fits.
+    /// Whether any spelling matches.
     pub(crate) fn any_matches(&self, fits: impl Fn(&str) -> bool) -> bool {
         fits(&self.text) || self.alternatives.iter().any(|way| fits(way))
     }
 
-    /// Whether all that it means fits.
+    /// Whether every path that the argument names matches.
     pub(crate) fn all_match(&self, fits: impl Fn(&str) -> bool) -> bool {
         match self.resolved_spellings.as_slice() {
             [] => fits(&self.text),
@@ -61,7 +61,7 @@ fn real_or_given(path: &Path) -> PathBuf {
     hermes_files::real_path(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// A path as a whole, and from the folder on.
+/// Returns a path in full, and relative to the directory.
 fn path_spellings(path: &Path, folder: &Path) -> Vec<String> {
     let short = path.strip_prefix(folder).ok().filter(|short| !short.as_os_str().is_empty());
     let all = short.into_iter().chain([path]);

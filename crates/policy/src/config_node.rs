@@ -1,4 +1,4 @@
-//! Walking through a permission file with the place of everything at hand.
+//! Traversal of a permission file that keeps the position of every value.
 
 use hermes_config::{ConfigDocument, FilePosition, KeyPath};
 use serde_json::{Map, Value};
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use crate::error::PolicyError;
 use crate::level::PolicyAnswer;
 
-/// A value of the file, and how to get there.
+/// A value of the file and its key path.
 #[derive(Clone)]
 pub(crate) struct ConfigNode<'d> {
     document: &'d ConfigDocument,
     path: Vec<String>,
     value: &'d Value,
-    /// Whether it is part of hermes and has no place that a person could look at.
+    /// Whether the value is built into hermes and has no position in a file.
     builtin: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'d> ConfigNode<'d> {
         PolicyError::new(message).at(self.place())
     }
 
-    /// The entries of a mapping; nothing at all counts as an empty one.
+    /// Returns the entries of a mapping; null counts as an empty mapping.
     pub(crate) fn entries(&self) -> Result<Vec<(String, ConfigNode<'d>)>, PolicyError> {
         match self.value {
             Value::Object(map) => Ok(self.children(map)),
@@ -61,7 +61,7 @@ impl<'d> ConfigNode<'d> {
         map.iter().map(|(key, value)| (key.clone(), self.child(key.clone(), value))).collect()
     }
 
-    /// The error for a key that means nothing here.
+    /// Returns the error for an unknown key.
     pub(crate) fn unknown_key_error(&self, known: &[&str]) -> PolicyError {
         let key = self.path.last().map_or("", String::as_str);
         let near = hermes_core::similar::nearest(key, known.iter().copied(), 0.6);
@@ -72,7 +72,7 @@ impl<'d> ConfigNode<'d> {
         PolicyError::new(format!("Unknown key '{key}'")).at(self.place()).hint(hint)
     }
 
-    /// The items of a list; a single value counts as a list of one.
+    /// Returns the items of a list; a single value counts as a list of one.
     pub(crate) fn items(&self) -> Result<Vec<ConfigNode<'d>>, PolicyError> {
         match self.value {
             Value::Array(items) => Ok(items
@@ -86,23 +86,23 @@ impl<'d> ConfigNode<'d> {
         }
     }
 
-    /// An error for a key with nothing after it: what was meant may have been cut
+    /// Returns an error for a key without a value: the value may have been cut
     /// off.
     pub(crate) fn refuse_missing(&self) -> Result<(), PolicyError> {
         if self.value.is_null() {
             return Err(self
-                .error("this is empty: there is nothing after the key")
-                .hint("Say what is meant, or leave the key out; [] is a list of nothing."));
+                .error("the key has no value")
+                .hint("Set a value or remove the key; [] is an empty list."));
         }
         Ok(())
     }
 
-    /// An error for a list of nothing, where that would read as anything.
+    /// Returns an error for an empty list, where it would match anything.
     pub(crate) fn refuse_empty(&self) -> Result<(), PolicyError> {
         if self.items()?.is_empty() {
-            return Err(self
-                .error("this list is empty")
-                .hint("Name what is meant, or leave the key out; `deny` the scope to forbid it."));
+            return Err(self.error("this list is empty").hint(
+                "List at least one value or remove the key; `deny` the scope to forbid it.",
+            ));
         }
         Ok(())
     }
@@ -114,7 +114,7 @@ impl<'d> ConfigNode<'d> {
         }
     }
 
-    /// Text, whatever YAML took it for.
+    /// Returns a scalar as text, whatever type YAML gave it.
     pub(crate) fn any_text(&self) -> Result<String, PolicyError> {
         match self.value {
             Value::String(text) => Ok(text.clone()),
@@ -132,10 +132,10 @@ impl<'d> ConfigNode<'d> {
     }
 
     pub(crate) fn count(&self) -> Result<u64, PolicyError> {
-        self.value.as_u64().ok_or_else(|| self.error("this must be a whole number"))
+        self.value.as_u64().ok_or_else(|| self.error("this must be a non-negative integer"))
     }
 
-    /// A number of bytes, such as 512M or 2G.
+    /// Parses a number of bytes, such as 512M or 2G.
     pub(crate) fn size(&self) -> Result<u64, PolicyError> {
         if let Some(bytes) = self.value.as_u64() {
             return Ok(bytes);

@@ -1,5 +1,5 @@
-//! From rules to the bounds of child processes. They are never wider than the
-//! rules: what cannot be said as a tree stays closed.
+//! Derives the confinement of child processes from the rules. It is never wider
+//! than the rules: what cannot be expressed as a tree stays closed.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::repositories::{self, FrozenPaths, FrozenPathsKey, RepositoryUse};
 use crate::scan_cache::FsScanCache;
 use crate::sensitive_places::SensitivePlaces;
 
-/// What programs need to run at all, where reading is restricted.
+/// Directories that programs need to run, added where reading is restricted.
 const SYSTEM_DIRS: &[&str] = &[
     "/bin",
     "/sbin",
@@ -37,11 +37,11 @@ const SYSTEM_DIRS: &[&str] = &[
     "/var/lib/dpkg",
 ];
 
-/// Below a writable tree: what we ourselves would trust later.
+/// Directory below a writable tree whose contents hermes itself trusts.
 const HERMES_DIR: &str = ".hermes";
 
 impl PermissionPolicy {
-    /// What the child processes of a call are held to.
+    /// Builds the confinement for the child processes of a call.
     pub(crate) fn confine(
         &self,
         proposal: &CallProposal<'_>,
@@ -56,13 +56,13 @@ impl PermissionPolicy {
         let mut write = allowed_trees(&levels, &Scope::FILE_WRITE, self.scan_cache());
         let mut read = allowed_trees(&levels, &Scope::FILE_READ, self.scan_cache());
         let delete = self.deletable_trees(&levels, &write, exam, working_dir(proposal));
-        // What somebody agreed to, although it is elsewhere.
+        // Paths outside of the rules' trees that an approval covers.
         let lasts =
             |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.fresh_shell);
         let lasts = proposal.effects.iter().any(lasts);
         let agreed = if lasts { Vec::new() } else { changed_paths(exam) };
-        // Protected places that a person is asked about: whoever agrees to the
-        // call means that its children reach them.
+        // Protected places that the user is asked about: approving the call
+        // gives its child processes access to them.
         let asked = if lasts { Vec::new() } else { exam.asked_places() };
         let opened =
             if lasts { ApprovedWrites::default() } else { ApprovedWrites::for_call(exam, &write) };
@@ -91,8 +91,8 @@ impl PermissionPolicy {
         kept.quarantined.extend(self.quarantined_paths(&levels, &write, &agreed));
         kept.retain(|path| !asked.iter().any(|place| place.starts_with(path)));
         let around = self.nearby_secrets(cwd);
-        // Where the home is itself a place to work in, each secret is hidden for
-        // itself.
+        // Where the home directory itself is worked in, each secret is hidden
+        // individually.
         let ours = &self.path_variables().hermes;
         let is_worked_in = |it: &PartialDir| {
             let is_view = it.folder != *ours;
@@ -137,7 +137,8 @@ impl PermissionPolicy {
         })
     }
 
-    /// What stays as it is of repositories, and of our own files in projects.
+    /// Returns the paths of repositories, and of hermes files in projects, that
+    /// stay read-only.
     fn frozen_paths(&self, write: &[PathBuf], exam: &CallExamination, cwd: &Path) -> FrozenPaths {
         let deletes = |finding: &&PolicyFinding| finding.effect.scope == Scope::FILE_DELETE;
         let case = FrozenPathsKey {
@@ -164,7 +165,8 @@ impl PermissionPolicy {
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
         let is_open =
             |path: &Path| self.opened_sensitive_paths().iter().any(|pattern| pattern.matches(path));
-        // Any child may commit; what starts programs is for git alone.
+        // Any child process may commit; only git may change settings that start
+        // programs.
         let used = if *git_runs && *settings {
             RepositoryUse::ChangeSettings
         } else {
@@ -183,8 +185,8 @@ impl PermissionPolicy {
                 kept.read_only.push(ours);
             }
         }
-        // Where a working tree has its repository, whether or not the file that
-        // says so can be written.
+        // Repositories of linked working trees, whether or not the `.git` file
+        // that names them is writable.
         let linked = || {
             let all = cwd.ancestors().map(|folder| folder.join(".git"));
             all.flat_map(|git| repositories::linked_repositories(&git)).collect()
@@ -212,8 +214,8 @@ impl PermissionPolicy {
                 kept.freeze_temporary(git, used, *git_runs, seen);
             }
         }
-        // What is empty may be a place to put something, and some of git sweeps
-        // away what is empty in there.
+        // Skip an empty workspace, which may be the target of a command, and
+        // commands such as `git clean`, which remove empty directories.
         let workspace = self.path_variables().workspace.as_ref().filter(|_| !*sweeps);
         if let Some(workspace) = workspace.filter(|it| within(it) && !seen.is_empty_dir(it)) {
             let ours = workspace.join(HERMES_DIR);
@@ -221,14 +223,14 @@ impl PermissionPolicy {
                 kept.masked_missing.push(ours);
             }
         }
-        // Whoever deletes a folder means what is in it.
+        // Deleting a directory includes its contents.
         let is_left = |path: &Path| deleted.iter().any(|gone| path.starts_with(gone));
         kept.retain(|path| within(path) && !is_open(path) && !is_left(path));
         kept
     }
 
-    /// The folders whose repositories are looked for: those of projects, not
-    /// those of everything.
+    /// Returns the directories to search for repositories: those of projects,
+    /// not the root, home or temporary directory.
     pub(crate) fn repository_search_roots(&self, cwd: &Path) -> Vec<PathBuf> {
         let places = self.path_variables();
         let mut folders: Vec<PathBuf> = places.workspace.iter().cloned().collect();
@@ -241,7 +243,7 @@ impl PermissionPolicy {
         folders
     }
 
-    /// What stays as it is although it lies in a writable tree.
+    /// Returns the paths in writable trees that stay read-only.
     fn read_only_paths(
         &self,
         levels: &[&PolicyLevel],
@@ -261,32 +263,32 @@ impl PermissionPolicy {
         guarded.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
         for level in levels {
             guarded.extend(fixed_paths(denied_selectors(level, &Scope::FILE_WRITE)));
-            // What can be written can be emptied, which is as good as deleted. A
-            // command that says what it writes was judged by that.
+            // A writable file can be truncated, which is as good as deleting
+            // it. A command that names what it writes was judged by that.
             let undeletable = fixed_paths(denied_selectors(level, &Scope::FILE_DELETE));
             let is_named = |path: &PathBuf| agreed.iter().any(|own| own.starts_with(path));
             guarded.extend(undeletable.filter(|path| !is_named(path)));
-            // Whoever agreed to this very place meant it.
+            // Skip paths that the approval covers by name.
             let asked = fixed_paths(asked_selectors(level, &Scope::FILE_WRITE));
             guarded.extend(asked.filter(|path| !agreed.iter().any(|own| own.starts_with(path))));
         }
         let patterns = levels.iter().flat_map(|level| &level.restrictions);
         let patterns =
             patterns.filter_map(|r| r.allowed.as_ref()).flat_map(|allowed| &allowed.paths);
-        // A workspace in there has to stay writable, and a tree has no holes.
+        // A workspace inside must stay writable, and a tree has no holes.
         let apart = |home: &&Path| !is_within(cwd, home);
         guarded
             .extend(patterns.filter_map(PathPattern::except).filter(apart).map(Path::to_path_buf));
         guarded.retain(|path| within(path) && self.scan_cache().exists(path));
-        // What is not there yet may be among these: nobody may make it.
+        // Added after the existence check: missing paths among these must not
+        // be created.
         guarded.extend(kept);
         dedupe_nested(&mut guarded);
         guarded
     }
 
-    /// What is not there, and is neither to be made: places in the home that
-    /// programs trust, where that can be written, and what the rules refuse by
-    /// a fixed name.
+    /// Returns missing paths that must not be created: places in a writable
+    /// home that programs trust, and paths that the rules deny by a fixed name.
     fn quarantined_paths(
         &self,
         levels: &[&PolicyLevel],
@@ -307,14 +309,14 @@ impl PermissionPolicy {
             found.extend(fixed_paths(denied_selectors(level, &Scope::FILE_WRITE)));
             found.extend(fixed_paths(asked_selectors(level, &Scope::FILE_WRITE)));
         }
-        // Whoever agreed to a place meant it.
+        // Skip paths that the approval covers by name.
         let is_agreed = |path: &Path| agreed.iter().any(|own| own.starts_with(path));
         found.retain(|path| within(path) && !is_agreed(path) && !self.scan_cache().exists(path));
         dedupe_nested(&mut found);
         found
     }
 
-    /// What may not even be seen.
+    /// Returns the paths that child processes cannot see.
     fn hidden_paths(
         &self,
         levels: &[&PolicyLevel],
@@ -348,8 +350,8 @@ impl PermissionPolicy {
         hidden
     }
 
-    /// The secrets that may come to be, with what the rules refuse by a fixed
-    /// name.
+    /// Returns the secrets that may appear later, including paths that the
+    /// rules deny by a fixed name.
     fn pending_secrets(
         &self,
         levels: &[&PolicyLevel],
@@ -368,8 +370,9 @@ impl PermissionPolicy {
         Arc::new(awaited)
     }
 
-    /// Where children may delete, unless that is wherever they may write. What
-    /// git does in its own repository is for the rules on git.
+    /// Returns where child processes may delete; `None` if that is wherever
+    /// they may write. What git does in its own repository is subject to the
+    /// git rules.
     fn deletable_trees(
         &self,
         levels: &[&PolicyLevel],
@@ -382,7 +385,7 @@ impl PermissionPolicy {
             return None;
         }
         let mut open = intersect_trees(write, &open);
-        // A name is deleted in the folder that it is in.
+        // Deleting a name requires access to its parent directory.
         let agreed =
             change_findings(exam).filter(|finding| finding.effect.scope == Scope::FILE_DELETE);
         let agreed = agreed.filter_map(finding_path);
@@ -394,7 +397,7 @@ impl PermissionPolicy {
         Some(open)
     }
 
-    /// The sockets that the profile lays open to every child.
+    /// Returns the sockets that the profile opens to every child process.
     fn open_sockets(&self) -> Vec<PathBuf> {
         let patterns = self.profile().sockets.iter();
         let mut sockets: Vec<PathBuf> = patterns
@@ -409,7 +412,7 @@ impl PermissionPolicy {
     }
 }
 
-/// These paths but for those that somebody is asked about, under whatever name.
+/// Removes the paths that the user is asked about, under any name.
 fn exclude_asked(mut paths: Vec<PathBuf>, asked: &[PathBuf]) -> Vec<PathBuf> {
     if !asked.is_empty() {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -419,8 +422,7 @@ fn exclude_asked(mut paths: Vec<PathBuf>, asked: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-/// What may come to be and is to be hidden, but for what somebody is asked
-/// about.
+/// Removes the paths that the user is asked about from the pending secrets.
 fn exclude_asked_pending(awaited: Arc<PendingSecrets>, asked: &[PathBuf]) -> Arc<PendingSecrets> {
     if asked.is_empty() {
         return awaited;
@@ -432,12 +434,12 @@ fn exclude_asked_pending(awaited: Arc<PendingSecrets>, asked: &[PathBuf]) -> Arc
     Arc::new(awaited)
 }
 
-/// The repository of the working folder, where it lies elsewhere: without it, nothing could be committed in a linked working tree that
-/// may itself be written.
+/// Returns the repository of the working directory if it is elsewhere: without
+/// it, a writable linked working tree could not commit.
 fn linked_repository(write: &[PathBuf], cwd: &Path) -> Option<PathBuf> {
     let is_written = |git: &Path| write.iter().any(|tree| is_within(git, tree));
-    // Above the last folder whose repository can be written, nothing that may be
-    // there makes a difference.
+    // Above the topmost directory whose repository is writable, no `.git`
+    // matters.
     let is_own = |folder: &Path, tree: &Path| {
         tree.as_os_str().as_bytes().ends_with(b"/.git") && tree.parent() == Some(folder)
     };
@@ -450,15 +452,15 @@ fn linked_repository(write: &[PathBuf], cwd: &Path) -> Option<PathBuf> {
     is_written(&git).then(|| repositories::linked_worktree_dir(&git)).flatten()
 }
 
-/// Whether nothing but git runs, to clear away what it does not know.
+/// Whether the call runs only git, to remove untracked files.
 fn only_git_clean(exam: &CallExamination) -> bool {
     let leaves = || exam.findings.iter().filter_map(|finding| finding.leaf.as_deref());
     let clears = |leaf: &str| leaf.split(' ').any(|word| matches!(word, "clean" | "stash"));
     leaves().any(clears) && leaves().all(|leaf| leaf.starts_with("git "))
 }
 
-/// The places outside of the rules' trees that the call would change if
-/// somebody agrees.
+/// Returns the paths outside of the rules' trees that the call would change if
+/// approved.
 fn changed_paths(exam: &CallExamination) -> Vec<PathBuf> {
     change_findings(exam).filter_map(finding_path).collect()
 }
@@ -468,12 +470,12 @@ fn change_findings(exam: &CallExamination) -> impl Iterator<Item = &PolicyFindin
     exam.findings.iter().filter(move |finding| about.contains(&finding.effect.scope))
 }
 
-/// Where the effect of a finding is, unless it is denied.
+/// Returns the path of a finding's effect, unless it is denied.
 fn finding_path(finding: &PolicyFinding) -> Option<PathBuf> {
     finding.real.clone().filter(|_| finding.answer != PolicyAnswer::Deny)
 }
 
-/// The trees in which all levels let this be done without a question.
+/// Returns the trees in which all levels allow this scope without asking.
 fn allowed_trees(levels: &[&PolicyLevel], scope: &Scope, seen: &FsScanCache) -> Vec<PathBuf> {
     let mut trees = vec![PathBuf::from("/")];
     for level in levels {
@@ -484,7 +486,7 @@ fn allowed_trees(levels: &[&PolicyLevel], scope: &Scope, seen: &FsScanCache) -> 
         if let Some(allow) = &level.allow {
             let about = || allow.iter().filter(|rule| rule.scope.matches(scope));
             if !about().any(|rule| rule.selectors.is_none()) {
-                // What is allowed to some commands is not laid open to others.
+                // A rule for specific commands opens nothing to others.
                 let whoever = about().filter_map(|rule| rule.selectors.as_ref());
                 let whoever = whoever.filter(|selectors| selectors.commands.is_empty());
                 trees = intersect_trees(&trees, &opened_paths(whoever, seen));
@@ -508,8 +510,8 @@ fn restricted_to(restriction: &ScopeRestriction) -> Option<&ResourceSelectors> {
     (!allowed.paths.is_empty() || !allowed.commands.is_empty()).then_some(allowed)
 }
 
-/// The trees and the files that patterns lay open. Only real places: what has
-/// become a link since the rules were read leads elsewhere.
+/// Returns the trees and files that patterns open. Only real paths: one that
+/// became a symlink after the rules were read leads elsewhere.
 fn opened_paths<'a>(
     selectors: impl IntoIterator<Item = &'a ResourceSelectors>,
     seen: &FsScanCache,
@@ -518,14 +520,14 @@ fn opened_paths<'a>(
     let mut open = Vec::new();
     for pattern in selectors.into_iter().flat_map(|selectors| &selectors.paths) {
         open.extend(pattern.trees().iter().filter(is_real).cloned());
-        // A folder by itself is not what is in it.
+        // A directory path alone does not cover its contents.
         let files = pattern.single_paths().iter().filter(|path| path.is_file());
         open.extend(files.filter(is_real).cloned());
     }
     open
 }
 
-/// What a level refuses in a scope.
+/// Returns what a level denies in a scope.
 fn denied_selectors<'a>(
     level: &'a PolicyLevel,
     scope: &'a Scope,
@@ -535,7 +537,7 @@ fn denied_selectors<'a>(
     rules.filter_map(|rule| rule.selectors.as_ref()).chain(restrictions.map(|r| &r.denied))
 }
 
-/// What a level asks about in a scope.
+/// Returns what a level asks about in a scope.
 fn asked_selectors<'a>(
     level: &'a PolicyLevel,
     scope: &'a Scope,
@@ -545,7 +547,7 @@ fn asked_selectors<'a>(
     rules.filter_map(|rule| rule.selectors.as_ref()).chain(restrictions.map(|r| &r.asked))
 }
 
-/// The places among them that have a fixed name.
+/// Returns the paths with a fixed name.
 fn fixed_paths<'a>(
     selectors: impl Iterator<Item = &'a ResourceSelectors>,
 ) -> impl Iterator<Item = PathBuf> {
@@ -553,7 +555,7 @@ fn fixed_paths<'a>(
     patterns.flat_map(|pattern| [pattern.trees(), pattern.single_paths()].concat())
 }
 
-/// The trees that lie in both lists.
+/// Returns the trees that are in both lists.
 fn intersect_trees(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
     let mut common = Vec::new();
     for x in a {
@@ -573,13 +575,13 @@ fn dedupe_exact(paths: &mut Vec<PathBuf>) {
     paths.dedup();
 }
 
-/// Leaves out what another entry contains.
+/// Removes entries that another entry contains.
 fn dedupe_nested(trees: &mut Vec<PathBuf>) {
     sort_parents_first(trees);
     trees.dedup_by(|tree, last| is_within(tree, last));
 }
 
-/// Puts every folder before what is in it.
+/// Sorts every directory before its contents.
 fn sort_parents_first(trees: &mut [PathBuf]) {
     let order = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     trees.sort_by(|a, b| {

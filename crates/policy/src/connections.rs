@@ -1,5 +1,5 @@
-//! Connections of child processes: what a client does with one, and whose
-//! connections need no question.
+//! Connections of child processes: their classification, and which are allowed
+//! without asking.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use hermes_net::{AddressReach, host_reach};
 use crate::level::{PolicyAnswer, PolicyRule, RuleSubject};
 use crate::permissions::PermissionPolicy;
 
-/// Native programs that fetch what their command line says. Their command line
-/// is judged like a command of the shell; sending is sending.
+/// Native programs that fetch what their command line names. The command line
+/// is analyzed like a shell command; one that sends does not count as fetching.
 const FETCHING_CLIENTS: &[&str] = &[
     "aria2c",
     "apt",
@@ -38,12 +38,12 @@ const FETCHING_CLIENTS: &[&str] = &[
     "xh",
 ];
 
-/// Started by git on its behalf: what they do is what git was told to do.
+/// Helpers started by git; the git command line determines what they do.
 const GIT_HELPERS: &[&str] =
     &["git-remote-ftp", "git-remote-ftps", "git-remote-http", "git-remote-https", "ssh"];
 
-/// Package managers, by the word that stands for them in a command line, and
-/// by whose registries they fetch.
+/// Package managers by their name in a command line, with the ecosystem whose
+/// registries they fetch from.
 const PACKAGE_MANAGERS: &[(&str, &str)] = &[
     ("bun", "npm"),
     ("bundle", "gem"),
@@ -71,15 +71,15 @@ const PACKAGE_MANAGERS: &[(&str, &str)] = &[
     ("yarnpkg", "npm"),
 ];
 
-/// The words of a command line in which a package manager is named.
+/// Number of leading words that are searched for a package manager's name.
 const MAX_NAMING_WORDS: usize = 6;
 
 /// Programs that run package managers written in their language.
 const INTERPRETER_PROGRAMS: &[&str] = &["java", "node", "nodejs", "perl", "php", "ruby"];
 
 impl PermissionPolicy {
-    /// What a connection of a child process does, as an effect: fetching if a
-    /// known program was told to do no more than that, else sending.
+    /// Classifies a connection of a child process as an effect: fetch if a
+    /// known program only fetches, otherwise send.
     pub(crate) fn classify_connection(&self, request: &ConnectionRequest) -> Effect {
         let is_plain_read = |method: &str| matches!(method, "GET" | "HEAD" | "OPTIONS");
         let may_fetch = match &request.kind {
@@ -88,7 +88,7 @@ impl PermissionPolicy {
         };
         let fetches = may_fetch && request.client.as_ref().is_some_and(is_fetching_client);
         let scope = if fetches { Scope::NETWORK_FETCH } else { Scope::NETWORK_SEND };
-        // A name that was judged before leads to this address.
+        // The host name was judged before; this judges its address.
         let host = match request.address {
             Some(address) => {
                 NetworkDestination::new(&address.to_string(), request.destination.port)
@@ -98,9 +98,9 @@ impl PermissionPolicy {
         Effect { scope, resource: Resource::Host(host.to_string()) }
     }
 
-    /// Whether a connection needs no question: a package manager fetches from
-    /// a registry of the user's own configuration, or the settings name the
-    /// port, or the host by its name.
+    /// Whether a connection is allowed without asking: a package manager
+    /// fetches from a registry of the user's configuration, or the settings
+    /// name the port, or the host by its name.
     pub(crate) fn is_settled_connection(&self, request: &ConnectionRequest, tool: &str) -> bool {
         let NetworkDestination { host, port } = &request.destination;
         if request.kind == ConnectionKind::HostPort && self.sandbox().host_ports.contains(port) {
@@ -121,8 +121,8 @@ impl PermissionPolicy {
         !self.denies(&fetch, tool) && ask(manager).contains(&(host.clone(), *port))
     }
 
-    /// Whether the name of a host was enough to decide: it says itself that it
-    /// is not a public one, or a rule allows it by name.
+    /// Whether the host name alone decides: it is recognizably not public, or a
+    /// rule allows it by name.
     fn is_decided_by_name(&self, host: &str, tool: &str) -> bool {
         if !matches!(host_reach(host), AddressReach::Public) {
             return true;
@@ -153,7 +153,7 @@ impl PermissionPolicy {
         })
     }
 
-    /// Whether a rule refuses an effect on a host outright.
+    /// Whether a rule denies an effect on a host.
     fn denies(&self, effect: &Effect, tool: &str) -> bool {
         let subject = RuleSubject {
             effect,
@@ -187,7 +187,7 @@ fn is_fetching_client(client: &ClientProcess) -> bool {
     line.is_some_and(|line| only_fetches(name, line))
 }
 
-/// `git remote-https origin …`, which git runs by itself.
+/// Matches `git remote-https origin …`, which git runs internally.
 fn is_git_helper_line(line: &[String]) -> bool {
     line.get(1).is_some_and(|word| word.starts_with("remote-"))
 }
@@ -195,14 +195,14 @@ fn is_git_helper_line(line: &[String]) -> bool {
 /// Whether a command line neither sends nor publishes.
 fn only_fetches(name: &str, line: &[String]) -> bool {
     let name = if GIT_HELPERS.contains(&name) { "git" } else { name };
-    let words = line.iter().skip(1).map(|word| shell_quoted(word));
+    let words = line.iter().skip(1).map(|word| hermes_core::text::shell_quote(word));
     let command = [name.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
     let analysis = hermes_shell::analyze(&command, &WorkingDir::new(Path::new("/"), None));
     let sends = |effect: &Effect| {
         matches!(effect.scope.family(), "email" | "message" | "cloud")
             || effect.scope == Scope::NETWORK_SEND
     };
-    // What a file says that the client is to do, nobody has read.
+    // The contents of a config file are unknown.
     let is_config = |word: &String| {
         matches!(&**word, "--config" | "-K")
             || word.starts_with("-K")
@@ -216,12 +216,8 @@ fn only_fetches(name: &str, line: &[String]) -> bool {
         && !analysis.all_findings().any(|found| publishes(found.category))
 }
 
-fn shell_quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-/// Whose registries a client fetches from, if it is a package manager or was
-/// started by one.
+/// Returns the ecosystem whose registries a client fetches from, if it is a
+/// package manager or was started by one.
 fn package_manager(client: &ClientProcess) -> Option<&'static str> {
     if !client.is_installed {
         return None;

@@ -1,18 +1,18 @@
-//! What is typed into a shell that lasts runs in a folder that nobody knows: the
-//! shell may have gone elsewhere. It is judged as if it were in the session's
-//! folder; but what depends on that is agreed to for this time only, as the
-//! same text may mean another tree the next time.
+//! Analysis of commands for a persistent shell, whose working directory is
+//! unknown because it may have changed. Commands are judged as if in the
+//! session's directory, but effects that depend on it are approved only once,
+//! since the same text may mean another tree the next time.
 
 use hermes_core::{Effect, Resource, WorkingDir};
 use hermes_shell::{CommandAnalysis, LeafCommand};
 
-/// The same command read without a folder, if it may be in another.
+/// The command analyzed without a working directory, if that may differ.
 #[derive(Debug)]
 pub(crate) struct CwdIndependentAnalysis(Option<CommandAnalysis>);
 
 impl CwdIndependentAnalysis {
-    /// Reads code that is for a shell which lasts and has run this, and nothing
-    /// else.
+    /// Analyzes code for a persistent shell that has run `earlier`; other
+    /// commands are not analyzed.
     pub(crate) fn analyze(earlier: &str, command: &Resource, at: &WorkingDir) -> Self {
         let script = match command {
             Resource::Script(script) if script.fresh_shell && script.cwd.is_none() => script,
@@ -21,15 +21,15 @@ impl CwdIndependentAnalysis {
         Self(Some(hermes_shell::analyze_anywhere(earlier, script, at)))
     }
 
-    /// Whether what a simple command does depends on the folder.
+    /// Whether the effects of a simple command depend on the working directory.
     pub(crate) fn leaf_depends_on_cwd(&self, index: usize, leaf: &LeafCommand) -> bool {
         let Some(analysis) = &self.0 else { return false };
         let same = analysis.leaves.get(index).filter(|other| other.text == leaf.text);
         same.is_none_or(|other| other.effects != leaf.effects)
     }
 
-    /// Whether one of its effects does. A repository is part of every effect
-    /// that git has.
+    /// Whether one effect depends on the working directory. Every effect of git
+    /// includes its repository.
     pub(crate) fn effect_depends_on_cwd(
         &self,
         index: usize,

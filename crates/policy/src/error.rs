@@ -1,18 +1,18 @@
-//! What is wrong with a permission file, and what to do about it.
+//! Errors in permission files, with hints for fixing them.
 
 use std::fmt;
 
 use hermes_config::{ConfigError, FilePosition};
 
-/// A permission file that cannot be used. Nothing that it might have
-/// restricted may run until it is mended.
+/// A permission file that cannot be used. Nothing that it might have restricted
+/// may run until it is fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError {
     /// What is wrong.
     pub message: String,
     /// Where.
     pub place: Option<FilePosition>,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 

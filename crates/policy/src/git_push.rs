@@ -1,5 +1,5 @@
-//! Where a push goes. The name of a remote stands for what the repository's
-//! settings say at the moment, so that an agreement has to hold both.
+//! Destinations of `git push`. The name of a remote means what the repository's
+//! config currently says, so an approval covers both name and URLs.
 
 use std::path::{Path, PathBuf};
 
@@ -8,20 +8,20 @@ use hermes_shell::LeafCommand;
 
 use crate::approvals::ApprovalUnit;
 
-/// The name of the effect.
+/// Name of the push effect.
 const PUSH_EFFECT_NAME: &str = "git push";
 
-/// Larger settings are not read.
+/// Larger config files are not read.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
-/// Whether an effect is that of a push to a remote.
+/// Whether an effect is a push to a remote.
 pub(crate) fn is_push(effect: &Effect, leaf: &LeafCommand) -> bool {
     let named = matches!(&effect.resource, Resource::Name(name) if name == PUSH_EFFECT_NAME);
     named && effect.scope == Scope::NETWORK_SEND && leaf.prefix().iter().any(|it| it == "push")
 }
 
-/// What an agreement to a push is about; nothing if it cannot be told where
-/// that goes, so that every one is asked about.
+/// Returns the unit that an approval of a push covers; `None` if the
+/// destination is unknown, so every such push is asked about.
 pub(crate) fn push_unit(effect: &Effect, leaf: &LeafCommand) -> Option<ApprovalUnit> {
     let remote = hermes_shell::push_remote(leaf)?;
     let mut effects = leaf.effects.iter().filter(|effect| effect.scope == Scope::GIT_WRITE);
@@ -35,7 +35,7 @@ pub(crate) fn push_unit(effect: &Effect, leaf: &LeafCommand) -> Option<ApprovalU
     })
 }
 
-/// The remote and its addresses, as one text.
+/// Returns the remote and its URLs as one text.
 fn push_destination(remote: &str, folder: &Path) -> Option<String> {
     let repository = GitRepository::containing(folder)?;
     let settings = repository.read_config()?;
@@ -49,7 +49,7 @@ fn push_destination(remote: &str, folder: &Path) -> Option<String> {
         let addresses: Vec<String> = addresses.into_iter().map(strip_password).collect();
         return Some(format!("{name} ({})", addresses.join(", ")));
     }
-    // No remote of that name, so it says itself where it goes.
+    // No remote has that name, so it is the destination itself.
     if name.contains("://") || name.contains(':') || name.starts_with('/') {
         return Some(strip_password(name));
     }
@@ -57,7 +57,7 @@ fn push_destination(remote: &str, folder: &Path) -> Option<String> {
     is_path.then(|| hermes_core::WorkingDir::new(folder, None).resolve(name).display().to_string())
 }
 
-/// An address without the password in it, which may change and is a secret.
+/// Strips the credentials from a URL; they may change, and are secret.
 fn strip_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let end = rest.find('/').unwrap_or(rest.len());
@@ -67,7 +67,7 @@ fn strip_password(address: &str) -> String {
     }
 }
 
-/// Where a repository keeps its books.
+/// The directories in which a repository keeps its metadata.
 #[derive(Debug)]
 struct GitRepository {
     worktree_dir: PathBuf,
@@ -75,7 +75,7 @@ struct GitRepository {
 }
 
 impl GitRepository {
-    /// The one that a folder is in.
+    /// Finds the repository that contains a directory.
     fn containing(folder: &Path) -> Option<Self> {
         let above = folder.ancestors().find(|above| above.join(".git").exists())?;
         let git = above.join(".git");
@@ -90,14 +90,14 @@ impl GitRepository {
         Some(Self { worktree_dir: own, common_dir: common })
     }
 
-    /// The branch that is checked out; empty if none is.
+    /// Returns the checked-out branch; empty if HEAD is detached.
     fn branch(&self) -> Option<String> {
         let head = read_small_file(&self.worktree_dir.join("HEAD"))?;
         let branch = head.trim().strip_prefix("ref: refs/heads/");
         Some(branch.unwrap_or_default().to_owned())
     }
 
-    /// None if they cannot be read, or are not all in one place.
+    /// Reads the config; `None` if it is unreadable or refers to other files.
     fn read_config(&self) -> Option<GitConfig> {
         let mut settings = GitConfig::parse(&read_small_file(&self.common_dir.join("config"))?)?;
         if let Some(more) = read_small_file(&self.worktree_dir.join("config.worktree")) {
@@ -115,7 +115,7 @@ fn read_small_file(path: &Path) -> Option<String> {
     std::fs::read_to_string(path).ok().filter(|_| is_small)
 }
 
-/// What a repository is set to.
+/// Config entries of a repository.
 #[derive(Debug, Default)]
 struct GitConfig(Vec<GitConfigEntry>);
 
@@ -129,7 +129,7 @@ struct GitConfigEntry {
 }
 
 impl GitConfig {
-    /// Reads what git writes itself. None where it is written in another way.
+    /// Parses the config syntax that git itself writes; `None` for any other.
     fn parse(text: &str) -> Option<Self> {
         let mut entries = Vec::new();
         let (mut section, mut name) = (String::new(), String::new());
@@ -147,7 +147,7 @@ impl GitConfig {
             }
             let (key, value) = line.split_once('=').unwrap_or((line, ""));
             let key = key.trim().to_ascii_lowercase();
-            // Only where it says something of remotes does it matter how.
+            // Only the values of remotes and branches have to be plain.
             let value = match section.as_str() {
                 "remote" | "branch" => plain_value(value.trim())?,
                 _ => value.trim(),
@@ -158,14 +158,14 @@ impl GitConfig {
         Some(Self(entries))
     }
 
-    /// All values of a key, in order.
+    /// Returns all values of a key, in order.
     fn all_values(&self, section: &str, name: &str, key: &str) -> Vec<&str> {
         let is_it =
             |it: &&GitConfigEntry| it.section == section && it.name == name && it.key == key;
         self.0.iter().filter(is_it).map(|entry| entry.value.as_str()).collect()
     }
 
-    /// Where a push from a branch goes that names no remote.
+    /// Returns the remote for a push from a branch that names none.
     fn default_remote(&self, branch: &str) -> &str {
         let last = |section, name, key| self.all_values(section, name, key).last().copied();
         last("branch", branch, "pushremote")
@@ -175,7 +175,7 @@ impl GitConfig {
     }
 }
 
-/// A value that means what it says.
+/// Returns a value without quotes, escapes or comments unchanged.
 fn plain_value(value: &str) -> Option<&str> {
     (!value.contains(['\\', '"', '#', ';'])).then_some(value)
 }

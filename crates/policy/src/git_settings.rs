@@ -1,9 +1,9 @@
-//! Which commands of git write settings. Most of those that change a repository
-//! leave them as they are.
+//! Recognizes git commands that write settings. Most commands that change a
+//! repository do not.
 
 use hermes_shell::{LeafCommand, ShellWord};
 
-/// Verbs that write settings only with one of these options, or never.
+/// Subcommands that write settings only with one of these options, or never.
 const SETTINGS_WITH_OPTION: &[(&str, &[&str])] = &[
     ("clone", &[]),
     ("fast-import", &[]),
@@ -17,7 +17,8 @@ const SETTINGS_WITH_OPTION: &[(&str, &[&str])] = &[
     ("symbolic-ref", &[]),
 ];
 
-/// Words after a verb that read, or change something else than settings.
+/// Words after a subcommand that only read, or change something other than
+/// settings.
 const SETTINGS_UNLESS_WORD: &[(&str, &[&str])] = &[
     ("checkout", &["--"]),
     ("lfs", &["fetch", "pull", "push", "checkout", "status", "ls-files", "prune", "fsck"]),
@@ -25,13 +26,13 @@ const SETTINGS_UNLESS_WORD: &[(&str, &[&str])] = &[
     ("worktree", &["list", "prune", "lock", "unlock"]),
 ];
 
-/// Whether a simple command is git, and called to write settings.
+/// Whether a simple command is a git command that writes settings.
 pub(crate) fn writes_git_settings(leaf: &LeafCommand) -> bool {
     if leaf.program != "git" || !hermes_shell::changes_settings(leaf) {
         return false;
     }
     let words = leaf.words.get(1..).unwrap_or_default();
-    // What is only known later may be anything.
+    // A word known only at run time may be anything.
     if !words.iter().all(|word| word.known) {
         return true;
     }
@@ -50,7 +51,7 @@ pub(crate) fn writes_git_settings(leaf: &LeafCommand) -> bool {
     }
 }
 
-/// Whether a word is one of these, or has such a letter among its options.
+/// Whether a word is one of these, or its short options contain one of them.
 fn matches_word_or_flag(word: &ShellWord, listed: &[&str]) -> bool {
     let flags = word.text.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
     let is_flag = |one: &str| {

@@ -1,15 +1,15 @@
-//! Where the patterns of a command lead: `build/*` names what is in a folder,
-//! and a link among it names something else.
+//! Targets of the globs in a command: `build/*` names the entries of a
+//! directory, but a symlink among them leads elsewhere.
 
 use std::path::{Component, Path, PathBuf};
 
 use hermes_core::{Effect, Resource, Scope};
 use hermes_shell::{LeafCommand, is_pattern, may_match};
 
-/// How many entries of folders are looked at for one command.
+/// Maximum number of directory entries examined for one command.
 const MAX_ENTRIES: usize = 20_000;
 
-/// How much may still be looked at.
+/// Expands globs within a budget of directory entries.
 #[derive(Debug)]
 pub(crate) struct GlobTargets {
     entries_left: usize,
@@ -22,13 +22,13 @@ impl Default for GlobTargets {
 }
 
 impl GlobTargets {
-    /// Adds what the patterns of a simple command change outside the folder
-    /// that they are in.
+    /// Adds the paths outside their base directory that the globs of a simple
+    /// command change.
     pub(crate) fn add_targets(&mut self, leaf: &mut LeafCommand) {
         for (scope, pattern) in std::mem::take(&mut leaf.globs) {
             let found = match self.targets_outside(&scope, &pattern) {
                 Some(places) => places.into_iter().map(Resource::Path).collect(),
-                // There is more than anybody can look at.
+                // Too many entries to examine.
                 None => vec![Resource::Any],
             };
             for resource in found {
@@ -40,14 +40,15 @@ impl GlobTargets {
         }
     }
 
-    /// The real places outside the pattern's folder; none if there are too many.
+    /// Returns the real paths outside the glob's base directory; `None` if
+    /// there are too many entries.
     fn targets_outside(&mut self, scope: &Scope, pattern: &Path) -> Option<Vec<PathBuf>> {
         let parts: Vec<Component<'_>> = pattern.components().collect();
         let is_open = |part: &Component<'_>| is_pattern(&part.as_os_str().to_string_lossy());
         let Some(first) = parts.iter().position(is_open) else { return Some(Vec::new()) };
         let base: PathBuf = parts.get(..first)?.iter().collect();
         let removes = *scope == Scope::FILE_DELETE;
-        // Where the folder was judged to be.
+        // The base directory as it was judged.
         let home = match removes {
             true => hermes_files::real_entry(&base),
             false => hermes_files::real_path(&base),
@@ -60,7 +61,7 @@ impl GlobTargets {
         }
         let mut found = Vec::new();
         for folder in folders {
-            // What is written through a link is where that leads.
+            // A write through a symlink changes its target.
             let links = match removes {
                 true => Vec::new(),
                 false => self.links(&folder, &last.as_os_str().to_string_lossy())?,
@@ -74,12 +75,12 @@ impl GlobTargets {
         Some(found)
     }
 
-    /// The folders that one part of a pattern leads to.
+    /// Returns the directories that one component of a glob expands to.
     fn expand_part(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
         if !is_pattern(part) {
             return Some(folders.iter().map(|folder| folder.join(part)).collect());
         }
-        // It may stand for no folder or for many, one in the other.
+        // `**` matches zero or more nested directories.
         let is_deep = part == "**";
         let mut found = if is_deep { folders.to_vec() } else { Vec::new() };
         let mut open = folders.to_vec();
@@ -102,7 +103,8 @@ impl GlobTargets {
         Some(entries.filter(|(_, is_link)| *is_link).map(|(path, _)| path).collect())
     }
 
-    /// What is in a folder by that name, and whether it is a link.
+    /// Returns the matching entries of a directory, and whether each is a
+    /// symlink.
     fn entries(&mut self, folder: &Path, part: &str) -> Option<Vec<(PathBuf, bool)>> {
         let Ok(entries) = std::fs::read_dir(folder) else { return Some(Vec::new()) };
         let mut found = Vec::new();

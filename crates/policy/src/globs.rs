@@ -1,7 +1,6 @@
-//! Many patterns, asked as one. Nearly every path lies where none of them can
-//! match, which a look at its parts tells: the patterns are kept in groups by
-//! what a path must have to match any of a group, and only groups whose need is
-//! met are matched at all.
+//! Matches a path against many globs at once. Nearly every path can be ruled
+//! out by its components: globs are grouped by what a path must contain to
+//! match any of the group, and only groups whose condition holds are matched.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,45 +11,45 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::pattern::{fold_text, literal_path};
 
-/// Patterns for [folded](crate::fold) paths, made ready when somebody first
-/// asks: that takes longer than the rest of many a program.
+/// Globs for [folded](crate::pattern::fold_path) paths, compiled on first use:
+/// compiling takes longer than many programs run.
 #[derive(Debug, Clone)]
 pub(crate) struct LazyGlobs {
     patterns: Vec<String>,
-    /// Folders that many of the patterns begin with, as patterns.
+    /// Directories that many of the globs begin with, in glob syntax.
     bases: Vec<String>,
     groups: OnceLock<Option<GlobGroups>>,
 }
 
-/// The patterns by what a path needs.
+/// Globs grouped by the condition that a path must meet.
 #[derive(Debug, Clone, Default)]
 struct GlobGroups {
-    /// To lie in a folder.
+    /// The path is below a directory.
     below: Vec<DirectoryGlobs>,
-    /// To have a part of this name.
+    /// The path has a component with this name.
     part: Vec<(Vec<u8>, GlobGroup)>,
-    /// What these names begin with.
+    /// Bit set of the first letters of these names.
     first_letters: u128,
-    /// To have a last part that begins so.
+    /// The last component has this prefix.
     start: Vec<(Vec<u8>, GlobGroup)>,
-    /// To have a last part that ends so.
+    /// The last component has this suffix.
     end: Vec<(Vec<u8>, GlobGroup)>,
-    /// Nothing that could be told at a glance.
+    /// No condition that is cheap to check.
     any: GlobGroup,
 }
 
-/// The patterns that begin with one folder.
+/// The globs that begin with one directory.
 #[derive(Debug, Clone)]
 struct DirectoryGlobs {
     directory: Vec<u8>,
-    /// By the name that comes next.
+    /// By the name of the next component.
     next: HashMap<Vec<u8>, GlobGroup>,
-    /// Those that say less of it.
+    /// Globs whose next component is not literal.
     any: GlobGroup,
 }
 
-/// A few patterns that are matched together. Most groups never are, so they
-/// are read when they are first asked.
+/// A few globs that are matched together. Compiled on first use, since most
+/// groups never match.
 #[derive(Debug, Clone, Default)]
 struct GlobGroup {
     patterns: Vec<String>,
@@ -58,17 +57,18 @@ struct GlobGroup {
 }
 
 impl LazyGlobs {
-    /// Patterns, and the folders, as patterns, that many of them begin with.
+    /// Creates the set from globs and the directories, in glob syntax, that
+    /// many of them begin with.
     pub(crate) fn new(patterns: Vec<String>, bases: &[String]) -> Self {
         Self { patterns, bases: bases.to_vec(), groups: OnceLock::new() }
     }
 
-    /// Whether one of them matches. Nothing if they cannot be had.
+    /// Whether a glob matches; `None` if the globs cannot be compiled.
     pub(crate) fn is_match(&self, folded: &Path) -> Option<bool> {
         let groups =
             self.groups.get_or_init(|| GlobGroups::from_patterns(&self.patterns, &self.bases));
         let met = groups.as_ref()?.candidate_groups(folded.as_os_str().as_bytes());
-        // Every other group says no.
+        // All other groups cannot match.
         let mut answers = met.map(|group| group.is_match(folded));
         answers.find(|answer| *answer != Some(false)).unwrap_or(Some(false))
     }
@@ -76,8 +76,8 @@ impl LazyGlobs {
 
 impl GlobGroups {
     fn from_patterns(patterns: &[String], bases: &[String]) -> Option<Self> {
-        // Folded as the paths are: a set that is blind to case would be one
-        // large regular expression.
+        // Folded like the paths: a case-insensitive set would be one large
+        // regular expression.
         let bases = bases.iter().filter(|base| !base.is_empty());
         let bases: Vec<String> = bases.map(|base| fold_text(base)).collect();
         let mut groups = Self::default();
@@ -91,12 +91,12 @@ impl GlobGroups {
         Some(groups)
     }
 
-    /// Where a pattern belongs.
+    /// Returns the group that a glob belongs to.
     fn group_for(&mut self, pattern: &str, bases: &[String]) -> &mut GlobGroup {
         if let Some((folder, rest)) = split_base(pattern, bases) {
             return self.directory_group(folder, rest.split('/').next().and_then(literal));
         }
-        // Braces and brackets may have a slash in them.
+        // Braces and brackets may contain a slash.
         let anywhere = pattern.strip_prefix("**/").filter(|it| !it.contains(['{', '[', '\\']));
         let Some(rest) = anywhere else { return &mut self.any };
         if let Some(name) = rest.split('/').find_map(literal) {
@@ -129,11 +129,11 @@ impl GlobGroups {
         }
     }
 
-    /// The groups whose need a path meets.
+    /// Returns the groups whose condition a path meets.
     fn candidate_groups<'a>(&'a self, path: &'a [u8]) -> impl Iterator<Item = &'a GlobGroup> {
         let below = self.below.iter().filter_map(|below| below.candidate_groups(path)).flatten();
         let parts = path.split(|byte| *byte == b'/');
-        // Hardly any part begins like one of the names.
+        // Hardly any component begins like one of the names.
         let parts = parts.filter(|part| self.first_letters & first_letter_bit(part) != 0);
         let part = parts.flat_map(|part| self.part.iter().filter(move |(name, _)| name == part));
         let last = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -170,8 +170,8 @@ impl GlobGroup {
     }
 }
 
-/// Whether a pattern has nothing in it that could be wrong: plain names, stars,
-/// and two stars as a part of their own.
+/// Whether a glob is certainly valid: plain names, `*`, and `**` as a whole
+/// component.
 fn is_simple(pattern: &str) -> bool {
     let is_fine = |part: &str| part == "**" || !part.contains("**");
     !pattern.contains(['[', ']', '{', '}', '\\', '?']) && pattern.split('/').all(is_fine)
@@ -185,13 +185,13 @@ fn build_glob_set(globs: &[Glob]) -> Option<GlobSet> {
     builder.build().ok()
 }
 
-/// What a pattern means: a tree has its own root in it.
+/// Parses a glob; a tree includes its own root.
 fn parse_globs(pattern: &str) -> Option<Vec<Glob>> {
     let texts = [Some(pattern), pattern.strip_suffix("/**")].into_iter().flatten();
     texts.map(|text| GlobBuilder::new(text).literal_separator(true).build().ok()).collect()
 }
 
-/// The folder that a pattern begins with, and the rest of it.
+/// Splits a glob into the directory that it begins with and the rest.
 fn split_base<'p>(pattern: &'p str, bases: &'p [String]) -> Option<(Vec<u8>, &'p str)> {
     let below = |base: &str| pattern.strip_prefix(base)?.strip_prefix('/');
     let bases = bases.iter().filter_map(|base| Some((base.as_str(), below(base)?)));
@@ -204,7 +204,7 @@ fn split_base<'p>(pattern: &'p str, bases: &'p [String]) -> Option<(Vec<u8>, &'p
     Some((literal(folder)?, rest))
 }
 
-/// The text that a part of a pattern is, if it has no wildcards.
+/// Returns the text of a component, if it has no wildcards.
 fn literal(part: &str) -> Option<Vec<u8>> {
     let path = literal_path(part).filter(|_| !part.is_empty())?;
     Some(path.into_os_string().into_vec())
@@ -218,7 +218,8 @@ fn group_named(groups: &mut Vec<(Vec<u8>, GlobGroup)>, name: Vec<u8>) -> &mut Gl
     &mut groups[at].1
 }
 
-/// The first letter of a name, as a bit; all that are not ASCII share one.
+/// Returns the first letter of a name as a bit; all non-ASCII letters share
+/// one.
 fn first_letter_bit(name: &[u8]) -> u128 {
     name.first().map_or(0, |byte| 1 << (*byte).min(127))
 }

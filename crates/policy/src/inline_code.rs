@@ -1,22 +1,22 @@
-//! Code that stands in a call and is run by an interpreter: what in it destroys
-//! on a large scale. All else that code can do is for the sandbox.
+//! Finds large-scale destruction in code that is part of a call. All else that
+//! code can do is left to the sandbox.
 
 use hermes_core::{CallProposal, ShellScript, WorkingDir};
 use hermes_shell::{CommandFinding, CommentStyle, destructive_code};
 
-/// The code of a call and its language, if it has some.
+/// Returns the language and the code of a call, if it contains code.
 pub(crate) fn call_code<'a>(proposal: &CallProposal<'a>) -> Option<(&'a str, &'a str)> {
     let text = |name: &str| proposal.arguments.get(name).and_then(|value| value.as_str());
     Some((text("language").unwrap_or("python"), text("code")?))
 }
 
-/// What is dangerous in it.
+/// Returns the dangerous parts of the code.
 pub(crate) fn dangerous_code(language: &str, code: &str, at: &WorkingDir) -> Vec<CommandFinding> {
     match language {
         "python" => destructive_code(code, CommentStyle::Hash, at),
         "javascript" | "typescript" => destructive_code(code, CommentStyle::Slashes, at),
         "sql" => dangerous_sql(code, at),
-        // A shell has an effect of its own.
+        // Shell code has its own effect.
         _ => Vec::new(),
     }
 }

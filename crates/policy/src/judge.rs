@@ -1,5 +1,5 @@
-//! The ruling on one call: every effect is heard at every level, a command
-//! is taken apart first, and the strictest answer counts.
+//! The ruling on one call: a command is split into its parts, every effect is
+//! judged at every level, and the strictest answer counts.
 
 mod commands;
 
@@ -30,74 +30,74 @@ use crate::profile::PermissionProfile;
 use crate::sensitive_places::{PlaceProtection, ProtectedKind, SensitivePlaces};
 use crate::service_clients::ServiceClients;
 
-/// The category of commands that wait for connections. In a network of their
-/// own, nobody but the session reaches them.
+/// Category of commands that listen for connections. In their own network
+/// namespace, only the session can reach them.
 const LISTEN_CATEGORY: &str = "network-listen";
 
-/// One thing that was judged, and what came of it.
+/// One judged effect with its answer.
 #[derive(Debug, Clone)]
 pub struct PolicyFinding {
     /// The effect that was judged.
     pub effect: Effect,
-    /// For a path: where it really is.
+    /// For a path: the resolved path.
     pub real: Option<PathBuf>,
-    /// The simple command that has it, as it was written.
+    /// The simple command that has the effect, as written.
     pub leaf: Option<Arc<str>>,
     /// The answer.
     pub answer: PolicyAnswer,
     /// Why.
     pub reason: String,
-    /// By which rule; nothing for what is simply allowed.
+    /// The deciding rule; `None` if simply allowed.
     pub origin: Option<Arc<RuleOrigin>>,
-    /// Whether nothing may override it.
+    /// Whether nothing can override the answer.
     pub hard: bool,
-    /// Whether it holds in every profile, also while rules are only watched.
+    /// Whether the answer applies in every profile, even in audit mode.
     pub floor: bool,
-    /// What an approval would be about.
+    /// What an approval would cover.
     pub unit: Option<ApprovalUnit>,
-    /// Of a protected place: its kind.
+    /// For a protected place: its kind.
     pub protected: Option<ProtectedKind>,
 }
 
-/// A simple command, and the whole one that it is part of.
+/// A simple command and the command line that it is part of.
 #[derive(Clone, Copy)]
 struct CommandPart<'a> {
     leaf: &'a LeafCommand,
     text: &'a Arc<str>,
     command: &'a str,
-    /// What sets the whole one apart from others.
+    /// What distinguishes the command line from others.
     identity: &'a str,
-    /// Whether it is not known what it would be about another time.
+    /// Whether its meaning may differ the next time.
     depends_on_cwd: bool,
 }
 
-/// Everything that was found out about a call.
+/// Result of examining a call.
 #[derive(Debug, Clone, Default)]
 pub struct CallExamination {
     /// One entry for each effect and each dangerous command.
     pub findings: Vec<PolicyFinding>,
-    /// What the call may touch if it goes on.
+    /// What the call may touch if it proceeds.
     pub grants: Vec<Grant>,
-    /// Effects of the commands in it.
+    /// Effects of the call's commands.
     pub command_effects: Vec<Effect>,
-    /// Which services they are clients of.
+    /// The services that the commands are clients of.
     pub clients: ServiceClients,
-    /// Whether it starts child processes.
+    /// Whether the call starts child processes.
     pub spawns: bool,
-    /// Whether commands are typed into them later.
+    /// Whether commands are typed into the child processes later.
     pub accepts_typed_commands: bool,
-    /// What its commands put somewhere.
+    /// What the commands copy or move, and where to.
     pub transfers: Vec<hermes_shell::Transfer>,
 }
 
 impl CallExamination {
-    /// The finding that decides: the strictest, the first of equals.
+    /// Returns the deciding finding: the strictest, and the first among equals.
     pub fn decisive_finding(&self) -> Option<&PolicyFinding> {
         let strictest = self.findings.iter().map(|finding| finding.answer).max()?;
         self.findings.iter().find(|finding| finding.answer == strictest)
     }
 
-    /// What its commands do, at the real places, first what changes something.
+    /// Returns the effects of the commands with resolved paths, changes first.
     pub fn implied_effects(&self) -> Vec<Effect> {
         const MAX_IMPLIED_EFFECTS: usize = 20;
         let of_commands = self.findings.iter().filter(|finding| finding.leaf.is_some());
@@ -117,8 +117,8 @@ impl CallExamination {
         implied
     }
 
-    /// The protected places that the call names and may touch once somebody has
-    /// agreed: as they are written, and where they really are.
+    /// Returns the protected places that the call names and may touch after an
+    /// approval, both as written and resolved.
     pub fn asked_places(&self) -> Vec<PathBuf> {
         let asked = |finding: &&PolicyFinding| {
             finding.answer != PolicyAnswer::Deny
@@ -135,17 +135,17 @@ impl CallExamination {
         places
     }
 
-    /// The strictest answer.
+    /// Returns the strictest answer.
     pub fn answer(&self) -> PolicyAnswer {
         self.decisive_finding().map_or(PolicyAnswer::Allow, |finding| finding.answer)
     }
 }
 
 impl PermissionPolicy {
-    /// Finds out everything about a call.
+    /// Examines a call.
     pub fn examine(&self, proposal: &CallProposal<'_>) -> CallExamination {
         let count = proposal.effects.len();
-        // A command makes room for what is in it itself.
+        // A command reserves space for its own findings.
         let in_parts = |effect: &Effect| effect.scope == Scope::TERMINAL_EXECUTE;
         let plain = if proposal.effects.iter().any(in_parts) { 0 } else { count };
         let mut exam = CallExamination {
@@ -156,7 +156,7 @@ impl PermissionPolicy {
         let taint = self.taint(proposal);
         for effect in proposal.effects {
             let real = EffectTarget::for_effect(effect);
-            // A command is judged by its parts, each for itself.
+            // A command is judged by its parts.
             let in_parts = match (&effect.resource, effect.scope == Scope::TERMINAL_EXECUTE) {
                 (command @ (Resource::Command(_) | Resource::Script(_)), true) => {
                     self.examine_command(proposal, command, taint.as_ref(), &mut exam)
@@ -192,24 +192,25 @@ impl PermissionPolicy {
         exam
     }
 
-    /// Everybody who has a say in the calls of a tool.
+    /// Returns all levels that apply to calls of a tool.
     pub(crate) fn levels(&self, tool: &str, tainted: bool) -> impl Iterator<Item = &PolicyLevel> {
         self.rules().levels(tool, tainted)
     }
 
-    /// What the session has read, if some profile cares and it was untrusted.
+    /// Returns the session's taint, if it has read untrusted text and a profile
+    /// has rules for that.
     pub(crate) fn taint(&self, proposal: &CallProposal<'_>) -> Option<Taint> {
         if !self.layers().any(|profile| profile.after_untrusted.is_some()) {
             return None;
         }
-        // A session that cannot be read may have seen anything.
+        // An unreadable session may have read anything.
         let unknown = || Taint { sources: vec!["unknown".to_owned()], ..Taint::default() };
         let taint = Taint::read(proposal.session).unwrap_or_else(|_| unknown());
         taint.is_tainted().then_some(taint)
     }
 
-    /// What becomes of dangerous commands here. Only the profile itself can
-    /// let them through; all others can at most be stricter.
+    /// Returns the answer for dangerous commands. Only the profile itself can
+    /// allow them; all other levels can only be stricter.
     fn dangerous_answer(&self, tool: &str, tainted: bool) -> PolicyAnswer {
         let said = |level: &PolicyLevel| {
             let about = level.restrictions.iter();
@@ -237,7 +238,7 @@ impl PermissionPolicy {
         let real = found.map(|found| found.path.as_path());
         let folded = real.map(fold_path);
         let written = effect.resource.as_path();
-        // Most paths are what they say.
+        // Most paths are written in resolved form.
         let other =
             written.filter(|written| real.is_none_or(|real| !is_same_spelling(real, written)));
         let other = other.map(fold_path);
@@ -287,7 +288,7 @@ impl PermissionPolicy {
             None => Some(ApprovalUnit::from_effect(effect, real)),
         };
         let unit = if answer == PolicyAnswer::Ask { unit() } else { None };
-        // An agreement to a folder is none to the protected places in it.
+        // Approving a directory does not approve the protected places in it.
         let category = kind.map(|kind: ProtectedKind| kind.category().to_owned());
         let unit =
             unit.map(|unit| ApprovalUnit { category: category.or(unit.category.clone()), ..unit });
@@ -305,20 +306,21 @@ impl PermissionPolicy {
         });
     }
 
-    /// Whether child processes have a network of their own.
+    /// Whether child processes have their own network namespace.
     fn has_own_network(&self) -> bool {
         let sandbox = self.sandbox();
         sandbox.enabled && sandbox.network != NetworkMode::Host
     }
 
-    /// Whether a host of this machine is, for child processes, one of their own
-    /// network.
+    /// Whether a loopback host is inside the child processes' own network
+    /// namespace.
     fn has_own_loopback(&self, effect: &Effect) -> bool {
         let Resource::Host(host) = &effect.resource else { return false };
         host_reach(host) == AddressReach::Loopback && self.has_own_network()
     }
 
-    /// What holds whatever the profile says, and of a protected place its kind.
+    /// Returns the opinion of the floor, which applies in every profile, and
+    /// the kind of a protected place.
     fn floor_opinion(
         &self,
         subject: &RuleSubject<'_>,
@@ -336,11 +338,11 @@ impl PermissionPolicy {
                 let reason = format!("{host} hands out the machine's own credentials");
                 Some((refuse(PolicyAnswer::Deny, reason, "protected host"), None))
             }
-            // Of a repository, only what is done to its files counts; of a file
-            // of variables, that it is read.
+            // For a repository, only changes to its files count; for a file of
+            // environment variables, only reading it.
             Resource::Path(path) if !matches!(effect.scope.family(), "git" | "env") => {
                 if let Some(trouble) = trouble {
-                    let reason = format!("{} cannot be looked up: {trouble}", path.display());
+                    let reason = format!("cannot resolve {}: {trouble}", path.display());
                     return Some((
                         refuse(PolicyAnswer::Deny, reason, UNRESOLVABLE_PATH_RULE),
                         None,
@@ -360,7 +362,7 @@ impl PermissionPolicy {
                     let shown = path.display();
                     reason.push_str(&format!(
                         "; `read_file` with path={shown} and names_only=true shows their names \
-                         without a question"
+                         without approval"
                     ));
                 }
                 Some((refuse(kind.answer(), reason, kind.rule()), Some(kind)))
@@ -369,7 +371,8 @@ impl PermissionPolicy {
         }
     }
 
-    /// Why a place is protected, if it is and no profile lays it open.
+    /// Returns why a place is protected; `None` if it is not, or the profile
+    /// opens it.
     fn protection(
         &self,
         subject: &RuleSubject<'_>,
@@ -387,7 +390,7 @@ impl PermissionPolicy {
         let named = PlaceProtection::strictest(named, || {
             if written == folded { None } else { by_name(written) }
         });
-        // A file with several names may be one of the secrets under another.
+        // A file with several hard links may be a secret under another name.
         let shared = || found.hardlink_id.and_then(|file| rules.file_protection(file));
         let named = PlaceProtection::strictest(named, shared);
         let named = PlaceProtection::strictest(named, || rules.alias_protection(scope, real));
@@ -397,7 +400,7 @@ impl PermissionPolicy {
         })
     }
 
-    /// What is said of the tool and its arguments, beside their effects.
+    /// Judges the tool and its arguments, apart from their effects.
     fn examine_tool(&self, proposal: &CallProposal<'_>, exam: &mut CallExamination) {
         for profile in self.layers() {
             for tool in profile.tools.iter().filter(|tool| tool.tool.matches(proposal.tool)) {
@@ -417,7 +420,7 @@ impl PermissionPolicy {
                     });
                 };
                 if let Some(origin) = &tool.ask {
-                    let reason = format!("Every call of {} needs an approval", proposal.tool);
+                    let reason = format!("Every call of {} requires approval", proposal.tool);
                     add(PolicyAnswer::Ask, reason, origin);
                 }
                 for rule in &tool.parameters {
@@ -435,7 +438,7 @@ fn execute_effect(command: &str) -> Effect {
     Effect { scope: Scope::TERMINAL_EXECUTE, resource }
 }
 
-/// What a dangerous command comes to. A hard block stays one.
+/// Creates the finding for a dangerous command. A hard block stays denied.
 fn danger_finding(
     found: &hermes_shell::CommandFinding,
     answer: PolicyAnswer,
@@ -484,8 +487,8 @@ fn new_host_opinion(
     })
 }
 
-/// Whether an effect on a host that is not known yet is for those who see the
-/// connection. That something is published or sent, they do not always see.
+/// Whether an effect on an unknown host is left to the proxy, which judges the
+/// connection. It cannot always see that something is published or sent.
 fn is_left_to_proxy(effect: &Effect, leaf: &LeafCommand) -> bool {
     let listens = || leaf.findings.iter().any(|found| found.category == LISTEN_CATEGORY);
     effect.resource == Resource::Any
@@ -493,8 +496,8 @@ fn is_left_to_proxy(effect: &Effect, leaf: &LeafCommand) -> bool {
             || effect.scope == Scope::NETWORK_SEND && listens())
 }
 
-/// Whether a file is read for the names of its variables alone: the tool says
-/// so by a second effect on the same path.
+/// Whether a file is read only for the names of its variables: the tool
+/// declares this with a second effect on the same path.
 fn reads_names_only(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
     let is_twin = |other: &Effect| {
         other.scope == Scope::ENV_READ
@@ -504,7 +507,7 @@ fn reads_names_only(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
     effect.scope == Scope::FILE_READ && proposal.effects.iter().any(is_twin)
 }
 
-/// Whether the code that is run stands in the call, and not in a file.
+/// Whether the code is part of the call rather than in a file.
 fn is_inline_code(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
     effect.scope == Scope::CODE_EXECUTE && proposal.arguments.get("code").is_some()
 }
@@ -516,7 +519,7 @@ fn unknown_command_finding(effect: &Effect) -> PolicyFinding {
         real: None,
         leaf: None,
         answer: PolicyAnswer::Ask,
-        reason: "The command is only known when it runs".to_owned(),
+        reason: "The command is only known at run time".to_owned(),
         origin: Some(Arc::new(origin)),
         hard: false,
         floor: false,
@@ -525,8 +528,8 @@ fn unknown_command_finding(effect: &Effect) -> PolicyFinding {
     }
 }
 
-/// What the shell that lasts, and is meant, was told before that it still knows;
-/// none if it cannot be read. The tool that has it writes it down.
+/// Returns the earlier input of the persistent shell that the call addresses,
+/// as recorded by its tool; `None` if it cannot be read.
 fn persistent_shell_history(proposal: &CallProposal<'_>) -> Option<String> {
     #[derive(Default, serde::Deserialize)]
     struct ReplShellRecord {
@@ -538,13 +541,13 @@ fn persistent_shell_history(proposal: &CallProposal<'_>) -> Option<String> {
         Resource::Name(name) if effect.scope == Scope::PROCESS_MANAGE => known.remove(name),
         _ => None,
     });
-    // A shell lives no longer than its program.
+    // A shell does not outlive the process that started it.
     let own = found.filter(|shell| shell.process == std::process::id());
     Some(own.map(|shell| shell.told.join("\n")).unwrap_or_default())
 }
 
-/// What the session's shell remembers of earlier commands, as text; none if it
-/// cannot be read.
+/// Returns what the session's shell retains of earlier commands, as text;
+/// `None` if it cannot be read.
 fn session_shell_history(proposal: &CallProposal<'_>) -> Option<String> {
     #[derive(Default, serde::Deserialize)]
     struct SessionShellRecord {

@@ -37,7 +37,6 @@ mod permissions;
 mod place_tree;
 mod policy_file;
 mod profile;
-mod protected_places;
 mod repositories;
 mod rules;
 mod sandbox_overrides;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hermes_core::{
     ApprovalScope, CallProposal, Confinement, ConnectionRequest, Effect, Grants, Policy, Resource,
-    Ruling, Session, Verdict, excerpt,
+    Ruling, Session, Verdict, approval_excerpt,
 };
 use parking_lot::Mutex;
 
@@ -361,7 +361,7 @@ impl Policy for PermissionPolicy {
         let effects = effects.chain(implied.iter().map(ToString::to_string));
         // What it does is nothing without the code that does it.
         let code = proposal.arguments.get("code").and_then(|code| code.as_str());
-        let effects = effects.chain(code.map(|code| format!("code {}", excerpt(code))));
+        let effects = effects.chain(code.map(|code| format!("code {}", approval_excerpt(code))));
         let call = self.fingerprint(proposal);
         self.tickets.issue(ApprovalTicket {
             token: TicketStore::token(&call),
@@ -371,7 +371,7 @@ impl Policy for PermissionPolicy {
             reason: self.redacted(reason),
             profile: self.rules.profile.name.clone(),
             folder: working_dir(proposal).display().to_string(),
-            asked_ms: crate::approvals::now_ms(),
+            asked_ms: hermes_core::clock::unix_millis(),
             granted_ms: None,
         })
     }

@@ -1,37 +1,38 @@
-//! What of a repository later programs run or trust: its hooks, its settings,
-//! and where it says that both are.
+//! The parts of a Git repository that later programs run or trust (hooks and
+//! settings), and the pointers that locate them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::scan_cache::FsScanCache;
 
-/// What a call has to do with a repository.
+/// How a call uses a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RepositoryUse {
-    /// It may commit, by whatever program: index, objects, refs and logs.
+    /// Any program may commit: write the index, objects, refs and logs.
     Commit,
-    /// It is git that runs, and it may change settings.
+    /// Git runs and may change settings.
     ChangeSettings,
 }
 
-/// All that what stays as it is depends on, besides the rules and the files.
+/// Cache key for [`FrozenPaths`]: everything they depend on besides the rules
+/// and the file system.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FrozenPathsKey {
-    /// The trees that can be written.
+    /// The writable trees.
     pub(crate) write: Vec<PathBuf>,
-    /// The working folder.
+    /// The working directory.
     pub(crate) cwd: PathBuf,
-    /// What the call says that it deletes.
+    /// The paths that the call declares it deletes.
     pub(crate) deleted: Vec<PathBuf>,
-    /// Whether git runs that writes, and may change settings.
+    /// Whether git runs with write access, and whether it may change settings.
     pub(crate) git_runs: bool,
     pub(crate) may_change_settings: bool,
-    /// Whether git clears away what it does not know.
+    /// Whether git removes untracked files.
     pub(crate) only_git_clean: bool,
 }
 
-/// What stays as it is, by how it is held; see `Confinement`.
+/// Paths that must not change, by how they are enforced; see `Confinement`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FrozenPaths {
     pub(crate) read_only: Vec<PathBuf>,
@@ -40,36 +41,37 @@ pub(crate) struct FrozenPaths {
     pub(crate) quarantined: Vec<PathBuf>,
 }
 
-/// In a repository: run or obeyed, and nothing that git writes by itself.
+/// Files in a repository that programs run or obey and that git never writes on
+/// its own.
 const ALWAYS_FROZEN_FILES: &[&str] = &["hooks", "info/attributes"];
 
-/// The same, unless git itself changes it.
+/// Like [`ALWAYS_FROZEN_FILES`], but writable when git itself changes settings.
 const SETTINGS_FILES: &[&str] = &["config", "config.worktree", "commondir", "gitdir"];
 
-/// Where the hooks are.
+/// The directory with the hooks.
 const HOOKS_DIR: &str = "hooks";
-/// Settings of one working tree. An empty file says nothing.
+/// Settings of one working tree. An empty file has no effect.
 const WORKTREE_SETTINGS_FILE: &str = "config.worktree";
-/// Leads to another repository, and with it to other settings and hooks.
+/// Points to another repository, and so to other settings and hooks.
 const COMMONDIR_FILE: &str = "commondir";
 
-/// How far below a folder repositories are looked for, in how many folders
-/// and among how many names, and how many are kept.
+/// Limits of the search for repositories: depth below a directory, directories
+/// and names visited, and repositories kept.
 pub(crate) const MAX_SEARCH_DEPTH: usize = 3;
 const MAX_SEARCHED_DIRS: usize = 256;
 const MAX_SEARCHED_NAMES: usize = 16_384;
 const MAX_REPOSITORIES: usize = 32;
-/// How far in the folder for temporary files, which has many of others.
+/// Search depth in the directory for temporary files, which other users share.
 pub(crate) const MAX_TEMP_SEARCH_DEPTH: usize = 2;
 
-/// Folders that are full of other things.
+/// Directories not worth searching.
 const SKIPPED_DIRS: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
 
 impl FrozenPaths {
-    /// Keeps the repository of a folder that the call works in or below.
+    /// Freezes the repository that contains the call's working directory.
     pub(crate) fn freeze_enclosing(&mut self, git: &Path, used: RepositoryUse, seen: &FsScanCache) {
         if !seen.is_dir(git) {
-            // A file says where the repository is.
+            // A `.git` file points to the repository.
             if seen.exists(git) {
                 self.read_only.push(git.to_owned());
             }
@@ -88,14 +90,13 @@ impl FrozenPaths {
         }
     }
 
-    /// Keeps what is not there of a repository from being made, and would lead
-    /// git elsewhere. The record of a working tree has its pointer, which is
-    /// among what is there.
+    /// Masks missing files of a repository that would redirect git if created.
+    /// The record of a working tree has a pointer, which exists and is frozen.
     fn mask_missing_settings(&mut self, git: &Path, used: RepositoryUse, seen: &FsScanCache) {
         let pointer = git.join(COMMONDIR_FILE);
         if !is_worktree_record(git) || !seen.exists(&pointer) {
-            // Whether or not it is there: our own stands there half of the time,
-            // and the bounds are to be the same.
+            // Added whether or not it exists: our own placeholder comes and
+            // goes, and the confinement must stay the same.
             self.masked_missing.push(pointer);
         }
         let settings = git.join(WORKTREE_SETTINGS_FILE);
@@ -104,9 +105,9 @@ impl FrozenPaths {
         }
     }
 
-    /// Keeps a repository that lies among the temporary files of everybody.
-    /// Others come and go there, so that nothing is put beside them: what has
-    /// no hooks is kept as a whole, unless git itself runs.
+    /// Freezes a repository in the shared directory for temporary files.
+    /// Entries there come and go, so no placeholders are mounted: a repository
+    /// without hooks is frozen as a whole, unless git itself runs.
     pub(crate) fn freeze_temporary(
         &mut self,
         git: &Path,
@@ -125,7 +126,7 @@ impl FrozenPaths {
         }
     }
 
-    /// Keeps a repository that lies somewhere below.
+    /// Freezes a repository nested below a writable tree.
     pub(crate) fn freeze_below(&mut self, git: &Path, used: RepositoryUse, seen: &FsScanCache) {
         if !seen.is_dir(git) {
             self.frozen_nested
@@ -140,7 +141,7 @@ impl FrozenPaths {
         self.mask_missing_settings(git, used, seen);
     }
 
-    /// Leaves out what is not to be kept.
+    /// Keeps only the paths that match the predicate.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&Path) -> bool) {
         let lists = [
             &mut self.read_only,
@@ -154,11 +155,11 @@ impl FrozenPaths {
     }
 }
 
-/// How long a file may be that says where something is.
+/// Maximum size of a pointer file (`.git`, `commondir`, `gitdir`).
 const MAX_POINTER_BYTES: u64 = 16 * 1024;
 
-/// Where a file called `.git` leads: the folder of this working tree, and the
-/// repository that it has in common with others.
+/// The target of a `.git` file: the directory of this working tree, and the
+/// repository that it shares with others.
 #[derive(Debug)]
 struct GitLink {
     worktree_dir: PathBuf,
@@ -174,8 +175,8 @@ impl GitLink {
         Some(Self { common_dir: common.unwrap_or_else(|| own.clone()), worktree_dir: own })
     }
 
-    /// Whether the repository knows of that working tree. A file that leads to
-    /// it is soon made; what is in the repository is not.
+    /// Whether the repository refers back to that working tree. A pointer to a
+    /// repository is easy to forge; an entry in the repository is not.
     fn is_mutual(&self, git: &Path) -> bool {
         let Some(folder) = git.parent().and_then(|folder| fs::canonicalize(folder).ok()) else {
             return false;
@@ -195,8 +196,8 @@ impl GitLink {
     }
 }
 
-/// The repositories that a file called `.git` leads to, and those that they
-/// are kept within.
+/// Returns the repositories that a `.git` file points to, and the repositories
+/// that contain those.
 pub(crate) fn linked_repositories(git: &Path) -> Vec<PathBuf> {
     let Some(link) = GitLink::read(git) else { return Vec::new() };
     let is_repository = |folder: &&Path| folder.file_name().is_some_and(|name| name == ".git");
@@ -208,8 +209,8 @@ pub(crate) fn linked_repositories(git: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Where git writes for a working tree whose repository is elsewhere, if that
-/// knows of it.
+/// Returns where git writes for a working tree whose repository is elsewhere,
+/// if that repository refers back to it.
 pub(crate) fn linked_worktree_dir(git: &Path) -> Option<PathBuf> {
     let link = GitLink::read(git)?;
     link.is_mutual(git).then_some(link.common_dir)
@@ -228,7 +229,7 @@ fn resolve_from(from: &Path, to: &str) -> Option<PathBuf> {
     fs::canonicalize(from.join(to)).ok()
 }
 
-/// What is there of it and stays as it is.
+/// Returns the existing files of the repository that must not change.
 fn frozen_files(git: &Path, used: RepositoryUse, seen: &FsScanCache) -> Vec<PathBuf> {
     let books = if used == RepositoryUse::ChangeSettings { &[] } else { SETTINGS_FILES };
     let is_forestalled = |name: &&&str| **name == COMMONDIR_FILE && !is_worktree_record(git);
@@ -237,13 +238,13 @@ fn frozen_files(git: &Path, used: RepositoryUse, seen: &FsScanCache) -> Vec<Path
     paths.filter(|path| seen.exists(path)).collect()
 }
 
-/// Whether it is what a repository has written down of a working tree.
+/// Whether the path is a repository's record of a linked working tree.
 fn is_worktree_record(git: &Path) -> bool {
     let is_among = git.parent().and_then(Path::file_name).is_some_and(|it| it == "worktrees");
     is_among && !git.ends_with(".git")
 }
 
-/// The repositories below a folder, but for its own: the nearest ones.
+/// Returns the nearest repositories below a directory, excluding its own.
 pub(crate) fn repositories_below(folder: &Path, levels: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     search_names(folder, levels, |place, level, name| {
@@ -255,8 +256,8 @@ pub(crate) fn repositories_below(folder: &Path, levels: usize) -> Vec<PathBuf> {
     found
 }
 
-/// The repositories of submodules and the records of working trees, which are
-/// kept within another repository.
+/// Returns the submodule repositories and working tree records inside a
+/// repository.
 fn nested_repositories(git: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     search_names(&git.join("modules"), MAX_SEARCH_DEPTH, |place, _, name| {
@@ -271,8 +272,8 @@ fn nested_repositories(git: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Goes through the names below a folder, level by level, and into those that
-/// `look` wants to see more of; nothing ends it.
+/// Visits the names below a directory breadth-first. `look` returns whether to
+/// descend into an entry; `None` ends the search.
 pub(crate) fn search_names(
     folder: &Path,
     levels: usize,
@@ -289,7 +290,7 @@ pub(crate) fn search_names(
                     return;
                 }
                 let name = entry.file_name();
-                // What git makes itself has a plain name.
+                // Names that git creates are valid UTF-8.
                 let name = name.to_str().unwrap_or_default();
                 let Some(goes_on) = look(&place, level, name) else { return };
                 if goes_on

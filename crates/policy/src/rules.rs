@@ -1,4 +1,4 @@
-//! The rules of a program, and what they close below a granted folder.
+//! The rules of a profile, and what they exclude from a granted directory.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -16,28 +16,27 @@ use crate::profile::PermissionProfile;
 use crate::repositories::{MAX_SEARCH_DEPTH, search_names};
 use crate::sensitive_places::{PlaceProtection, ProtectedKind, SensitivePlaces};
 
-/// How long a look at the secrets of the project counts. It is only made for
-/// files with several names, of which some folders are full.
+/// How long a scan for the project's secrets is valid. It runs only for files
+/// with several hard links, and some directories are full of those.
 const SECRET_SCAN_TTL: Duration = Duration::from_secs(2);
-/// How many of them are kept.
+/// Maximum number of project secrets kept.
 const MAX_PROJECT_SECRETS: usize = 256;
 
-/// Files by their file system and their number there, each with what it is.
+/// Files by device and inode number, each with its protection.
 type SecretFiles = Vec<((u64, u64), PlaceProtection)>;
 
-/// A profile, what narrows it, and the places that they speak of.
+/// A profile, the profiles that narrow it, and the paths they refer to.
 #[derive(Debug)]
 pub(crate) struct RuleSet {
     pub(crate) profile: PermissionProfile,
     pub(crate) narrowing: Vec<PermissionProfile>,
     pub(crate) places: PathVariables,
     pub(crate) sensitive: SensitivePlaces,
-    /// The secrets that have a file, each by its file system and its number
-    /// there; looked up once.
+    /// The existing secret files, by device and inode number; looked up once.
     secret_files: OnceLock<SecretFiles>,
-    /// Those of the project, which come and go.
+    /// The secret files of the project, which change over time.
     project_files: Mutex<Option<(Instant, SecretFiles)>>,
-    /// What is mounted twice.
+    /// Paths that are mounted more than once.
     mounts: MountAliasCache,
 }
 
@@ -52,7 +51,7 @@ impl RuleSet {
         Self { profile, narrowing, places, sensitive, secret_files, project_files, mounts }
     }
 
-    /// Why a file is protected that is one of the secrets under another name.
+    /// Returns the protection of a file that is a hard link to a secret.
     pub(crate) fn file_protection(&self, file: (u64, u64)) -> Option<PlaceProtection> {
         let find = |files: &SecretFiles| {
             files.iter().find(|(own, _)| *own == file).map(|(_, protection)| *protection)
@@ -65,8 +64,8 @@ impl RuleSet {
         })
     }
 
-    /// The secrets at the top of the workspace and some way down, but for those
-    /// that the profile lays open.
+    /// Returns the secrets at the top levels of the workspace, except those
+    /// that the profile opens.
     fn project_secrets(&self) -> SecretFiles {
         let (names, except) = SensitivePlaces::secret_name_patterns();
         let awaited = PendingSecrets {
@@ -92,12 +91,12 @@ impl RuleSet {
         paths.iter().filter(|path| !is_open(path)).filter_map(file).collect()
     }
 
-    /// The profile, then everything that narrows it.
+    /// Returns the profile, then every profile that narrows it.
     pub(crate) fn layers(&self) -> impl Iterator<Item = &PermissionProfile> {
         std::iter::once(&self.profile).chain(&self.narrowing)
     }
 
-    /// Everybody who has a say in the calls of a tool.
+    /// Returns every level that applies to the calls of a tool.
     pub(crate) fn levels(&self, tool: &str, tainted: bool) -> impl Iterator<Item = &PolicyLevel> {
         self.layers().flat_map(move |profile| {
             let own = profile.tools.iter().filter(move |own| own.tool.matches(tool));
@@ -107,8 +106,8 @@ impl RuleSet {
         })
     }
 
-    /// Why a place is protected, if it is and no profile lays it open. The
-    /// path comes as it really is and folded.
+    /// Returns why a path is protected, unless a profile opens it. The path is
+    /// given both canonicalized and folded.
     pub(crate) fn path_protection(
         &self,
         scope: &Scope,
@@ -126,7 +125,7 @@ impl RuleSet {
         } else {
             let points = *scope == Scope::FILE_WRITE;
             let named = self.sensitive.write_protection(folded);
-            // To run such a file is not to change it.
+            // Running such a file does not change it.
             let is_kept = |it: &PlaceProtection| {
                 it.kind != ProtectedKind::AutoRun || scope.family() == "file"
             };
@@ -138,12 +137,12 @@ impl RuleSet {
 }
 
 impl RuleSet {
-    /// What is mounted twice.
+    /// Returns the paths that are mounted more than once.
     pub(crate) fn aliases(&self) -> Arc<MountAliases> {
         self.mounts.aliases()
     }
 
-    /// Why a place is protected under another path that a mount gives it.
+    /// Returns why a path is protected through another mount of the same file.
     pub(crate) fn alias_protection(&self, scope: &Scope, real: &Path) -> Option<PlaceProtection> {
         let aliases = self.aliases();
         aliases.other_paths(real).fold(None, |found, other| {
@@ -154,12 +153,12 @@ impl RuleSet {
     }
 }
 
-/// The same protection under another name.
+/// Returns the same protection with the reason for an alias.
 fn under_another_name(protection: PlaceProtection) -> PlaceProtection {
-    PlaceProtection { reason: "another name of a secret", ..protection }
+    PlaceProtection { reason: "another name for a secret", ..protection }
 }
 
-/// The secrets that are there.
+/// Returns the secret files that exist.
 fn secret_files(sensitive: &SensitivePlaces) -> SecretFiles {
     const MAX_SECRET_FILES: usize = 2000;
     let mut found = Vec::new();
@@ -176,8 +175,8 @@ fn secret_files(sensitive: &SensitivePlaces) -> SecretFiles {
     found
 }
 
-/// Whether a file whose name speaks of keys has a private one in it. A
-/// certificate has the same ending and may be read.
+/// Whether a file whose name suggests a key contains a private one. A
+/// certificate has the same extension and may be read.
 fn holds_private_key(real: &Path) -> bool {
     const KEY_HEADER_BYTES: u64 = 4096;
     let name = real.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -197,19 +196,19 @@ fn contains_bytes(text: &[u8], wanted: &[u8]) -> bool {
     text.windows(wanted.len()).any(|window| window == wanted)
 }
 
-/// What a tool may not touch below a folder that it was granted.
+/// Paths that a tool may not touch below a granted directory.
 pub(crate) struct RuleExceptions {
     rules: Arc<RuleSet>,
     tool: Box<str>,
     tainted: bool,
-    /// Whether any level says something of single paths; if not, only the
-    /// protected places are closed.
+    /// For each file scope, whether any level judges individual paths; if none
+    /// does, only the protected places are closed.
     by_path: OnceLock<[bool; 3]>,
-    /// What the rules may say of a place that is open all the same.
+    /// The strictest answer of the rules that still leaves a path open.
     tolerated: PolicyAnswer,
-    /// The real places that the call named, and that were judged one by one.
+    /// The canonical paths that the call named, judged individually.
     judged: Vec<PathBuf>,
-    /// Whether questions count as answered with yes.
+    /// Whether questions count as approved.
     is_auto_approved: bool,
 }
 
@@ -234,18 +233,19 @@ impl RuleExceptions {
         }
     }
 
-    /// The same, but for what the call named itself.
+    /// Exempts the paths that the call itself named.
     pub(crate) fn excluding(self, judged: Vec<PathBuf>) -> Self {
         Self { judged, ..self }
     }
 
-    /// The same, where questions count as answered with yes.
+    /// Sets whether questions count as approved.
     pub(crate) fn auto_approved(self, is_unasked: bool) -> Self {
         Self { is_auto_approved: is_unasked, ..self }
     }
 
-    /// Whether a protected place stays closed. Nobody is asked about what lies
-    /// in a folder, so that what would be asked about is closed.
+    /// Whether a protected place stays closed. The user is not asked about the
+    /// contents of a directory, so anything that would need a question is
+    /// closed.
     fn stays_closed(&self, real: &Path, protection: Option<PlaceProtection>) -> bool {
         let is_judged = || self.judged.iter().any(|own| own == real);
         match protection.map(|protection| protection.kind.answer()) {

@@ -1,4 +1,4 @@
-//! What a profile says about the sandbox, and what it leaves open.
+//! The sandbox settings of a profile, each of which may be unset.
 
 use hermes_core::{ChildLimits, NetworkMode};
 
@@ -7,7 +7,7 @@ use crate::error::PolicyError;
 use crate::level::PolicyAnswer;
 use crate::profile::SandboxPolicy;
 
-/// What can be said about it.
+/// The keys of the `sandbox` section.
 const SANDBOX_KEYS: &[&str] = &[
     "enabled",
     "bubblewrap",
@@ -21,25 +21,25 @@ const SANDBOX_KEYS: &[&str] = &[
     "host_ports",
 ];
 
-/// The word for running with what the system has.
+/// The value of `missing` that runs calls in a reduced sandbox.
 const REDUCED_WORD: &str = "reduced";
 
-/// What was said; nothing where it was not.
+/// Sandbox settings of one source; `None` where unset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SandboxOverrides {
-    /// Whether child processes are held at all.
+    /// Whether child processes are confined.
     pub(crate) enabled: Option<bool>,
-    /// Whether bubblewrap does it.
+    /// Whether bubblewrap confines them.
     pub(crate) bubblewrap: Option<bool>,
-    /// What becomes of a call that cannot be held.
+    /// The answer to a call that cannot be confined.
     pub(crate) missing: Option<PolicyAnswer>,
-    /// Whether it runs with what this system has.
+    /// Whether such a call runs with the confinement that this system supports.
     pub(crate) reduced: Option<bool>,
-    /// How much they may use.
+    /// Resource limits of child processes.
     pub(crate) limits: ChildLimits,
-    /// How they reach the network.
+    /// How child processes reach the network.
     pub(crate) network: Option<NetworkMode>,
-    /// Loopback ports of this machine that they may use.
+    /// Loopback ports of the host that child processes may use.
     pub(crate) host_ports: Option<Vec<u16>>,
 }
 
@@ -65,7 +65,7 @@ impl Default for SandboxOverrides {
 }
 
 impl SandboxOverrides {
-    /// Reads them, but for the sockets, which the profile keeps.
+    /// Reads all settings except `sockets`, which the profile reads.
     pub(crate) fn read(node: &ConfigNode<'_>) -> Result<Self, PolicyError> {
         let mut wishes = Self::default();
         for (key, node) in node.entries()? {
@@ -92,15 +92,16 @@ impl SandboxOverrides {
         }
         if wishes.missing == Some(PolicyAnswer::Allow) {
             return Err(node
-                .error("sandbox.missing cannot be allow: nothing runs bare in silence")
-                .hint(
-                    "Use refuse, ask or reduced, or switch the sandbox off with enabled: false.",
-                ));
+                .error(
+                    "sandbox.missing cannot be allow: a call must not run without a sandbox \
+                    unless that is requested",
+                )
+                .hint("Use refuse, ask or reduced, or turn the sandbox off with enabled: false."));
         }
         Ok(wishes)
     }
 
-    /// These wishes; where they say nothing, the others.
+    /// Fills unset values from `base`.
     pub(crate) fn or(self, base: Self) -> Self {
         let (own, under) = (self.limits, base.limits);
         Self {
@@ -120,7 +121,7 @@ impl SandboxOverrides {
         }
     }
 
-    /// What they come to, with the presets.
+    /// Returns the effective settings, with defaults for unset values.
     pub(crate) fn settings(&self) -> SandboxPolicy {
         let preset = SandboxPolicy::default();
         let limits = Self { limits: preset.limits, ..Self::default() };
@@ -135,7 +136,7 @@ impl SandboxOverrides {
         }
     }
 
-    /// Makes settings stricter by these wishes. They loosen nothing.
+    /// Tightens settings by these values. Never loosens any.
     pub(crate) fn tighten(&self, settings: &mut SandboxPolicy) {
         let least = |ours: &mut Option<u64>, theirs: Option<u64>| {
             *ours = match (*ours, theirs) {
@@ -160,14 +161,14 @@ impl SandboxOverrides {
 
 fn read_network(node: &ConfigNode<'_>) -> Result<NetworkMode, PolicyError> {
     let modes = [NetworkMode::Off, NetworkMode::Isolated, NetworkMode::Host];
-    // YAML reads `off` as a truth value.
+    // YAML parses `off` as a boolean.
     if node.flag().is_ok_and(|is_on| !is_on) {
         return Ok(NetworkMode::Off);
     }
     let said = node.text()?;
     modes.into_iter().find(|mode| mode.name() == said).ok_or_else(|| {
-        node.error(format!("sandbox.network cannot be '{said}'"))
-            .hint("Use isolated (each host is judged), host (the machine's own network) or off.")
+        node.error(format!("unknown sandbox.network '{said}'"))
+            .hint("Use isolated (each host is judged), host (the host's network) or off.")
     })
 }
 
@@ -175,7 +176,7 @@ fn read_host_ports(node: &ConfigNode<'_>) -> Result<Vec<u16>, PolicyError> {
     let port = |node: ConfigNode<'_>| {
         let number = node.count()?;
         u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(|| {
-            node.error(format!("sandbox.host_ports: {number} is not a port"))
+            node.error(format!("sandbox.host_ports: {number} is not a valid port"))
                 .hint("A port is a number from 1 to 65535.")
         })
     };

@@ -1,4 +1,4 @@
-//! What was seen a moment ago.
+//! Short-lived cache of file system lookups.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,16 +10,17 @@ use parking_lot::Mutex;
 use crate::nearby_secrets::NearbySecrets;
 use crate::repositories::{FrozenPaths, FrozenPathsKey};
 
-/// How long a look at the files counts. A child process that starts later is
-/// looked after anew.
+/// How long an entry is valid. Every child process that starts later triggers a
+/// new scan.
 const SCAN_TTL: Duration = Duration::from_millis(500);
 
-/// More places are not kept.
+/// Maximum numbers of cached paths and of cached keys.
 const MAX_CACHED_PATHS: usize = 1024;
 const MAX_CACHED_KEYS: usize = 16;
 
-/// The last looks. They serve the bounds of child processes, which are made
-/// for every command; what a call itself touches is always looked up anew.
+/// Recent file system lookups. They serve the confinement of child processes,
+/// which is built for every command; paths that a call itself touches are never
+/// cached.
 #[derive(Debug, Default)]
 pub(crate) struct FsScanCache(Mutex<Option<ScanEntries>>);
 
@@ -36,8 +37,8 @@ struct ScanEntries {
     real_paths: PathFlags,
 }
 
-/// Paths by how they are written: to take each apart would take longer than
-/// the few looks that are made twice.
+/// Flags by path, keyed by the raw string: hashing path components would cost
+/// more than the few duplicate lookups it saves.
 type PathFlags = HashMap<OsString, bool, foldhash::fast::RandomState>;
 
 impl FsScanCache {
@@ -47,7 +48,7 @@ impl FsScanCache {
             let kept = seen.existing.len() + seen.directories.len() + seen.real_paths.len();
             seen.since.elapsed() >= SCAN_TTL || kept >= MAX_CACHED_PATHS
         };
-        // In its place: it is asked for many a time with every command.
+        // Cleared in place: this runs many times per command.
         last.take_if(is_stale);
         look(last.get_or_insert_with(|| ScanEntries {
             since: Instant::now(),
@@ -62,7 +63,7 @@ impl FsScanCache {
         }))
     }
 
-    /// What stays as it is in a case, by what was seen.
+    /// Returns the cached frozen paths for a key, or computes them.
     pub(crate) fn frozen_paths(
         &self,
         case: FrozenPathsKey,
@@ -75,7 +76,8 @@ impl FsScanCache {
         known.unwrap_or_else(|| {
             let kept = look(&case);
             self.with_entries(|seen| {
-                // A part of it may be from before, and counts no longer than that.
+                // Parts of the result may stem from an older cache generation
+                // and must not outlive it.
                 if seen.since == since && seen.frozen_paths.len() < MAX_CACHED_KEYS {
                     seen.frozen_paths.push((case, kept.clone()));
                 }
@@ -84,8 +86,8 @@ impl FsScanCache {
         })
     }
 
-    /// The secrets around a folder, as long as the folders that they are looked
-    /// for in bear the same stamps.
+    /// Returns the secrets around a directory; cached while the searched
+    /// directories keep their modification times.
     pub(crate) fn nearby_secrets(
         &self,
         from: &Path,
@@ -104,7 +106,7 @@ impl FsScanCache {
         })
     }
 
-    /// What was found when that folder was searched.
+    /// Returns the cached result of searching a directory.
     pub(crate) fn found_paths(
         &self,
         at: &Path,
@@ -116,7 +118,8 @@ impl FsScanCache {
         })
     }
 
-    /// The repositories that working trees from that folder up lead to.
+    /// Returns the repositories that working trees at or above a directory
+    /// point to.
     pub(crate) fn linked_repositories(
         &self,
         from: &Path,
@@ -128,24 +131,24 @@ impl FsScanCache {
         })
     }
 
-    /// Whether there is something at a path.
+    /// Whether a path exists.
     pub(crate) fn exists(&self, path: &Path) -> bool {
         self.with_entries(|seen| cached_flag(&mut seen.existing, path, Path::exists))
     }
 
-    /// Whether a folder has nothing in it.
+    /// Whether a directory is empty.
     pub(crate) fn is_empty_dir(&self, folder: &Path) -> bool {
         let look =
             |path: &Path| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         self.with_entries(|seen| cached_flag(&mut seen.empty_dirs, folder, look))
     }
 
-    /// Whether there is a folder at a path.
+    /// Whether a path is a directory.
     pub(crate) fn is_dir(&self, path: &Path) -> bool {
         self.with_entries(|seen| cached_flag(&mut seen.directories, path, Path::is_dir))
     }
 
-    /// Whether a path is a real place: no link is in it.
+    /// Whether a path is canonical, that is, contains no symlink.
     pub(crate) fn is_real_path(&self, path: &Path) -> bool {
         let look = |path: &Path| hermes_files::real_path(path).is_ok_and(|real| real == path);
         self.with_entries(|seen| cached_flag(&mut seen.real_paths, path, look))

@@ -1,6 +1,6 @@
-//! Places that are protected in every profile, unless one lays them open by
-//! name: keys, credential stores, devices, start-up files, our own state. Most
-//! are never touched; some are touched if a person agrees.
+//! Places that are protected in every profile, unless one opens them by name:
+//! keys, credential stores, devices, start-up files and our own state. Most are
+//! always denied; some require the user's approval.
 
 use std::borrow::Cow;
 use std::fs;
@@ -9,44 +9,50 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use hermes_core::protected_places::{
+    AUTO_RUN_FILES, DOTENV_EXAMPLES, DOTENV_FILES, HARMLESS_DEVICES, HERMES_HOME_OPEN,
+    HERMES_HOME_SECRET, HERMES_HOME_TRANSIENT, HOME_AUTOSTART, HOME_CREDENTIALS,
+    HOME_PROGRAM_SETTINGS, HOME_SHELL_STARTUP, SECRET_FILES, SYSTEM_SETUP,
+};
+
 use crate::globs::LazyGlobs;
 use crate::level::PolicyAnswer;
 use crate::linked_places::{LinkCache, LinkSurvey, LinkTargets};
 use crate::pattern::{PathVariables, escape_glob, fold_path, is_within};
 use crate::place_tree::PlaceTree;
-use crate::protected_places::{
-    AUTO_RUN_FILES, DOTENV_EXAMPLES, DOTENV_FILES, HARMLESS_DEVICES, HERMES_HOME_OPEN,
-    HERMES_HOME_SECRET, HERMES_HOME_TRANSIENT, HOME_CREDENTIALS, HOME_STARTUP, SECRET_FILES,
-    SYSTEM_SETUP,
-};
 use crate::wildcard_places::{expand_wildcard, is_wildcard_place};
 
-/// How far down in the workspace links are looked for, and in how many
-/// directories and among how many names.
+/// Below the home directory: written only with approval.
+const HOME_STARTUP: [&[&str]; 3] = [HOME_SHELL_STARTUP, HOME_AUTOSTART, HOME_PROGRAM_SETTINGS];
+
+/// Limits of the search for symlinks in the workspace: depth, directories and
+/// names visited.
 const MAX_WORKSPACE_DEPTH: usize = 2;
 const MAX_WORKSPACE_DIRECTORIES: usize = 64;
 const MAX_WORKSPACE_NAMES: usize = 4096;
 
-/// Directories that are full of other things.
+/// Directories not worth searching.
 const SKIPPED_DIRS: &[&str] = &[".git", "node_modules", "target", "__pycache__", ".venv", "venv"];
 
-/// What kind of place is protected.
+/// The kind of a protected place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtectedKind {
-    /// Keys, credentials, devices, our own state: neither read nor written.
+    /// Keys, credentials, devices and our own state: neither read nor written.
     Secret,
-    /// Settings of the system and of hermes: not written.
+    /// Settings of the system and of hermes: never written.
     Setup,
-    /// Variables of a project, with secrets among them: asked about.
+    /// A project's environment variables, which may include secrets: access
+    /// needs approval.
     Dotenv,
-    /// What programs of the user run when they start: asked about if written.
+    /// Files that the user's programs run at start: writing needs approval.
     Startup,
-    /// What programs run that open the directory: asked about if written.
+    /// Files that programs run when they open the directory: writing needs
+    /// approval.
     AutoRun,
 }
 
 impl ProtectedKind {
-    /// What becomes of an effect on such a place.
+    /// Returns the answer to an effect on such a place.
     pub fn answer(self) -> PolicyAnswer {
         match self {
             Self::Secret | Self::Setup => PolicyAnswer::Deny,
@@ -54,7 +60,7 @@ impl ProtectedKind {
         }
     }
 
-    /// The word for it in approvals that last.
+    /// Returns the name of this kind in saved approvals.
     pub(crate) fn category(self) -> &'static str {
         match self {
             Self::Secret => "secret",
@@ -65,7 +71,7 @@ impl ProtectedKind {
         }
     }
 
-    /// The rule that messages quote.
+    /// Returns the rule name shown in messages.
     pub(crate) fn rule(self) -> &'static str {
         match self {
             Self::AutoRun => "self-running file",
@@ -77,9 +83,9 @@ impl ProtectedKind {
 /// Why a place is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlaceProtection {
-    /// What kind of place it is.
+    /// The kind of the place.
     pub kind: ProtectedKind,
-    /// What it is, as the end of a sentence.
+    /// What the place is, phrased to follow "is".
     pub reason: &'static str,
 }
 
@@ -92,7 +98,7 @@ impl PlaceProtection {
         Self { kind: ProtectedKind::Setup, reason }
     }
 
-    /// The stricter of two; the first of equals.
+    /// Returns the stricter of two, or the first if they are equal.
     pub(crate) fn strictest(a: Option<Self>, b: impl FnOnce() -> Option<Self>) -> Option<Self> {
         match a {
             Some(first) if first.kind.answer() == PolicyAnswer::Deny => Some(first),
@@ -104,51 +110,54 @@ impl PlaceProtection {
     }
 }
 
-const HOLDS_PROTECTED_PLACE: PlaceProtection =
-    PlaceProtection { kind: ProtectedKind::Setup, reason: "a folder with a protected place in it" };
+const HOLDS_PROTECTED_PLACE: PlaceProtection = PlaceProtection {
+    kind: ProtectedKind::Setup,
+    reason: "a directory that contains a protected place",
+};
 const DOTENV_PROTECTION: PlaceProtection = PlaceProtection {
     kind: ProtectedKind::Dotenv,
-    reason: "a file of variables, which may have secrets among their values",
+    reason: "a file of environment variables, which may contain secrets",
 };
 const STARTUP_PROTECTION: PlaceProtection = PlaceProtection {
     kind: ProtectedKind::Startup,
-    reason: "run or trusted by other programs of yours when they start",
+    reason: "run or trusted by your other programs when they start",
 };
 const AUTO_RUN_PROTECTION: PlaceProtection = PlaceProtection {
     kind: ProtectedKind::AutoRun,
-    reason: "run or obeyed by other programs by themselves, outside of the sandbox",
+    reason: "run or obeyed automatically by other programs, outside the sandbox",
 };
 
-/// The protected places, ready to be asked.
+/// Matcher for the protected places.
 #[derive(Debug, Clone)]
 pub struct SensitivePlaces {
     places: PathVariables,
-    /// All that is not simply read. Nearly every path is in none of the sets,
-    /// so that two questions are enough.
+    /// Everything whose reading is restricted. Nearly every path is in none of
+    /// the sets, so two lookups suffice.
     unreadable: LazyGlobs,
-    /// All that is not simply written besides.
+    /// Everything else whose writing is restricted.
     unwritable: LazyGlobs,
     open: LazyGlobs,
-    /// What is protected how; only of interest once something is.
+    /// The sets by kind, built only once a path has matched.
     sets: OnceLock<ProtectedSets>,
     hermes: PathBuf,
     workspace: Option<PathBuf>,
-    /// The directories below which names are looked for, each with its names.
+    /// The directories searched for protected names, each with its names.
     roots: OnceLock<Vec<(PathBuf, PlaceTree)>>,
     links: Arc<LinkCache>,
     name_directories: OnceLock<Vec<PathBuf>>,
-    /// What can be named one by one, for the sandbox.
+    /// Secret places with a fixed path, for the sandbox.
     named: Vec<PathBuf>,
-    /// What of these may come to be at any time.
+    /// Those of `named` that may be created at any time.
     transient: Vec<PathBuf>,
-    /// What has a star in its name, but a fixed place to look for it.
+    /// Patterns with a wildcard below a fixed directory.
     wildcard: Vec<String>,
-    /// What is read, but not written; first what nobody may agree to.
+    /// Readable places that must not be written; first those that no approval
+    /// covers.
     guarded: Vec<PathBuf>,
     setup_count: usize,
 }
 
-/// The sets apart.
+/// The pattern sets by kind.
 #[derive(Debug, Clone)]
 struct ProtectedSets {
     secret: LazyGlobs,
@@ -156,11 +165,11 @@ struct ProtectedSets {
     startup: LazyGlobs,
 }
 
-/// The patterns of all lists, by the directories that they are below.
+/// The patterns of all lists, by base directory.
 struct PlacePatterns {
     home: Option<String>,
     hermes: String,
-    /// Our home may be elsewhere this time, and be here the next.
+    /// The default hermes home: it may be in use again next time.
     usual_hermes: Option<String>,
 }
 
@@ -190,10 +199,10 @@ impl PlacePatterns {
     }
 
     fn startup(&self) -> Vec<String> {
-        prefix_all(self.home.as_deref(), HOME_STARTUP)
+        HOME_STARTUP.iter().flat_map(|list| prefix_all(self.home.as_deref(), list)).collect()
     }
 
-    /// Many of the patterns begin with these.
+    /// Returns the common prefixes of most patterns.
     fn bases(&self) -> Vec<String> {
         self.home.iter().chain([&self.hermes]).cloned().collect()
     }
@@ -214,7 +223,7 @@ fn default_hermes_home(places: &PathVariables) -> Option<PathBuf> {
 }
 
 impl SensitivePlaces {
-    /// The protected places of this user on this machine.
+    /// Returns the protected places of this user on this machine.
     pub fn new(places: &PathVariables) -> Self {
         let patterns = PlacePatterns::new(places);
         let bases = patterns.bases();
@@ -225,7 +234,7 @@ impl SensitivePlaces {
         let mut guarded = named_places(None, SYSTEM_SETUP);
         guarded.push(places.hermes.clone());
         let setup_count = guarded.len();
-        guarded.extend(of_home(HOME_STARTUP));
+        guarded.extend(HOME_STARTUP.iter().flat_map(|list| of_home(list)));
         let usual = default_hermes_home(places);
         let named_secrets = [
             named_places(None, SECRET_FILES),
@@ -236,7 +245,7 @@ impl SensitivePlaces {
                 .map(|usual| named_places(Some(usual), HERMES_HOME_SECRET))
                 .unwrap_or_default(),
         ];
-        // Looked for on the disk, so spelled as it is there.
+        // Matched against names on disk, so not folded.
         let spelled = |base: &Path, list: &[&'static str]| {
             let starred: Vec<&str> =
                 list.iter().copied().filter(|item| item.contains('*')).collect();
@@ -277,7 +286,8 @@ impl SensitivePlaces {
         })
     }
 
-    /// The directories below which names are looked for, each with its names.
+    /// Returns the directories searched for protected names, each with its
+    /// names.
     fn roots(&self) -> &[(PathBuf, PlaceTree)] {
         self.roots.get_or_init(|| {
             let PathVariables { home, hermes, .. } = &self.places;
@@ -293,14 +303,14 @@ impl SensitivePlaces {
         device_name(path).is_some_and(|name| HARMLESS_DEVICES.contains(&&*name))
     }
 
-    /// Whether the path is where a container engine listens.
+    /// Whether the path is the socket of a container engine.
     pub(crate) fn is_container_socket(path: &Path) -> bool {
         let listed = SECRET_FILES.iter().filter(|place| place.ends_with(".sock"));
         listed.into_iter().any(|place| path == Path::new(place))
     }
 
-    /// Why a file is not simply read, if so. The path is real and
-    /// [folded](crate::fold).
+    /// Returns why reading a file is restricted, if it is. The path is
+    /// canonical and [folded](crate::fold_path).
     pub fn read_protection(&self, folded: &Path) -> Option<PlaceProtection> {
         let own = self.read_protection_by_name(folded);
         PlaceProtection::strictest(own, || {
@@ -308,8 +318,8 @@ impl SensitivePlaces {
         })
     }
 
-    /// Why a file is not simply written or deleted, if so; the same of the
-    /// path.
+    /// Returns why writing or deleting a file is restricted, if it is. The path
+    /// is canonical and folded.
     pub fn write_protection(&self, folded: &Path) -> Option<PlaceProtection> {
         let own = self.write_protection_by_name(folded);
         PlaceProtection::strictest(own, || {
@@ -317,18 +327,18 @@ impl SensitivePlaces {
         })
     }
 
-    /// Whether other programs run or obey a file by themselves.
+    /// Whether other programs run or obey a file automatically.
     pub fn is_auto_run(&self, path: &Path) -> bool {
         self.write_protection(&fold_path(path)) == Some(AUTO_RUN_PROTECTION)
     }
 
     fn read_protection_by_name(&self, folded: &Path) -> Option<PlaceProtection> {
         if let Some(device) = device_name(folded) {
-            // To list a folder is not to open what is in it.
+            // Listing a directory does not open its entries.
             let is_harmless = HARMLESS_DEVICES.contains(&&*device) || folded.is_dir();
             return (!is_harmless).then_some(PlaceProtection::secret("a device"));
         }
-        // A set that could not be made holds everything.
+        // A set that failed to build matches everything.
         if is_dotenv_example(folded) || !self.unreadable.is_match(folded).unwrap_or(true) {
             return None;
         }
@@ -354,15 +364,15 @@ impl SensitivePlaces {
             return unread;
         }
         if self.sets().setup.is_match(folded).unwrap_or(true) {
-            let reason = "part of the system's, the shell's or hermes's own set-up";
+            let reason = "part of the configuration of the system, the shell or hermes";
             return Some(PlaceProtection::setup(reason));
         }
         let is_startup = self.sets().startup.is_match(folded).unwrap_or(true);
         unread.or(Some(if is_startup { STARTUP_PROTECTION } else { AUTO_RUN_PROTECTION }))
     }
 
-    /// Why a place is protected by a name that is a link to it, or to a
-    /// directory that it is in.
+    /// Returns why a path is protected because a protected name is a symlink to
+    /// it or to one of its parent directories.
     fn protection_by_link(
         &self,
         folded: &Path,
@@ -374,7 +384,8 @@ impl SensitivePlaces {
         let targets = self.link_targets();
         let mut found = None;
         for (target, name) in targets.names(folded) {
-            // Somebody who works in the directory means it, unless it is secret.
+            // A user who works in the directory intends to change it, unless it
+            // is secret.
             let is_worked_in = || self.workspace.as_deref().is_some_and(|it| is_within(it, target));
             let is_meant = |it: &PlaceProtection| {
                 matches!(it.kind, ProtectedKind::Startup | ProtectedKind::AutoRun) && is_worked_in()
@@ -385,8 +396,8 @@ impl SensitivePlaces {
         found
     }
 
-    /// The real places of secret names that are symbolic links, or lie in
-    /// directories that are: what has to be hidden besides the names.
+    /// Returns the canonical paths of secret names that are symlinks or are in
+    /// symlinked directories: they must be hidden in addition to the names.
     pub fn linked_targets(&self) -> Vec<PathBuf> {
         let targets = self.link_targets();
         let mut found: Vec<PathBuf> = Vec::new();
@@ -395,7 +406,7 @@ impl SensitivePlaces {
                 found.push(real.clone());
                 continue;
             }
-            // A directory of many things, of which these are secret.
+            // Only these entries of the directory are secret.
             let within = self.named.iter().filter_map(|place| place.strip_prefix(name).ok());
             found.extend(within.map(|below| real.join(below)).filter(|place| place.exists()));
         }
@@ -420,29 +431,30 @@ impl SensitivePlaces {
                 |path: &Path| self.write_protection_by_name(&fold_path(path)).is_some();
             search_links(workspace, &mut survey, is_protected);
         }
-        // What the home itself lies in is not for one name of it to close.
+        // A symlink to a parent of the home directory must not close all of it.
         let holds_home =
             |real: &Path| self.places.home.as_ref().is_some_and(|it| it.starts_with(real));
         let targets = LinkTargets::new(&survey.links, |real| !holds_home(real));
         (survey, targets)
     }
 
-    /// Why a file must not be made here, if so: a file called `.git` says
-    /// where the repository is, and with it whose settings and hooks count. A
-    /// folder of that name is a repository, which git itself keeps.
+    /// Returns why a file must not be created here, if so: a `.git` file
+    /// locates the repository, and with it the settings and hooks that apply. A
+    /// directory of that name is a repository, which git itself manages.
     pub fn git_pointer_protection(real: &Path) -> Option<PlaceProtection> {
         let named = real.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
         let reason = "where git looks for a repository and its settings";
         (named && !real.is_dir()).then_some(PlaceProtection::setup(reason))
     }
 
-    /// The secret places that have a fixed name.
+    /// Returns the secret places with a fixed path.
     pub fn named_secrets(&self) -> &[PathBuf] {
         &self.named
     }
 
-    /// The directories below the home that a secret name lies right in, each
-    /// once. Made only once: whoever judges a command looks at all of them.
+    /// Returns the directories below the home directory that directly contain a
+    /// secret name, without duplicates. Cached, since every judged command
+    /// visits all of them.
     pub fn name_directories(&self) -> &[PathBuf] {
         self.name_directories.get_or_init(|| {
             let home = self.places.home.as_deref();
@@ -455,8 +467,8 @@ impl SensitivePlaces {
         })
     }
 
-    /// The secret places that are there now or may be soon, but for those that
-    /// can be anywhere.
+    /// Returns the secret places that exist or may soon, except those that
+    /// match in any directory.
     pub fn present_secrets(&self) -> Vec<PathBuf> {
         let mut present: Vec<PathBuf> = Vec::new();
         let is_below_root =
@@ -474,8 +486,8 @@ impl SensitivePlaces {
         present
     }
 
-    /// Names by which secrets are known in any folder, with at most one star
-    /// each, and those that only look like one.
+    /// Returns the name patterns of secrets in any directory, with at most one
+    /// star each, and the names that only look like secrets.
     pub(crate) fn secret_name_patterns() -> (Vec<String>, Vec<String>) {
         let names =
             SECRET_FILES.iter().chain(DOTENV_FILES).filter_map(|item| item.strip_prefix("**/"));
@@ -484,20 +496,20 @@ impl SensitivePlaces {
         (names.map(owned).collect(), DOTENV_EXAMPLES.iter().map(|name| owned(name)).collect())
     }
 
-    /// The places with a fixed name that programs trust once they are there.
-    /// Nobody trusts what a program remembers of what was typed.
+    /// Returns the places with a fixed path that programs trust once they
+    /// exist. History files are excluded: no program trusts them.
     pub(crate) fn trusted_places(&self) -> impl Iterator<Item = &PathBuf> {
         let is_history = |path: &Path| path.as_os_str().as_bytes().ends_with(b"_history");
         self.named.iter().chain(&self.guarded).filter(move |path| !is_history(path))
     }
 
-    /// The places with a fixed name that are read, but not written.
+    /// Returns the places with a fixed path that may be read but not written.
     pub fn guarded_places(&self) -> &[PathBuf] {
         &self.guarded
     }
 
-    /// Why a directory is not simply deleted, if it holds one of the protected
-    /// places that are there, or is one of them by a link.
+    /// Returns why deleting a directory is restricted: it contains an existing
+    /// protected place, or is the symlink target of one.
     pub fn removal_protection(&self, directory: &Path) -> Option<PlaceProtection> {
         let targets = self.link_targets();
         let is_in = |path: &Path| path != directory && path.starts_with(directory);
@@ -519,12 +531,12 @@ impl SensitivePlaces {
         if holds(&self.named) || holds(setup) {
             return Some(HOLDS_PROTECTED_PLACE);
         }
-        let reason = "a folder with start-up files in it";
+        let reason = "a directory that contains start-up files";
         holds(startup).then_some(PlaceProtection { reason, ..STARTUP_PROTECTION })
     }
 }
 
-/// Adds the protected links in a directory and some way down.
+/// Adds the protected symlinks in the top levels of a directory.
 fn search_links(directory: &Path, survey: &mut LinkSurvey, is_protected: impl Fn(&Path) -> bool) {
     let (mut names, mut directories) = (MAX_WORKSPACE_NAMES, MAX_WORKSPACE_DIRECTORIES);
     let mut level = vec![directory.to_owned()];
@@ -557,15 +569,15 @@ fn is_dotenv_example(path: &Path) -> bool {
     DOTENV_EXAMPLES.iter().any(|example| example.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// What of a path is below `/dev`.
+/// Returns the part of a path below `/dev`.
 fn device_name(path: &Path) -> Option<Cow<'_, str>> {
     let name = path.as_os_str().as_bytes().strip_prefix(b"/dev")?;
     let name = if name.is_empty() { name } else { name.strip_prefix(b"/")? };
     Some(String::from_utf8_lossy(name))
 }
 
-/// The places of a list that have a fixed name. What the kernel shows in
-/// `/proc` and `/dev` is not kept with the others.
+/// Returns the places of a list that have a fixed path. Kernel files in `/proc`
+/// and `/dev` are left out.
 fn named_places(base: Option<&Path>, list: &[&str]) -> Vec<PathBuf> {
     let plain = list.iter().filter_map(|item| {
         let item = item.strip_suffix("/**").unwrap_or(item);

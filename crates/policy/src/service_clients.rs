@@ -1,25 +1,26 @@
-//! Who is trusted with the sockets of programs outside. A service is open to
-//! every process of a command or to none of it; so it is given only where all
-//! that runs is known by name to do nothing but what the command says.
+//! Decides which commands may use the sockets of services outside the sandbox.
+//! A service is open to every process of a command or to none; it is granted
+//! only if every program is known by name to do nothing but what the command
+//! says.
 
 use hermes_core::{HostService, Scope};
 use hermes_shell::{CommandAnalysis, LeafCommand};
 
 use crate::git_settings::writes_git_settings;
 
-/// What the commands of a call are clients of.
+/// The services that the commands of a call use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceClients {
     needs: Vec<HostService>,
-    /// Whether git is called to write the settings of a repository.
+    /// Whether git is run to write the settings of a repository.
     writes_git_settings: bool,
-    /// Whether something runs that may do anything: a script, a program of the
-    /// project, an interpreter, a build.
+    /// Whether arbitrary code runs: a script, a program of the project, an
+    /// interpreter, a build.
     runs_untrusted: bool,
 }
 
-/// Programs that speak to services. Nobody else writes what they run: what
-/// their options say to run is among the parts of the command.
+/// Programs that use services. They run no code from elsewhere: anything that
+/// their options run is analyzed as part of the command.
 const CLIENT_PROGRAMS: &[&str] = &[
     "aws",
     "az",
@@ -65,7 +66,7 @@ const CLIENT_PROGRAMS: &[&str] = &[
     "wget",
 ];
 
-/// Programs and parts of the shell that run no code of others.
+/// Programs and shell builtins that run no foreign code.
 const HARMLESS_PROGRAMS: &[&str] = &[
     ":",
     "[",
@@ -172,22 +173,22 @@ const HARMLESS_PROGRAMS: &[&str] = &[
     "yq",
 ];
 
-/// They run little programs of their own, which are read where they stand in
-/// the command and not where they are in a file.
+/// Programs that run scripts of their own language, which are analyzed when
+/// inline but not when in a file.
 const SCRIPT_FILTERS: &[&str] = &["awk", "gawk", "mawk", "sed"];
 
-/// What runs the rest of its words, or the code among them.
+/// Programs that run the rest of their arguments, or code in them.
 const WRAPPER_PROGRAMS: &[&str] = &[
     "bash", "command", "dash", "doas", "env", "exec", "find", "ionice", "nice", "nohup", "setsid",
     "sh", "stdbuf", "sudo", "time", "timeout", "xargs", "zsh",
 ];
 const SHELL_PROGRAMS: &[&str] = &["bash", "dash", "sh", "zsh"];
 
-/// What runs under these does not run here.
+/// Commands run by these do not run on this machine.
 const REMOTE_RUNNERS: &[&str] =
     &["docker", "docker-compose", "kubectl", "nerdctl", "podman", "podman-compose", "ssh"];
 
-/// Commands of git that sign what they make, or look at what was signed.
+/// Git subcommands that sign or verify signatures.
 const SIGNING_SUBCOMMANDS: &[&str] = &[
     "am",
     "cherry-pick",
@@ -202,7 +203,7 @@ const SIGNING_SUBCOMMANDS: &[&str] = &[
 ];
 
 impl ServiceClients {
-    /// Hears of a command.
+    /// Adds a command.
     pub(crate) fn add_command(&mut self, analysis: &CommandAnalysis) {
         self.runs_untrusted |= !analysis.findings.is_empty() || analysis.runs_stdin;
         for leaf in &analysis.leaves {
@@ -214,24 +215,25 @@ impl ServiceClients {
         self.needs.dedup();
     }
 
-    /// Whether something runs that may do anything.
+    /// Whether arbitrary code runs.
     pub(crate) fn runs_untrusted_code(&self) -> bool {
         self.runs_untrusted
     }
 
-    /// The services that its children reach.
+    /// Returns the services that child processes may reach.
     pub(crate) fn reachable_services(&self) -> Vec<HostService> {
         if self.runs_untrusted { Vec::new() } else { self.needs.clone() }
     }
 
-    /// Whether git may write the settings of a repository. They are open to
-    /// every process of a command, too, and make the next git run a program.
+    /// Whether git may write the settings of a repository. Every process of the
+    /// command could write them too, and they can make the next git run a
+    /// program.
     pub(crate) fn may_write_git_settings(&self) -> bool {
         self.writes_git_settings && !self.runs_untrusted
     }
 
-    /// Those that a part of it is a client of, and that are kept from all of it
-    /// because of the others.
+    /// Returns the services that part of the command uses but that are denied
+    /// because of the other parts.
     pub(crate) fn denied_services(&self) -> Vec<HostService> {
         if !self.runs_untrusted {
             return Vec::new();
@@ -241,14 +243,14 @@ impl ServiceClients {
     }
 }
 
-/// Whether all that a simple command runs is what it is called.
+/// Whether a simple command runs nothing but the program it names.
 fn is_trusted_program(leaf: &LeafCommand) -> bool {
     let name = leaf.program.as_str();
     let is_listed = |list: &[&str]| is_in_sorted(list, name);
     if name.is_empty() {
         return true;
     }
-    // A program of the project stands there by its path.
+    // A program of the project is named by its path.
     let own = leaf.prefix().into_iter().find(|part| !matches!(part.as_str(), "sudo" | "doas"));
     if own.is_some_and(|own| own.contains('/')) {
         return false;
@@ -270,7 +272,7 @@ fn is_trusted_program(leaf: &LeafCommand) -> bool {
         word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains(of))
     };
     let words = || leaf.words.iter().skip(1);
-    // With `-c`, the code is a part of the command, and read like the rest.
+    // With `-c`, the code is part of the command and analyzed with it.
     let reads_code = || words().next().is_some_and(|it| it.known && is_option(&it.text, 'c'));
     let has_file = || words().any(|it| is_option(&it.text, 'f') || it.text.starts_with("--file"));
     is_listed(HARMLESS_PROGRAMS)
@@ -283,16 +285,16 @@ fn is_client(name: &str) -> bool {
     is_in_sorted(CLIENT_PROGRAMS, name)
 }
 
-/// The lists are in order.
+/// Whether a sorted list contains a name.
 fn is_in_sorted(list: &[&str], name: &str) -> bool {
     list.binary_search(&name).is_ok()
 }
 
-/// Whose sockets a simple command needs by what it is.
+/// Returns the services that a simple command needs.
 fn needed_services(leaf: &LeafCommand) -> Vec<HostService> {
     let is_of = |family: &str| leaf.effects.iter().any(|it| it.scope.family() == family);
-    // Git has the user's keys sign for it when it speaks to others or makes a
-    // commit, and not when it looks.
+    // Git uses the user's keys to reach a remote or to sign a commit, but not
+    // to read.
     let signs = || leaf.prefix().iter().any(|part| SIGNING_SUBCOMMANDS.contains(&part.as_str()));
     let keys = match leaf.program.as_str() {
         "git" => is_of("network") || is_of("git") && signs(),

@@ -1,4 +1,4 @@
-//! Where profiles come from: built in, the user's file, the project's file.
+//! Loads profiles: built in, from the user's file, and from the project's file.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,10 +18,10 @@ use crate::policy_file::{PolicyFile, RuleExpectation};
 use crate::profile::{ParameterRule, PermissionProfile};
 use crate::sandbox_overrides::SandboxOverrides;
 
-/// How the names of tools begin that servers bring.
+/// Name prefix of tools from MCP servers.
 const MCP_TOOL_PREFIX: &str = "mcp__";
 
-/// The files that say what is permitted.
+/// The files that define the permissions.
 #[derive(Debug, Clone)]
 pub struct PolicySources {
     places: PathVariables,
@@ -32,43 +32,43 @@ pub struct PolicySources {
     sandbox: SandboxDefaults,
 }
 
-/// What holds of the sandbox where a profile does not say it. The presets come
-/// after these.
+/// Sandbox settings that apply where a profile sets none. Built-in defaults
+/// come after these.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxDefaults {
-    /// What becomes of calls that the system cannot hold.
+    /// How to handle calls that the system cannot confine.
     pub missing: Option<MissingSandbox>,
     /// How child processes reach the network.
     pub network: Option<NetworkMode>,
-    /// Loopback ports of this machine that they may use.
+    /// Loopback ports of the host that child processes may use.
     pub host_ports: Option<Vec<u16>>,
 }
 
-/// What becomes of a call whose child processes the system cannot hold.
+/// How to handle a call whose child processes the system cannot confine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingSandbox {
-    /// It is refused.
+    /// Refuse it.
     Refuse,
-    /// It is asked about.
+    /// Ask the user.
     Ask,
-    /// It runs with what this system has.
+    /// Run it with the confinement that this system supports.
     Reduced,
 }
 
-/// A profile that can be chosen, and where it comes from.
+/// A selectable profile and its origin.
 #[derive(Debug, Clone)]
 pub struct ProfileSummary {
     /// Its name.
     pub name: String,
     /// What it is for.
     pub description: Option<String>,
-    /// Its file; nothing if it is built in.
+    /// Its file; `None` if it is built in.
     pub file: Option<PathBuf>,
 }
 
 impl PolicySources {
-    /// Reads the built-in profiles, the user's file and the project's file.
-    /// A broken file is an error: what it restricts must not run.
+    /// Reads the built-in profiles, the user's file and the project's file. A
+    /// broken file is an error: its restrictions must not be dropped silently.
     pub fn load(
         own: &Path,
         project: Option<&Path>,
@@ -76,7 +76,7 @@ impl PolicySources {
     ) -> Result<Self, PolicyError> {
         let builtin = PolicyFile::builtin(&places)?;
         let own = PolicyFile::load(own, &places)?;
-        // A link that leads nowhere is no file that is not there.
+        // A dangling symlink does not count as a missing file.
         let project = match project.filter(|path| path.symlink_metadata().is_ok()) {
             Some(path) => Some((path.to_owned(), load_project(path, &places)?)),
             None => None,
@@ -87,7 +87,7 @@ impl PolicySources {
         Ok(sources)
     }
 
-    /// Adds rules of somebody else's that hold for every profile.
+    /// Adds rules from another source that apply to every profile.
     pub fn add_global_rules(&mut self, name: &str, text: &str) -> Result<(), PolicyError> {
         let extra = PolicyFile::parse(name, text, &self.places)?;
         self.extra.extend(extra.global.map(|mut profile| {
@@ -97,17 +97,17 @@ impl PolicySources {
         Ok(())
     }
 
-    /// Sets what holds of the sandbox where a profile does not say it.
+    /// Sets the sandbox settings that apply where a profile sets none.
     pub fn set_sandbox_defaults(&mut self, defaults: SandboxDefaults) {
         self.sandbox = defaults;
     }
 
-    /// Whether the user's own file says something of that profile.
+    /// Whether the user's file defines that profile.
     pub fn is_user_defined(&self, profile: &str) -> bool {
         self.user.profiles.iter().any(|own| own.name == profile)
     }
 
-    /// Every profile that can be chosen.
+    /// Returns every selectable profile.
     pub fn profiles(&self) -> Vec<ProfileSummary> {
         let mut all: Vec<ProfileSummary> = Vec::new();
         for profile in self.user.profiles.iter().chain(&self.builtin.profiles) {
@@ -124,7 +124,7 @@ impl PolicySources {
         all
     }
 
-    /// The profile of that name.
+    /// Returns the profile of that name.
     pub fn profile(&self, name: &str) -> Result<PermissionProfile, PolicyError> {
         if let Some(mut profile) = self.user.resolve(name, Some(&self.builtin))? {
             profile.overrides = profile.overrides.or(self.sandbox.overrides());
@@ -137,10 +137,11 @@ impl PolicySources {
             Some(near) => format!("Did you mean '{near}'?"),
             None => "`hermes permissions profiles` lists them.".to_owned(),
         };
-        Err(PolicyError::new(format!("There is no permission profile '{name}'")).hint(hint))
+        Err(PolicyError::new(format!("no such permission profile: '{name}'")).hint(hint))
     }
 
-    /// What the project's file says without effect: a project can only narrow.
+    /// Returns warnings for rules in the project's file that have no effect: a
+    /// project can only narrow.
     pub fn ineffective_rules(&self) -> Vec<String> {
         let Some((path, file)) = &self.project else { return Vec::new() };
         let mut idle = Vec::new();
@@ -167,7 +168,8 @@ impl PolicySources {
             ];
             idle.extend(parts.iter().filter(|(_, is_said)| *is_said).map(|(part, _)| {
                 format!(
-                    "{}: {part} of profile {} has no effect, a project can only narrow",
+                    "{}: {part} of profile {} has no effect: a project can only narrow \
+                     permissions",
                     path.display(),
                     profile.name
                 )
@@ -176,7 +178,8 @@ impl PolicySources {
         idle
     }
 
-    /// What narrows a profile: the rules for all profiles, and the project's.
+    /// Returns what narrows a profile: the global rules and the project's
+    /// rules.
     pub fn narrowing_profiles(&self, name: &str) -> Result<Vec<PermissionProfile>, PolicyError> {
         let mut narrowing: Vec<PermissionProfile> = self.user.global.iter().cloned().collect();
         narrowing.extend(self.extra.iter().cloned());
@@ -185,7 +188,7 @@ impl PolicySources {
                 global.level.name = "the project's global rules".to_owned();
                 global
             }));
-            // Without a base, so that it cannot bring in what it extends.
+            // Without a base, so it cannot inherit rules from another file.
             if let Some(mut profile) = project.resolve(name, None)? {
                 profile.level.name = format!("the project's {}", profile.level.name);
                 profile.sensitive_paths.clear();
@@ -197,7 +200,7 @@ impl PolicySources {
         Ok(narrowing)
     }
 
-    /// The permissions under the profile of that name.
+    /// Returns the permissions under the profile of that name.
     pub fn permissions(
         &self,
         name: &str,
@@ -210,9 +213,9 @@ impl PolicySources {
         Ok(PermissionPolicy::new(profile, narrowing, self.places.clone(), settings, saved, tickets))
     }
 
-    /// Whether the tools and parameters that rules name are among those that
-    /// there are: a rule for another would never match, and look as if it did.
-    /// What may mean the tools of servers, which come and go, is not looked at.
+    /// Checks that the tools and parameters named by rules exist: a rule for an
+    /// unknown one would silently never match. Rules that may refer to tools of
+    /// MCP servers, which come and go, are not checked.
     pub fn check_tools(
         &self,
         tools: &[&str],
@@ -237,7 +240,7 @@ impl PolicySources {
             };
             let known = if rules.parameters.is_empty() { Vec::new() } else { parameters(tool) };
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            // A tool may take whatever it is given.
+            // A tool without declared parameters may accept any.
             let names =
                 |rule: &&ParameterRule| known.is_empty() || known.contains(&rule.name.as_str());
             if let Some(rule) = rules.parameters.iter().find(|rule| !names(rule)) {
@@ -249,7 +252,7 @@ impl PolicySources {
         Ok(())
     }
 
-    /// Judges the examples that rules carry.
+    /// Checks the examples given with rules.
     fn check_expectations(&self) -> Result<(), PolicyError> {
         let project = self.project.as_ref().map(|(_, file)| file);
         let files = [Some(&self.user), project].into_iter().flatten();
@@ -257,7 +260,7 @@ impl PolicySources {
         let mut judges: BTreeMap<&str, PermissionPolicy> = BTreeMap::new();
         for expected in files.flat_map(|file| &file.expectations) {
             let name = expected.profile.as_deref().unwrap_or("default");
-            // A project may narrow a profile that this user does not have.
+            // A project may narrow a profile that this user does not define.
             let is_known = known.iter().any(|profile| profile.name == name);
             let name = if is_known { name } else { "default" };
             let judge = match judges.entry(name) {
@@ -269,14 +272,15 @@ impl PolicySources {
         Ok(())
     }
 
-    /// The permissions under a profile, with no answers that anybody gave.
+    /// Returns the permissions under a profile, without any saved approvals.
     fn bare_permissions(&self, name: &str) -> Result<PermissionPolicy, PolicyError> {
         let nowhere = self.places.hermes.join("approvals");
         let saved = SavedRules::load(nowhere.join("none")).map_err(PolicyError::new)?;
         self.permissions(name, EnforcementSettings::default(), saved, TicketStore::new(nowhere))
     }
 
-    /// Where the paths of an example are: in the project, for one of its own.
+    /// Returns the directory that an example's paths are relative to: the
+    /// project root for examples from the project's file.
     fn example_dir(&self, expected: &RuleExpectation) -> PathBuf {
         let of_project = self
             .project
@@ -312,7 +316,7 @@ impl PolicySources {
             return Ok(());
         }
         let why = exam.decisive_finding().and_then(|finding| finding.origin.clone());
-        let why = why.map_or_else(|| "no rule is against it".to_owned(), |o| o.rule.clone());
+        let why = why.map_or_else(|| "no rule forbids it".to_owned(), |o| o.rule.clone());
         Err(PolicyError::new(format!(
             "The example '{}' should be {}, but it is {}: {why}",
             expected.resource,
@@ -320,7 +324,7 @@ impl PolicySources {
             past_tense(got),
         ))
         .at(expected.place.clone())
-        .hint("Mend the rule or the example."))
+        .hint("Fix the rule or the example."))
     }
 }
 
@@ -339,11 +343,12 @@ impl SandboxDefaults {
     }
 }
 
-/// The project's rules mean the project's folder, wherever in it somebody works.
+/// Loads the project's rules. Their paths are relative to the project root,
+/// even from a subdirectory.
 fn load_project(path: &Path, places: &PathVariables) -> Result<PolicyFile, PolicyError> {
     if !path.exists() {
-        let message = format!("{} is a link that leads nowhere", path.display());
-        return Err(PolicyError::new(message).hint("Mend the link or take it away."));
+        let message = format!("{} is a dangling symlink", path.display());
+        return Err(PolicyError::new(message).hint("Fix or remove the symlink."));
     }
     let root = path.parent().and_then(Path::parent).map(hermes_files::real_path);
     let root = root.and_then(Result::ok).or_else(|| places.workspace.clone());
@@ -365,7 +370,7 @@ fn expected_effect(expected: &RuleExpectation, at: &WorkingDir) -> Result<Effect
     Ok(resource_effect(scope, &expected.resource, at))
 }
 
-/// An effect of that scope on what a person wrote.
+/// Returns an effect of that scope on a resource written as text.
 pub(crate) fn resource_effect(scope: Scope, text: &str, at: &WorkingDir) -> Effect {
     let resource = match scope.family() {
         "file" | "git" => Resource::Path(at.resolve(text)),
@@ -377,7 +382,7 @@ pub(crate) fn resource_effect(scope: Scope, text: &str, at: &WorkingDir) -> Effe
 }
 
 impl PermissionPolicy {
-    /// The effect that a person means by a scope and a text.
+    /// Parses the effect that a user describes by a scope and a text.
     pub fn parse_effect(scope: &str, text: Option<&str>, at: &WorkingDir) -> Effect {
         let known = Scope::ALL.iter().find(|known| known.as_str() == scope).cloned();
         let scope = known.unwrap_or_else(|| Scope::named(scope));
@@ -388,7 +393,7 @@ impl PermissionPolicy {
     }
 }
 
-/// The error for a name that nothing has.
+/// Returns the error for an unknown name.
 fn unknown_name_error(what: &str, name: &str, known: &[&str]) -> PolicyError {
     let near = hermes_core::similar::nearest(name, known.iter().copied(), 0.6);
     let hint = match near {
@@ -396,17 +401,16 @@ fn unknown_name_error(what: &str, name: &str, known: &[&str]) -> PolicyError {
         None if known.len() <= 12 => format!("Known here: {}.", known.join(", ")),
         None => "`hermes tools list` lists them.".to_owned(),
     };
-    PolicyError::new(format!("There is no {what} '{name}', so the rule would never match"))
-        .hint(hint)
+    PolicyError::new(format!("unknown {what} '{name}': the rule would never match")).hint(hint)
 }
 
-/// Whether a list allows everything, which takes nothing away.
+/// Whether a level allows everything and so narrows nothing.
 fn allows_all(level: &PolicyLevel) -> bool {
     let mut rules = level.allow.iter().flatten();
     rules.any(|rule| rule.selectors.is_none() && rule.scope.as_str() == "*")
 }
 
-/// Whether some restriction lets something through.
+/// Whether a restriction has the answer `allow`.
 fn has_restriction(
     level: &PolicyLevel,
     what: fn(&ScopeRestriction) -> Option<PolicyAnswer>,

@@ -1,5 +1,5 @@
-//! Rules proposed from what was recorded: what was asked about, or kept back
-//! for want of a rule, often enough to be worth one.
+//! Suggests rules from recorded calls: for requests that were asked about, or
+//! denied for lack of a rule, often enough to be worth one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,40 +9,41 @@ use hermes_shell::LeafCommand;
 
 use crate::pattern::escape_glob;
 
-/// One recorded call that was asked about or refused, or would have been.
+/// A recorded call that was asked about or refused, or would have been.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedCall {
     /// Its effects: scope and resource.
     pub effects: Vec<(String, String)>,
     /// How it was judged: `allow`, `ask` or `deny`.
     pub answer: String,
-    /// By which rule.
+    /// The rule that decided.
     pub rule: String,
-    /// Whether somebody then approved it.
+    /// Whether the user then approved it.
     pub approved: bool,
 }
 
-/// How many calls make a suggestion.
+/// Minimum number of calls for a suggestion.
 const MIN_CALLS: usize = 2;
 
-/// Rules that no other rule can lift, by how they begin or what is in them.
+/// Substrings of rules that no other rule can override.
 const UNLIFTABLE_RULES: &[&str] =
     &["protected", "unresolvable", "hard block", "sandbox", ": deny "];
 
-/// How a rule reads that denies for want of another.
+/// Substring of rules that deny for lack of an allow rule.
 const NOT_ALLOWED_TEXT: &str = "is not in allow";
 
-/// How many files of one folder make the folder.
+/// Number of files in one directory from which the whole directory is
+/// suggested.
 const DIRECTORY_THRESHOLD: usize = 5;
 
-/// More files of one folder are not named.
+/// Maximum number of files listed per directory.
 const MAX_FILES: usize = 20;
 
-/// Stands in front of a folder whose files are meant, each or all of them.
+/// Key for a directory whose files are meant, individually or as a whole.
 const FILES_KEY: &str = "files of";
 
-/// How often something was seen, how often somebody then approved it, and
-/// which files it was about.
+/// How often a rule was needed, how often the user approved, and which files
+/// were involved.
 #[derive(Default)]
 struct SuggestionTally {
     count: usize,
@@ -50,25 +51,27 @@ struct SuggestionTally {
     files: BTreeSet<String>,
 }
 
-/// A scope, and what is meant of it by kind and pattern; nothing for all of it.
+/// A scope and its selectors, as kind and pattern; no selectors for the whole
+/// scope.
 type SuggestedRule = (String, Vec<(&'static str, String)>);
 
-/// A profile that extends `profile` and would let through what was observed,
-/// as YAML with a comment on each line that says how often it occurred. What
-/// is denied stays so.
+/// Returns a profile, as YAML, that extends `profile` and would allow the
+/// observed calls. A comment on each line says how often it occurred. Explicit
+/// denials stay.
 pub fn suggest_profile(observed: &[ObservedCall], profile: &str, name: &str) -> Option<String> {
     let mut groups: BTreeMap<SuggestedRule, SuggestionTally> = BTreeMap::new();
     for call in observed.iter().filter(|call| call.answer != "allow") {
         if UNLIFTABLE_RULES.iter().any(|end| call.rule.contains(end)) {
             continue;
         }
-        // What is only missing can be added; what is denied is meant so.
+        // A missing rule can be added; an explicit denial is intended.
         if call.answer == "deny" && !call.rule.contains(NOT_ALLOWED_TEXT) {
             continue;
         }
         let runs = |(scope, _): &(String, String)| scope == Scope::TERMINAL_EXECUTE.as_str();
         let is_command = call.effects.iter().any(runs);
-        // What a command does to anything but files is told by the command.
+        // Effects of a command on anything but files are covered by the
+        // command.
         let is_told = |effect: &&(String, String)| {
             !is_command || runs(effect) || effect.0.starts_with("file:")
         };
@@ -116,8 +119,8 @@ fn describe_tally(SuggestionTally { count, approved, .. }: &SuggestionTally) -> 
     }
 }
 
-/// The files, or their folder with all that is below it if they are many and
-/// it is nobody's folder of everything.
+/// Returns patterns for the files, or one for their whole directory if there
+/// are many and it is not too broad.
 fn path_patterns(folder: &str, files: &BTreeSet<String>) -> String {
     if files.len() >= DIRECTORY_THRESHOLD && !is_broad_directory(Path::new(folder)) {
         return yaml_quoted(&format!("{}/**", escape_glob(folder)));
@@ -126,8 +129,8 @@ fn path_patterns(folder: &str, files: &BTreeSet<String>) -> String {
     files.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a folder is the root, somebody's home, one for temporary files, or
-/// has one of these or the folder that hermes was started in below it.
+/// Whether a directory is the root, a home directory, a directory for temporary
+/// files, or contains one of these or the current directory.
 fn is_broad_directory(folder: &Path) -> bool {
     let here = std::env::current_dir().ok();
     let own = [std::env::home_dir(), Some(std::env::temp_dir()), here];
@@ -137,18 +140,19 @@ fn is_broad_directory(folder: &Path) -> bool {
         || shared.iter().any(|place| place.starts_with(folder))
 }
 
-/// Whether a rule speaks of this scope. A command's rules speak of its parts.
+/// Whether a rule is about this scope. The rules of a command are about its
+/// parts.
 fn is_about(rule: &str, scope: &str) -> bool {
     let speaks = Scope::ALL.iter().any(|known| rule.contains(known.as_str()));
     scope == Scope::TERMINAL_EXECUTE.as_str() || !speaks || rule.contains(scope)
 }
 
-/// What must be approved for this to go through: a folder, the parts of a
-/// command that the rule is about, a host, a name.
+/// Returns the rules that would allow this: a directory, the parts of a command
+/// that the rule is about, a host, or a name.
 fn suggested_rules(rule: &str, scope: &str, resource: &str) -> Vec<SuggestedRule> {
     let one = |key, pattern: String| vec![(scope.to_owned(), vec![(key, pattern)])];
     match (scope.split(':').next().unwrap_or_default(), resource) {
-        // What was not known then is not known now.
+        // An unknown resource cannot be turned into a rule.
         ("file" | "git" | "terminal", "*") => Vec::new(),
         (_, "*") => vec![(scope.to_owned(), Vec::new())],
         ("terminal", command) => command_rules(rule, command),
@@ -161,7 +165,7 @@ fn suggested_rules(rule: &str, scope: &str, resource: &str) -> Vec<SuggestedRule
     }
 }
 
-/// The parts of a command that the rule stopped.
+/// Returns rules for the parts of a command that the rule stopped.
 fn command_rules(rule: &str, command: &str) -> Vec<SuggestedRule> {
     let analysis = hermes_shell::analyze(command, &WorkingDir::new("/", None));
     let named = analysis.leaves.iter().filter(|leaf| !leaf.program.is_empty());
@@ -174,8 +178,8 @@ fn leaf_rules(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<SuggestedRul
         .findings
         .iter()
         .any(|found| rule.contains(&format!("dangerous command: {}", found.category)));
-    // The same program can do anything, so only the same command is proposed,
-    // if all of it was recorded.
+    // A dangerous program can do anything, so only this exact command is
+    // suggested, provided that it was recorded in full.
     let is_whole = !command.ends_with('…');
     let rule_for =
         |scope: &Scope, pattern: String| (scope.to_string(), vec![("commands", pattern)]);
@@ -189,8 +193,8 @@ fn leaf_rules(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<SuggestedRul
         }
         let mut of_program = rule_for(&effect.scope, leaf.prefix().join(" "));
         match (&effect.resource, effect.scope.family()) {
-            // What was sent to one host is not for all of them; and what was not
-            // known then is not known now.
+            // Approval of one host must not extend to all; an unknown host
+            // cannot be turned into a rule.
             (Resource::Host(host), _) => of_program.1.push(("hosts", escape_glob(host))),
             (Resource::Any, "network" | "browser") if leaf.prefix().len() < 2 => continue,
             (Resource::Path(_), _) => continue,
@@ -201,7 +205,7 @@ fn leaf_rules(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<SuggestedRul
     wanted
 }
 
-/// A text as YAML reads it, whatever is in it.
+/// Quotes a text for YAML.
 fn yaml_quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

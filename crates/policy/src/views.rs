@@ -1,5 +1,5 @@
-//! What a child sees of the user's home: a view of what it may see, in which
-//! nothing is there to be uncovered, and caches with changes of its own on top.
+//! The child process's view of the user's home directory: only visible entries
+//! are mounted, so nothing can be uncovered, and caches get a writable overlay.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,8 +10,8 @@ use hermes_core::{OverlayMount, PartialDir};
 use crate::pattern::is_within;
 use crate::permissions::PermissionPolicy;
 
-/// Directories in the home where package managers and build tools keep what
-/// they can fetch or make again.
+/// Directories in the home directory where package managers and build tools
+/// keep data that they can fetch or build again.
 const CACHE_DIRS: &[&str] = &[
     ".bun",
     ".bundle",
@@ -73,26 +73,26 @@ const CACHE_DIRS: &[&str] = &[
     "go",
 ];
 
-/// Made even where the user has none yet: what the usual package managers
-/// write to first.
+/// Overlaid even if missing: the directories that common package managers write
+/// to first.
 const COMMON_CACHE_DIRS: &[&str] = &[
     ".bun", ".cache", ".cargo", ".gradle", ".ivy2", ".local", ".m2", ".npm", ".nuget", ".rustup",
     ".yarn", "go",
 ];
 
-/// Configuration of package managers that holds credentials besides: children
-/// see it without them.
+/// Configuration files of package managers that include credentials: child
+/// processes see them with the credentials redacted.
 const REDACTED_FILES: &[&str] = &[".npmrc", ".m2/settings.xml", ".gradle/gradle.properties"];
 
-/// Where their upper layers are, below our own home.
+/// Directory of the upper layers, below the hermes home.
 const OVERLAY_STORE: &str = "sandbox/overlays";
 
-/// How many entries of a directory are looked at.
+/// Maximum number of directory entries read.
 const MAX_ENTRIES: usize = 4096;
 
 impl PermissionPolicy {
-    /// The home, if children are to see a view of it: it is not itself a place
-    /// to work in.
+    /// Returns the home directory if child processes get a view of it: it must
+    /// not itself be the workspace.
     fn viewed_home(&self) -> Option<&Path> {
         let places = self.path_variables();
         let home = places.home.as_deref().filter(|home| home.parent().is_some())?;
@@ -100,21 +100,21 @@ impl PermissionPolicy {
         (!is_worked_in && home.is_dir()).then_some(home)
     }
 
-    /// The configuration files that children see without credentials.
+    /// Returns the configuration files that child processes see redacted.
     pub(crate) fn redacted_files(&self) -> Vec<PathBuf> {
         let Some(home) = self.viewed_home() else { return Vec::new() };
         REDACTED_FILES.iter().map(|name| home.join(name)).filter(|file| file.is_file()).collect()
     }
 
-    /// The directories that a view may be made of; when one of them changes,
-    /// the views are made anew.
+    /// Returns the directories that views are built from; a change in one of
+    /// them rebuilds the views.
     pub(crate) fn view_directories(&self) -> impl Iterator<Item = &Path> {
         let home = self.path_variables().home.as_deref();
         let inside = move |path: &&PathBuf| home.is_some_and(|home| path.starts_with(home));
         self.sensitive().name_directories().iter().filter(inside).map(PathBuf::as_path)
     }
 
-    /// The caches of package managers, with what stays invisible in them.
+    /// Returns the overlays of package manager caches, with their hidden paths.
     pub(crate) fn overlays(&self, cwd: &Path) -> Vec<OverlayMount> {
         let Some(home) = self.viewed_home() else { return Vec::new() };
         let places = self.path_variables();
@@ -152,7 +152,8 @@ impl PermissionPolicy {
         overlays
     }
 
-    /// The views of the home and of the directories in it that hold secrets.
+    /// Returns the views of the home directory and of its subdirectories that
+    /// contain secrets.
     pub(crate) fn views(&self, present: &[PathBuf], overlays: &[OverlayMount]) -> Vec<PartialDir> {
         let Some(home) = self.viewed_home() else { return Vec::new() };
         let is_open =
@@ -175,7 +176,7 @@ impl PermissionPolicy {
                 above.filter(|above| fs::symlink_metadata(above).is_ok_and(|about| about.is_dir())),
             );
         }
-        // What lies in a hidden directory needs no view of its own.
+        // A path in a hidden directory needs no view.
         opened.retain(|path| !path.ancestors().any(|above| hidden.contains(above)));
         let view = |folder: &Path| {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);

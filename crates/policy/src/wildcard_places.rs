@@ -1,4 +1,4 @@
-//! Protected places whose names have a star in them, found on the disk.
+//! Finds protected places whose patterns contain a star on disk.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use globset::{Glob, GlobMatcher};
 
-/// Whether a pattern has a star, and yet says which folder to look in. What is
-/// said of processes changes all the time, and the sandbox has its own rule.
+/// Whether a pattern has a star but a fixed base directory. `/proc` changes all
+/// the time, and the sandbox has its own rule for it.
 pub(crate) fn is_wildcard_place(pattern: &str) -> bool {
     let stem = pattern.trim_end_matches("/**");
     stem.starts_with('/')
@@ -16,7 +16,7 @@ pub(crate) fn is_wildcard_place(pattern: &str) -> bool {
         && !stem.starts_with("/proc")
 }
 
-/// What is there of such a pattern.
+/// Returns the existing paths that match such a pattern.
 pub(crate) fn expand_wildcard(pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.trim_end_matches("/**").split('/').filter(|part| !part.is_empty()) {
@@ -24,7 +24,7 @@ pub(crate) fn expand_wildcard(pattern: &str) -> Vec<PathBuf> {
             found.iter_mut().for_each(|folder| folder.push(part));
             continue;
         }
-        // Mostly there is no such folder, and nothing to compare.
+        // Usually the directory does not exist, and there is nothing to match.
         found.retain(|folder| folder.is_dir());
         if found.is_empty() {
             return found;
@@ -41,8 +41,8 @@ pub(crate) fn expand_wildcard(pattern: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A part of a pattern. With a star at its end it needs no glob, which takes
-/// longer to make than to look.
+/// A component of a pattern. One that ends in its only star is matched by
+/// prefix: compiling a glob takes longer than the lookup.
 enum GlobPart {
     Prefix(Vec<u8>),
     Glob(GlobMatcher),

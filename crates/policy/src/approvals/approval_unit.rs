@@ -1,5 +1,5 @@
-//! What one approval is about: never a whole category, always this program
-//! and subcommand, this tree, this host, or this very text.
+//! The unit that one approval covers: never a whole category, always one
+//! program and subcommand, one tree, one host, or one exact text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::tickets::call_fingerprint;
 use crate::pattern::PathVariables;
 
-/// Categories in which the same program can do anything: only the very same
-/// text is the same thing.
+/// Categories in which the same program can do anything; an approval covers
+/// only the exact text.
 const EXACT_ONLY_CATEGORIES: &[&str] = &[
     "remote-to-shell",
     "remote-code",
@@ -38,50 +38,50 @@ const EXACT_ONLY_CATEGORIES: &[&str] = &[
     "shadowing",
 ];
 
-/// Categories that are about the files which a command names: without any, it
-/// may be about all of them.
+/// Categories about the files that a command names; a command without any may
+/// affect all of them.
 const FILE_CATEGORIES: &[&str] =
     &["recursive-delete", "delete-with-glob", "data-loss", "mass-change"];
 
-/// The thing that somebody agrees to.
+/// What an approval covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalUnit {
-    /// The scope.
+    /// Scope of the effect.
     pub scope: String,
-    /// The dangerous category.
+    /// Category of danger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// Program and subcommand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The trees that it touches.
+    /// Trees that the command or tool touches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<PathBuf>,
-    /// The host, table, secret, … that it is about.
+    /// Host, table, secret or other resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// The tool, if it is about a tool's call.
+    /// Tool, if the approval is about a tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The hash of the whole text, where nothing less will do. The text itself
-    /// may hold secrets.
+    /// Hash of the whole text, if only the exact text is covered. The text
+    /// itself may contain secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<String>,
-    /// The beginning of that text without its secrets, for those who read it.
+    /// Start of that text with secrets redacted, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
 impl ApprovalUnit {
-    /// An effect of a tool.
+    /// Creates the unit for an effect of a tool.
     pub fn from_effect(effect: &Effect, real: Option<&Path>) -> Self {
         let mut unit = Self { scope: effect.scope.to_string(), ..Self::default() };
         unit.set_resource(effect, real);
         unit
     }
 
-    /// An effect of a simple command.
+    /// Creates the unit for an effect of a simple command.
     pub fn from_command_effect(
         effect: &Effect,
         real: Option<&Path>,
@@ -97,7 +97,7 @@ impl ApprovalUnit {
         unit
     }
 
-    /// A dangerous command.
+    /// Creates the unit for a dangerous command.
     pub fn from_leaf(
         scope: &Scope,
         category: Option<&str>,
@@ -109,7 +109,7 @@ impl ApprovalUnit {
             category: category.map(str::to_owned),
             ..Self::default()
         };
-        // What is done to a repository is meant for this one.
+        // A change to a repository is approved for that repository only.
         let changing = [Scope::FILE_WRITE, Scope::FILE_DELETE, Scope::GIT_WRITE];
         let changes = |e: &&Effect| changing.contains(&e.scope);
         let blind = |leaf: &LeafCommand| {
@@ -130,13 +130,14 @@ impl ApprovalUnit {
         unit
     }
 
-    /// Code that somebody wrote for this call: no other is meant.
+    /// Creates the unit for code that is part of this call; covers no other
+    /// code.
     pub fn from_code(effect: &Effect, real: Option<&Path>, proposal: &CallProposal<'_>) -> Self {
         let call = Self::from_call(proposal);
         Self { tool: call.tool, exact: call.exact, ..Self::from_effect(effect, real) }
     }
 
-    /// A call of a tool as it is.
+    /// Creates the unit for exactly this tool call.
     pub fn from_call(proposal: &CallProposal<'_>) -> Self {
         Self {
             scope: "tool:call".to_owned(),
@@ -157,8 +158,9 @@ impl ApprovalUnit {
         }
     }
 
-    /// The same, widened to what a rule that lasts should cover: the folder of
-    /// a file, unless that is a folder of everything.
+    /// Widens the unit to what a permanent rule should cover: the parent
+    /// directory of a file, unless that contains the home directory, the
+    /// workspace or a similar root.
     #[must_use]
     pub fn widened(mut self, places: &PathVariables) -> Self {
         let known = [&places.home, &places.workspace].into_iter().flatten();
@@ -179,7 +181,7 @@ impl ApprovalUnit {
         self
     }
 
-    /// Whether an agreement to this covers the other.
+    /// Whether an approval of this unit covers `other`.
     pub fn covers(&self, other: &ApprovalUnit) -> bool {
         self.scope == other.scope
             && self.category == other.category
@@ -223,8 +225,8 @@ impl fmt::Display for ApprovalUnit {
     }
 }
 
-/// What makes a command this command: its text, and for one that does not run
-/// at the session's prompt also where it runs and what it reads.
+/// Returns what identifies a command: its text and, if it does not run at the
+/// session's prompt, also where it runs and what it reads.
 pub(crate) fn command_identity(command: &Resource) -> Cow<'_, str> {
     match command {
         Resource::Script(script) => format!("{script:?}").into(),
@@ -232,7 +234,8 @@ pub(crate) fn command_identity(command: &Resource) -> Cow<'_, str> {
     }
 }
 
-/// Where the path of an effect is. A link is deleted, not what it leads to.
+/// Resolves the path of an effect. Deleting a symlink affects the link, not its
+/// target.
 fn real_path(effect: &Effect) -> Option<PathBuf> {
     let path = effect.resource.as_path()?;
     let real = if effect.scope == Scope::FILE_DELETE {

@@ -1,5 +1,5 @@
-//! Answers that were given: for a session, for good, or for one call while
-//! nobody could be asked.
+//! Approvals that were given: for a session, permanently, or for a single call
+//! when no approver was available.
 
 mod approval_unit;
 mod saved;
@@ -12,4 +12,4 @@ pub use smart::{ApprovalReviewer, ReviewOpinion, SmartApprover};
 pub use tickets::{ApprovalTicket, TicketError, TicketStore};
 
 pub(crate) use approval_unit::command_identity;
-pub(crate) use tickets::{call_fingerprint, now_ms};
+pub(crate) use tickets::call_fingerprint;

@@ -1,4 +1,4 @@
-//! Rules that somebody saved by answering "always".
+//! Rules saved when the user answers "always".
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::approval_unit::ApprovalUnit;
 
-/// A rule that was saved.
+/// A saved rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedRule {
-    /// The profile in which it holds.
+    /// Profile that the rule applies to.
     pub profile: String,
-    /// What it allows.
+    /// What the rule allows.
     #[serde(flatten)]
     pub unit: ApprovalUnit,
 }
@@ -27,21 +27,21 @@ struct SavedRulesDocument {
     rules: Vec<SavedRule>,
 }
 
-/// The saved rules, in their file.
+/// The saved rules and their file.
 #[derive(Debug)]
 pub struct SavedRules {
     path: PathBuf,
     loaded: RwLock<LoadedRules>,
 }
 
-/// The rules as they were read, and of which file.
+/// Rules as last read, with the stamp of the file they came from.
 #[derive(Debug)]
 struct LoadedRules {
     rules: Vec<SavedRule>,
     stamp: Option<SavedRulesStamp>,
 }
 
-/// What changes when somebody else changes the file.
+/// Inode, size and modification time, to detect changes by other processes.
 type SavedRulesStamp = (u64, u64, SystemTime);
 
 fn file_stamp(path: &Path) -> Option<SavedRulesStamp> {
@@ -50,20 +50,20 @@ fn file_stamp(path: &Path) -> Option<SavedRulesStamp> {
 }
 
 impl SavedRules {
-    /// Reads the file; one that is not there holds no rules.
+    /// Reads the file; a missing file contains no rules.
     pub fn load(path: impl Into<PathBuf>) -> Result<Self, String> {
         let path = path.into();
         let stamp = file_stamp(&path);
         let rules = match regular_file::read_text(&path) {
             Ok(text) => parse(&path, &text)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
         };
         Ok(Self { path, loaded: RwLock::new(LoadedRules { rules, stamp }) })
     }
 
-    /// Reads the file again if another process has changed it. What cannot be
-    /// read allows nothing.
+    /// Reloads the file if another process has changed it. An unreadable file
+    /// allows nothing.
     fn refresh(&self) {
         let now = file_stamp(&self.path);
         if self.loaded.read().stamp == now {
@@ -74,20 +74,20 @@ impl SavedRules {
         *self.loaded.write() = LoadedRules { rules, stamp: now };
     }
 
-    /// All of them.
+    /// Returns all rules.
     pub fn list(&self) -> Vec<SavedRule> {
         self.refresh();
         self.loaded.read().rules.clone()
     }
 
-    /// Whether one of them covers this in that profile.
+    /// Whether a rule of the profile covers this unit.
     pub fn covers(&self, profile: &str, unit: &ApprovalUnit) -> bool {
         self.refresh();
         let known = self.loaded.read();
         known.rules.iter().any(|rule| rule.profile == profile && rule.unit.covers(unit))
     }
 
-    /// Saves more.
+    /// Saves rules for these units.
     pub fn add(&self, profile: &str, units: Vec<ApprovalUnit>) -> Result<(), String> {
         self.change(|rules| {
             for unit in units {
@@ -99,7 +99,7 @@ impl SavedRules {
         })
     }
 
-    /// Takes one away by its place in the list; whether it was there.
+    /// Removes a rule by its index in the list; returns whether it existed.
     pub fn remove(&self, index: usize) -> Result<bool, String> {
         let mut removed = false;
         self.change(|rules| {
@@ -111,7 +111,7 @@ impl SavedRules {
         Ok(removed)
     }
 
-    /// Changes the file, alone among all processes that do the same.
+    /// Changes the file under a lock shared by all processes.
     fn change(&self, change: impl FnOnce(&mut Vec<SavedRule>)) -> Result<(), String> {
         let mut problem = None;
         let mut after = Vec::new();

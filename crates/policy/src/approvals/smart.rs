@@ -1,6 +1,6 @@
-//! Mode `smart`: a model looks at the question first. It may approve, or pass
-//! it on to the person; it can refuse nothing, and what it does not clearly
-//! approve is asked.
+//! Mode `smart`: a model reviews the question first. It can approve or escalate
+//! to the user, but never refuse. Anything that it does not clearly approve is
+//! escalated.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use hermes_core::{
     ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, Resource,
 };
 
-/// What a model made of a question.
+/// A model's opinion on an approval question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewOpinion {
-    /// It is harmless.
+    /// The call is harmless.
     Approve,
-    /// A person should look at it.
+    /// The user should decide.
     Escalate,
 }
 
 impl ReviewOpinion {
-    /// Reads a model's reply: one word, and nothing else, approves.
+    /// Parses a model's reply; only the single word `APPROVE` approves.
     pub fn parse(reply: &str) -> Self {
         match reply.trim() {
             "APPROVE" | "APPROVE." => Self::Approve,
@@ -27,20 +27,21 @@ impl ReviewOpinion {
     }
 }
 
-/// A model that looks at questions.
+/// A model that reviews approval questions.
 pub trait ApprovalReviewer: Send + Sync {
-    /// Its reply to the prompt; nothing if it could not be asked.
+    /// Returns the reply to the prompt; `None` if the model could not be
+    /// reached.
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>>;
 }
 
-/// Asks a model first, then the person.
+/// Asks a model first, then the user.
 pub struct SmartApprover {
     reviewer: Arc<dyn ApprovalReviewer>,
     person: Option<Arc<dyn Approver>>,
 }
 
 impl SmartApprover {
-    /// A model, and the person behind it if there is one.
+    /// Creates an approver from a model and, if available, the user's approver.
     pub fn new(reviewer: Arc<dyn ApprovalReviewer>, person: Option<Arc<dyn Approver>>) -> Self {
         Self { reviewer, person }
     }
@@ -74,21 +75,21 @@ impl Approver for SmartApprover {
     }
 }
 
-/// Whether a rule is about secrets or about what runs outside of the sandbox.
-/// Only a person knows whether that was wanted.
+/// Whether a rule is about secrets or about code that runs outside the sandbox.
+/// Only the user knows whether that was intended.
 fn requires_person(rule: &str) -> bool {
     rule.contains("protected path") || rule.contains("self-running file")
 }
 
-/// What the model is asked; nothing if the call cannot be shown to it. The
-/// call is data: comments are taken out of commands, since they are where
-/// instructions to the reviewer would stand.
+/// Builds the review prompt; `None` if the call cannot be shown to the model.
+/// The call is data: comments are stripped from commands, since they could
+/// carry instructions to the reviewer.
 fn review_prompt(request: &ApprovalRequest) -> Option<String> {
     let show = |effect: &hermes_core::Effect| match &effect.resource {
         Resource::Command(text) => {
             strip_comments(text).map(|text| format!("{} {text}", effect.scope))
         }
-        // What it reads may be code as well.
+        // Its stdin may be code as well.
         Resource::Script(script) => {
             let input = script.stdin.as_deref().unwrap_or_default();
             (strip_comments(input)? == input && strip_comments(&script.text)? == script.text)
@@ -103,7 +104,7 @@ fn review_prompt(request: &ApprovalRequest) -> Option<String> {
     {
         *command = strip_comments(text)?.into();
     }
-    // As JSON, so that nothing in it can look like the end of it.
+    // As JSON, so no part of the call can imitate its end.
     let call = serde_json::json!({
         "tool": request.tool,
         "arguments": arguments,
@@ -117,8 +118,8 @@ fn review_prompt(request: &ApprovalRequest) -> Option<String> {
     ))
 }
 
-/// A command without its comments; nothing where it is hard to tell what is
-/// one, since whoever takes too much away hides what would run.
+/// Strips comments from a command; `None` where they cannot be recognized
+/// reliably, since stripping too much would hide what runs.
 fn strip_comments(command: &str) -> Option<String> {
     let starts = |before: char| before.is_whitespace() || ";|&()<>".contains(before);
     let mut before = '\n';

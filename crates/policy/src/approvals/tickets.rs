@@ -1,46 +1,46 @@
-//! Permission for exactly one call, given while nobody could be asked: the
-//! call leaves a ticket, somebody approves it, the same call uses it up.
+//! Approval of exactly one call, given after no approver was available: the
+//! call leaves a ticket, the user approves it, and the same call redeems it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use hermes_core::CallProposal;
+use hermes_core::clock::unix_millis;
 use hermes_store::atomic::write_atomic;
 use hermes_store::regular_file;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How long a ticket waits for somebody, and how long it then holds.
+/// How long a ticket waits for approval, and how long an approval is valid.
 const PENDING_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 const GRANT_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// How many tickets are kept; the oldest go first.
+/// Maximum number of tickets; the oldest are removed first.
 const MAX_TICKETS: usize = 500;
 
-/// How long a ticket's name is.
+/// Length of a ticket's token.
 const TOKEN_CHARS: usize = 16;
 
-/// A question that nobody was there to answer.
+/// A question for which no approver was available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalTicket {
-    /// Its name, short enough to be typed.
+    /// Short name of the ticket, to be typed.
     pub token: String,
-    /// The whole fingerprint of the call, which nobody can find another call for.
+    /// The full fingerprint of the call, which is collision-resistant.
     pub call: String,
-    /// The tool.
+    /// Tool of the call.
     pub tool: String,
-    /// What the call would do, one line each.
+    /// Effects of the call, one line each.
     pub effects: Vec<String>,
-    /// Why it must be asked.
+    /// Why the call requires approval.
     pub reason: String,
-    /// The profile that asks.
+    /// Profile that requires approval.
     pub profile: String,
-    /// Where the call would happen.
+    /// Working directory of the call.
     pub folder: String,
-    /// When it was asked.
+    /// Time of the question.
     pub asked_ms: u64,
-    /// When it was approved.
+    /// Time of the approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted_ms: Option<u64>,
 }
@@ -48,22 +48,22 @@ pub struct ApprovalTicket {
 /// Why a ticket could not be approved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
-    /// No such ticket.
-    #[error("There is no open question '{0}'; it may have been used, or be older than a day")]
+    /// The ticket does not exist.
+    #[error("no open question '{0}'; it may have been used, or be older than a day")]
     Unknown(String),
     /// The file could not be read or written.
     #[error("{0}")]
     Io(String),
 }
 
-/// The tickets, a file each.
+/// The tickets, one file each.
 #[derive(Debug, Clone)]
 pub struct TicketStore {
     directory: PathBuf,
 }
 
 impl TicketStore {
-    /// Tickets in that folder, which is made when it is first needed.
+    /// Creates a store in this directory, which is created on first use.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { directory: folder.into() }
     }
@@ -73,15 +73,16 @@ impl TicketStore {
         is_token.then(|| self.directory.join(format!("{token}.json")))
     }
 
-    /// The short name for a call.
+    /// Returns the token of a call.
     pub fn token(call: &str) -> String {
         call.chars().take(TOKEN_CHARS).collect()
     }
 
-    /// Leaves a ticket. The same call gets the same one again.
+    /// Issues a ticket and returns its token. The same call gets the same
+    /// token.
     pub fn issue(&self, ticket: ApprovalTicket) -> Option<String> {
         let path = self.path(&ticket.token)?;
-        // Who reads of one call must not approve another of the same short name.
+        // An approval must not apply to another call with the same token.
         if self.read(&path).is_some_and(|other| other.call != ticket.call && !is_expired(&other)) {
             return None;
         }
@@ -92,7 +93,7 @@ impl TicketStore {
         Some(ticket.token)
     }
 
-    /// The tickets that wait or hold, oldest first.
+    /// Returns the pending and approved tickets, oldest first.
     pub fn list(&self) -> Vec<ApprovalTicket> {
         let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let read = |entry: std::fs::DirEntry| self.read(&entry.path());
@@ -105,7 +106,7 @@ impl TicketStore {
     fn read(&self, path: &Path) -> Option<ApprovalTicket> {
         let ticket: ApprovalTicket =
             serde_json::from_slice(&regular_file::read(path).ok()?).ok()?;
-        // A file that was renamed is not the ticket of its new name.
+        // A renamed file is not a valid ticket.
         let is_its_own = self.path(&ticket.token).is_some_and(|own| own == path);
         is_its_own.then_some(ticket)
     }
@@ -116,22 +117,22 @@ impl TicketStore {
         let path = self.path(token).ok_or_else(unknown)?;
         let ticket = self.read(&path).filter(|ticket| !is_expired(ticket));
         let mut ticket = ticket.ok_or_else(unknown)?;
-        ticket.granted_ms = Some(now_ms());
+        ticket.granted_ms = Some(unix_millis());
         let io = |error: &dyn std::fmt::Display| {
-            TicketError::Io(format!("{} cannot be written: {error}", path.display()))
+            TicketError::Io(format!("cannot write {}: {error}", path.display()))
         };
         let bytes = serde_json::to_vec_pretty(&ticket).map_err(|e| io(&e))?;
         write_atomic(&path, &bytes, 0o600).map_err(|e| io(&e))?;
         Ok(ticket)
     }
 
-    /// Takes a ticket away without using it; whether it was there.
+    /// Removes a ticket without redeeming it; returns whether it existed.
     pub fn discard(&self, token: &str) -> bool {
         self.path(token).is_some_and(|path| std::fs::remove_file(path).is_ok())
     }
 
-    /// Uses up the ticket of a call, if it was approved. Of several that try
-    /// at once, one succeeds.
+    /// Redeems the ticket of a call, if it was approved. Of several concurrent
+    /// attempts, one succeeds.
     pub fn redeem(&self, call: &str) -> bool {
         let Some(path) = self.path(&Self::token(call)) else { return false };
         let holds = |ticket: &ApprovalTicket| {
@@ -140,9 +141,9 @@ impl TicketStore {
         if !self.read(&path).is_some_and(|ticket| holds(&ticket)) {
             return false;
         }
-        // Taken first and looked at again, so that it is this very ticket that
-        // is used up, and not one that was left meanwhile.
-        let taken = path.with_extension(format!("{}-{}", std::process::id(), unique_number()));
+        // Rename first and check again, so the ticket that was checked is
+        // redeemed and not one issued in the meantime.
+        let taken = path.with_extension(hermes_core::ids::unique_id());
         if std::fs::rename(&path, &taken).is_err() {
             return false;
         }
@@ -155,12 +156,13 @@ impl TicketStore {
         false
     }
 
-    /// Removes what is over, and the oldest beyond what is kept.
+    /// Removes expired tickets, and the oldest beyond the limit.
     fn prune(&self) {
         let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut found: Vec<(u64, PathBuf)> = Vec::new();
         for path in entries.map(|entry| entry.path()) {
-            // Others may be writing: what is not yet a ticket is theirs.
+            // Other processes may be writing: skip files without a ticket's
+            // name.
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             if stem.and_then(|stem| self.path(&stem)).is_none_or(|own| own != path) {
                 continue;
@@ -185,27 +187,17 @@ fn create_private_dir(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-fn unique_number() -> u64 {
-    static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
-    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
-}
-
 fn is_expired(ticket: &ApprovalTicket) -> bool {
     let (since, time) = match ticket.granted_ms {
         Some(granted) => (granted, GRANT_LIFETIME),
         None => (ticket.asked_ms, PENDING_LIFETIME),
     };
-    // One from the future is as wrong as one from long ago.
-    Duration::from_millis(now_ms().abs_diff(since)) > time
+    // A timestamp in the future is as invalid as one long ago.
+    Duration::from_millis(unix_millis().abs_diff(since)) > time
 }
 
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What makes a call this call: profile, tool, arguments, where it is made
-/// and what it touches.
+/// Returns the hash that identifies a call: profile, tool, arguments, working
+/// directory and touched paths.
 pub(crate) fn call_fingerprint(
     profile: &str,
     proposal: &CallProposal<'_>,
@@ -222,7 +214,7 @@ pub(crate) fn call_fingerprint(
     blake3::hash(call.to_string().as_bytes()).to_hex().to_string()
 }
 
-/// The same value with its keys in one order.
+/// Returns the same value with sorted keys.
 fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{ApprovalTicket, GRANT_LIFETIME, MAX_TICKETS, PENDING_LIFETIME, TicketStore, now_ms};
+use super::{ApprovalTicket, GRANT_LIFETIME, MAX_TICKETS, PENDING_LIFETIME, TicketStore};
+use hermes_core::clock::unix_millis;
 
 struct Desk {
     _root: tempfile::TempDir,
@@ -30,7 +31,7 @@ fn ticket(call: &str) -> ApprovalTicket {
         reason: "because".into(),
         profile: "default".into(),
         folder: "/ws".into(),
-        asked_ms: now_ms(),
+        asked_ms: unix_millis(),
         granted_ms: None,
     }
 }
@@ -48,7 +49,7 @@ impl Desk {
 }
 
 fn ago(time: std::time::Duration) -> u64 {
-    now_ms() - u64::try_from(time.as_millis()).unwrap() - 60_000
+    unix_millis() - u64::try_from(time.as_millis()).unwrap() - 60_000
 }
 
 #[test]
@@ -95,14 +96,14 @@ fn of_many_at_once_one_succeeds() {
 fn nothing_holds_for_ever() {
     let desk = desk();
     let call = call(1);
-    let ahead = now_ms() + 10 * u64::try_from(PENDING_LIFETIME.as_millis()).unwrap();
+    let ahead = unix_millis() + 10 * u64::try_from(PENDING_LIFETIME.as_millis()).unwrap();
     for (asked_ms, granted_ms) in [
         (ago(PENDING_LIFETIME), None),
         (ago(GRANT_LIFETIME), Some(ago(GRANT_LIFETIME))),
         // Written by a clock that was wrong, or by somebody.
         (ahead, None),
-        (now_ms(), Some(ahead)),
-        (now_ms(), Some(u64::MAX)),
+        (unix_millis(), Some(ahead)),
+        (unix_millis(), Some(u64::MAX)),
     ] {
         let old = ApprovalTicket { asked_ms, granted_ms, ..ticket(&call) };
         desk.put(&old);
@@ -112,7 +113,7 @@ fn nothing_holds_for_ever() {
     }
     let fresh = ApprovalTicket {
         asked_ms: ago(GRANT_LIFETIME),
-        granted_ms: Some(now_ms()),
+        granted_ms: Some(unix_millis()),
         ..ticket(&call)
     };
     desk.put(&fresh);
@@ -127,10 +128,10 @@ fn damage_is_not_an_approval() {
     let path = desk.folder.join(format!("{token}.json"));
     std::fs::create_dir_all(&desk.folder).unwrap();
     let whole =
-        serde_json::to_string(&ApprovalTicket { granted_ms: Some(now_ms()), ..ticket(&call) })
+        serde_json::to_string(&ApprovalTicket { granted_ms: Some(unix_millis()), ..ticket(&call) })
             .unwrap();
     let other = serde_json::to_string(&ApprovalTicket {
-        granted_ms: Some(now_ms()),
+        granted_ms: Some(unix_millis()),
         ..ticket(&self::call(2))
     })
     .unwrap();
@@ -187,7 +188,7 @@ fn the_old_go_and_what_others_write_stays() {
     std::fs::write(desk.folder.join(".0123.tmp"), "{\"half").unwrap();
     desk.put(&ApprovalTicket { asked_ms: ago(PENDING_LIFETIME), ..ticket(&call(0)) });
     for number in 1..=MAX_TICKETS + 5 {
-        let asked_ms = now_ms() - 100_000 + u64::try_from(number).unwrap();
+        let asked_ms = unix_millis() - 100_000 + u64::try_from(number).unwrap();
         desk.put(&ApprovalTicket { asked_ms, ..ticket(&call(number)) });
     }
     desk.tickets.issue(ticket(&call(MAX_TICKETS + 6))).unwrap();

@@ -1,9 +1,10 @@
-//! The parts of a call that are commands or code.
+//! Judges the commands and code in a call.
 
 use super::*;
 
 impl PermissionPolicy {
-    /// Judges every part of a command; whether any of them runs something.
+    /// Judges every part of a command; returns whether any of them runs
+    /// something.
     pub(super) fn examine_command(
         &self,
         proposal: &CallProposal<'_>,
@@ -29,7 +30,8 @@ impl PermissionPolicy {
         let is_given = matches!(resource, Resource::Script(script) if script.stdin.is_some());
         exam.accepts_typed_commands |= apart || (analysis.runs_stdin && !is_given);
         if earlier.is_none() {
-            let reason = "What earlier commands left in the session's shell cannot be read";
+            let reason = "The state that earlier commands left in the session's shell cannot \
+                be read";
             analysis.findings.push(hermes_shell::CommandFinding::ask("unknown-shell", reason));
         }
         let whole = execute_effect(command);
@@ -53,8 +55,8 @@ impl PermissionPolicy {
         analysis.leaves.iter_mut().for_each(|leaf| strays.add_targets(leaf));
         let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
         exam.findings.reserve(count + analysis.all_findings().count());
-        // What the shell refuses needs no answer, but in one that lasts it may be
-        // the beginning of something else.
+        // A syntax error needs no approval, but in a persistent shell it may be
+        // the start of a longer command.
         let is_asked =
             |found: &&hermes_shell::CommandFinding| found.category != SYNTAX_ERROR || apart;
         let asked = analysis.findings.iter().filter(is_asked);
@@ -84,8 +86,8 @@ impl PermissionPolicy {
                     heard.push(false);
                     continue;
                 }
-                // What was allowed once is allowed again, unless it matters
-                // who does it.
+                // An allowed effect needs no second look, unless rules depend
+                // on the command.
                 let place = effect.resource.as_path().map(|path| (&effect.scope, path.as_os_str()));
                 let again = !by_command && place.is_some_and(|place| allowed.contains(&place));
                 heard.push(!again);
@@ -97,7 +99,7 @@ impl PermissionPolicy {
                 let part =
                     CommandPart { leaf, text: &text, command, identity, depends_on_cwd: is_loose };
                 self.examine_effect(proposal, effect, real, Some(part), taint, exam);
-                // Of a repository, it matters who does it.
+                // For a repository, the command matters.
                 let found = exam.findings.last();
                 if found.is_some_and(|it| {
                     it.answer == PolicyAnswer::Allow && !git_history::concerns_git_history(it)
@@ -107,7 +109,7 @@ impl PermissionPolicy {
                 runs |= effect.scope == Scope::TERMINAL_EXECUTE;
             }
         }
-        // The walls of a shell that lasts are those it was started with.
+        // A persistent shell keeps the confinement that it was started with.
         if !apart {
             exam.clients.add_command(&analysis);
         }
@@ -121,7 +123,7 @@ impl PermissionPolicy {
         runs
     }
 
-    /// Code that stands in the call destroys as a command does.
+    /// Judges code in the call, which can be as destructive as a command.
     pub(super) fn examine_code(
         &self,
         proposal: &CallProposal<'_>,
@@ -130,7 +132,7 @@ impl PermissionPolicy {
         exam: &mut CallExamination,
     ) {
         let Some((language, code)) = inline_code::call_code(proposal) else { return };
-        // What is in memory only is nobody's loss.
+        // An in-memory database has nothing to lose.
         let has_file = || proposal.effects.iter().any(|other| other.scope.family() == "database");
         if language == "sql" && !has_file() {
             return;
@@ -143,8 +145,7 @@ impl PermissionPolicy {
         }
     }
 
-    /// A variable that every later command has is what it would be in front of
-    /// one of them.
+    /// Judges a variable for all later commands as if it preceded one of them.
     pub(super) fn examine_variable(
         &self,
         proposal: &CallProposal<'_>,

@@ -9,6 +9,7 @@ use super::network::{ask_dynamic_host, authority_host, proxy_host, url_host};
 use crate::args::CommandArgs;
 use crate::eval_context::EffectBuilder;
 use crate::leaf::{ShellWord, TextTaint};
+use crate::secret_paths;
 
 /// Options of curl that take a value.
 static CURL_VALUED_OPTIONS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -342,31 +343,14 @@ fn expand_home(act: &EffectBuilder<'_>, word: &ShellWord, path: &str) -> ShellWo
 /// A file that is sent away.
 pub(super) fn upload(act: &mut EffectBuilder<'_>, file: &ShellWord) {
     act.read(file);
-    const PRIVATE_PATH_MARKS: &[&str] = &[
-        "/.ssh/",
-        "/.aws/",
-        "/.gnupg/",
-        "/.env",
-        "/.netrc",
-        "/.kube/",
-        "/.docker/config",
-        "/etc/shadow",
-        "id_rsa",
-        "id_ed25519",
-        "credentials",
-        "/.config/gcloud",
-        "/.npmrc",
-        "/.pypirc",
-        ".pem",
-        "/etc/passwd",
-        "/.git-credentials",
-    ];
+    const PRIVATE_PATH_MARKS: &[&str] = &["/.env", "credentials", ".pem", "/etc/passwd"];
     let path = act
         .context
         .absolute(file)
         .map(|path| path.to_string_lossy().into_owned())
         .unwrap_or_default();
-    if PRIVATE_PATH_MARKS.iter().any(|mark| path.contains(mark))
+    if secret_paths::may_name_secret(&path)
+        || PRIVATE_PATH_MARKS.iter().any(|mark| path.contains(mark))
         || file.taint.has(TextTaint::SECRET)
     {
         act.ask("secret-exfiltration", "Sends a private file to another machine");

@@ -65,7 +65,7 @@ use hermes_core::{Effect, Scope};
 
 use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::{CommandFinding, ShellWord};
-use crate::secret_paths;
+use crate::secret_paths::{self, StartupPlace};
 use crate::static_names::StaticNameSet;
 use crate::text::glob_match;
 
@@ -346,74 +346,24 @@ pub(crate) fn may_be_named(glob: &str, program: &str) -> bool {
 
 /// A finding if writing here makes something run later.
 pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<CommandFinding> {
-    const STARTUP_FILES: &[&str] = &[
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".profile",
-        ".zshrc",
-        ".zprofile",
-        ".zshenv",
-        ".zlogin",
-        ".bash_logout",
-        ".config/fish/config.fish",
-        ".kshrc",
-        ".inputrc",
-    ];
-    let starts = |path: &Path, starts: &[&str]| {
-        let bytes = path.as_os_str().as_encoded_bytes();
-        starts.iter().any(|start| bytes.starts_with(start.as_bytes()))
-    };
-    let below = home.and_then(|home| path.strip_prefix(home).ok());
-    if let Some(below) = below.filter(|below| starts(below, &[".", "Library"])) {
-        if STARTUP_FILES.iter().any(|name| below == Path::new(name)) {
-            let reason = format!("Changes what every new shell runs ({})", path.display());
-            return Some(CommandFinding::ask("shell-startup", reason));
+    let place = secret_paths::startup_place(path, home)?;
+    let path = path.display();
+    Some(match place {
+        StartupPlace::Shell => CommandFinding::ask(
+            "shell-startup",
+            format!("Changes what every new shell runs ({path})"),
+        ),
+        StartupPlace::Autostart => CommandFinding::ask(
+            "persistence",
+            format!("Makes a program start automatically ({path})"),
+        ),
+        StartupPlace::Login => {
+            CommandFinding::ask("persistence", "Changes who may log in, or where to")
         }
-        let services = [".config/systemd", ".config/autostart", "Library/LaunchAgents"];
-        if services.iter().any(|folder| below.starts_with(folder)) {
-            return Some(CommandFinding::ask("persistence", "Makes something start by itself"));
+        StartupPlace::Accounts => {
+            CommandFinding::ask("users", format!("Changes accounts ({path})"))
         }
-        if below.starts_with(".ssh") {
-            return Some(CommandFinding::ask("persistence", "Changes who may log in, or where to"));
-        }
-    }
-    // All that follows is in one of these.
-    if !starts(path, &["/etc", "/lib", "/usr/lib", "/var/spool", "/Library"]) {
-        return None;
-    }
-    let shared = [
-        "/etc/profile",
-        "/etc/bash.bashrc",
-        "/etc/profile.d",
-        "/etc/zsh",
-        "/etc/environment",
-        "/etc/ld.so.preload",
-    ];
-    if shared.iter().any(|place| path.starts_with(place)) {
-        return Some(CommandFinding::ask("shell-startup", "Changes what every new shell runs"));
-    }
-    let services = [
-        "/etc/systemd",
-        "/lib/systemd",
-        "/usr/lib/systemd",
-        "/etc/init.d",
-        "/etc/cron.d",
-        "/etc/crontab",
-        "/etc/cron.daily",
-        "/etc/cron.hourly",
-        "/var/spool/cron",
-        "/Library/LaunchDaemons",
-        "/etc/rc.local",
-    ];
-    if services.iter().any(|place| path.starts_with(place)) {
-        return Some(CommandFinding::ask("persistence", "Makes something start by itself"));
-    }
-    let accounts = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/group"];
-    accounts
-        .iter()
-        .any(|place| path.starts_with(place))
-        .then(|| CommandFinding::ask("users", format!("Changes accounts ({})", path.display())))
+    })
 }
 
 /// The options of git itself, and the rest.

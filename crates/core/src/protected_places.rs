@@ -1,9 +1,12 @@
-//! The protected places, as data. A name ends with `/**` where a whole tree is
-//! meant. Targets of names that are symbolic links are protected as well.
+//! The protected places, as data: the policy, the sandbox, the analysis of shell
+//! commands and the reference all read these lists.
+//!
+//! An entry that ends with `/**` is a whole directory tree. The policy protects
+//! the targets of entries that are symbolic links as well.
 
-/// Below the home directory: neither read nor written. These are keys,
-/// credentials and what other programs keep of conversations and logins.
-pub(crate) const HOME_CREDENTIALS: &[&str] = &[
+/// Below the home directory: neither read nor written. Keys, credentials, and
+/// the logins and conversations of other programs.
+pub const HOME_CREDENTIALS: &[&str] = &[
     // Keys.
     ".ssh/**",
     ".gnupg/**",
@@ -79,7 +82,7 @@ pub(crate) const HOME_CREDENTIALS: &[&str] = &[
     ".passwd-s3fs",
     ".mc/**",
     ".config/rclone/**",
-    // Platforms and services of developers.
+    // Developer platforms and services.
     ".fly/config.yml",
     ".config/heroku/**",
     ".config/netlify/**",
@@ -152,7 +155,7 @@ pub(crate) const HOME_CREDENTIALS: &[&str] = &[
     ".lpass/**",
     ".var/app/com.bitwarden.desktop/**",
     ".var/app/org.keepassxc.KeePassXC/**",
-    // Browsers, also those of snap and flatpak.
+    // Browsers, including snap and flatpak.
     ".mozilla/firefox/**",
     ".config/mozilla/firefox/**",
     ".librewolf/**",
@@ -227,7 +230,7 @@ pub(crate) const HOME_CREDENTIALS: &[&str] = &[
     ".config/openfortivpn/**",
     ".config/protonvpn/**",
     ".config/Mullvad VPN/**",
-    // What was typed.
+    // Command histories.
     ".bash_history",
     ".zsh_history",
     ".local/share/fish/fish_history",
@@ -238,10 +241,9 @@ pub(crate) const HOME_CREDENTIALS: &[&str] = &[
     ".rediscli_history",
 ];
 
-/// Below the home directory: read, and written only if a person agrees, since
-/// a program runs it or trusts it later.
-pub(crate) const HOME_STARTUP: &[&str] = &[
-    // Shells and logins.
+/// Below the home directory: readable, and written only with approval. Every new
+/// shell or login runs these.
+pub const HOME_SHELL_STARTUP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -261,7 +263,11 @@ pub(crate) const HOME_STARTUP: &[&str] = &[
     ".inputrc",
     ".pam_environment",
     ".config/fish/**",
-    // Sessions, services and what starts by itself.
+];
+
+/// Below the home directory: the same of sessions and services that start
+/// automatically.
+pub const HOME_AUTOSTART: &[&str] = &[
     ".xinitrc",
     ".xprofile",
     ".xsession",
@@ -276,7 +282,12 @@ pub(crate) const HOME_STARTUP: &[&str] = &[
     ".local/share/applications/**",
     ".local/share/dbus-1/**",
     "Library/LaunchAgents/**",
-    // Programs that are found by their names.
+];
+
+/// Below the home directory: the same of programs, and of settings that programs
+/// run or trust later.
+pub const HOME_PROGRAM_SETTINGS: &[&str] = &[
+    // Programs on the search path.
     ".local/bin/**",
     "go/bin/**",
     ".cargo/bin/**",
@@ -365,18 +376,22 @@ pub(crate) const HOME_STARTUP: &[&str] = &[
     ".config/goose/config.yaml",
 ];
 
-/// Anywhere: read and written only if a person agrees. Variables of a project,
-/// with secrets among their values.
-pub(crate) const DOTENV_FILES: &[&str] =
-    &["**/.env", "**/.env.*", "**/.env~", "**/.env_*", "**/.envrc"];
+/// Anywhere: read and written only with approval. Variables of a project, whose
+/// values may be secrets.
+pub const DOTENV_FILES: &[&str] = &["**/.env", "**/.env.*", "**/.env~", "**/.env_*", "**/.envrc"];
 
-/// Names like those of dotenv files that are made to be shared.
-pub(crate) const DOTENV_EXAMPLES: &[&str] =
+/// Common names that [`DOTENV_FILES`] matches, for comparison with the globs of
+/// shell commands.
+pub const DOTENV_NAMES: &[&str] =
+    &[".env", ".env.local", ".env.production", ".env.development", ".env.prod", ".envrc"];
+
+/// Names like those of dotenv files that are meant to be shared.
+pub const DOTENV_EXAMPLES: &[&str] =
     &[".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", ".env.schema"];
 
-/// Anywhere: written and deleted only if a person agrees, since other programs
-/// run or obey it by themselves as soon as somebody opens the directory.
-pub(crate) const AUTO_RUN_FILES: &[&str] = &[
+/// Anywhere: written and deleted only with approval, because other programs run
+/// or obey them as soon as the user opens the directory.
+pub const AUTO_RUN_FILES: &[&str] = &[
     // Editors: tasks that start with the directory, paths of interpreters.
     "**/.vscode/tasks.json",
     "**/.vscode/launch.json",
@@ -409,7 +424,7 @@ pub(crate) const AUTO_RUN_FILES: &[&str] = &[
     // Containers for development.
     "**/.devcontainer/**",
     "**/.devcontainer.json",
-    // What git runs or fetches.
+    // Programs and addresses that git uses.
     "**/.husky/**",
     "**/.gitmodules",
     "**/.git/config",
@@ -425,14 +440,14 @@ pub(crate) const AUTO_RUN_FILES: &[&str] = &[
     // Debuggers.
     "**/.gdbinit",
     "**/.lldbinit",
-    // Environments that a shell takes over on entering the directory.
+    // Environments that a shell loads when it enters the directory.
     "**/.direnv/**",
     "**/.mise.toml",
     "**/mise.toml",
 ];
 
 /// Anywhere: neither read nor written.
-pub(crate) const SECRET_FILES: &[&str] = &[
+pub const SECRET_FILES: &[&str] = &[
     // Keys and credentials, by their names.
     "**/id_rsa",
     "**/id_dsa",
@@ -448,7 +463,7 @@ pub(crate) const SECRET_FILES: &[&str] = &[
     "**/*.p12",
     "**/*.pfx",
     "**/*.kdbx",
-    // The system's.
+    // System credentials.
     "/etc/shadow*",
     "/etc/gshadow*",
     "/etc/sudoers",
@@ -462,12 +477,12 @@ pub(crate) const SECRET_FILES: &[&str] = &[
     "/tmp/krb5cc_*",
     "/run/secrets/**",
     "/var/run/secrets/**",
-    // Other users'.
+    // Other users.
     "/root/.ssh/**",
     "/home/*/.ssh/**",
     "/home/*/.aws/**",
     "/home/*/.gnupg/**",
-    // Where container engines listen.
+    // Sockets of container engines.
     "/var/run/docker.sock",
     "/run/docker.sock",
     "/run/containerd/containerd.sock",
@@ -503,8 +518,8 @@ pub(crate) const SECRET_FILES: &[&str] = &[
     "/proc/*/task/*/fd/*",
 ];
 
-/// Anywhere: not written.
-pub(crate) const SYSTEM_SETUP: &[&str] = &[
+/// Anywhere: never written.
+pub const SYSTEM_SETUP: &[&str] = &[
     "/etc/**",
     "/boot/**",
     "/dev/**",
@@ -517,7 +532,7 @@ pub(crate) const SYSTEM_SETUP: &[&str] = &[
     "/var/spool/cron/**",
     "/var/spool/at/**",
     "/var/lib/docker/**",
-    // Where git looks for the settings and hooks of a repository.
+    // Pointers of git to the settings and hooks of a repository.
     "**/.git/config.worktree",
     "**/.git/commondir",
     "**/.git/gitdir",
@@ -526,20 +541,49 @@ pub(crate) const SYSTEM_SETUP: &[&str] = &[
     "**/.git/worktrees/*/config.worktree",
     "**/.git/worktrees/*/commondir",
     "**/.git/worktrees/*/gitdir",
-    // Our own settings in projects.
+    // Project settings of hermes.
     "**/.hermes/**",
 ];
 
+/// Among [`SYSTEM_SETUP`]: what every new shell runs.
+pub const SYSTEM_SHELL_STARTUP: &[&str] = &[
+    "/etc/profile",
+    "/etc/bash.bashrc",
+    "/etc/profile.d/**",
+    "/etc/zsh/**",
+    "/etc/environment",
+    "/etc/ld.so.preload",
+];
+
+/// Among [`SYSTEM_SETUP`]: what starts automatically.
+pub const SYSTEM_AUTOSTART: &[&str] = &[
+    "/etc/systemd/**",
+    "/lib/systemd/**",
+    "/usr/lib/systemd/**",
+    "/etc/init.d/**",
+    "/etc/cron.d/**",
+    "/etc/crontab",
+    "/etc/cron.daily/**",
+    "/etc/cron.hourly/**",
+    "/var/spool/cron/**",
+    "/Library/LaunchDaemons/**",
+    "/etc/rc.local",
+];
+
+/// Among [`SYSTEM_SETUP`]: accounts and their rights.
+pub const SYSTEM_ACCOUNTS: &[&str] =
+    &["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/sudoers.d/**", "/etc/group"];
+
 /// Devices that are safe to read and write.
-pub(crate) const HARMLESS_DEVICES: &[&str] =
+pub const HARMLESS_DEVICES: &[&str] =
     &["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr"];
 
-/// Below our own home: what tools may read and write there.
-pub(crate) const HERMES_HOME_OPEN: &[&str] =
+/// Below the hermes home: what tools may read and write.
+pub const HERMES_HOME_OPEN: &[&str] =
     &["cache/**", "skills/**", "memories/**", "tmp/**", "workspace/**"];
 
-/// Below our own home: what may not even be read.
-pub(crate) const HERMES_HOME_SECRET: &[&str] = &[
+/// Below the hermes home: never read.
+pub const HERMES_HOME_SECRET: &[&str] = &[
     ".env",
     "auth.json",
     "auth.lock",
@@ -554,7 +598,7 @@ pub(crate) const HERMES_HOME_SECRET: &[&str] = &[
     "pairing/**",
     "checkpoints/**",
     "chat_history",
-    // What was said in all sessions, with the files that SQLite puts beside it.
+    // Conversations, with the files that SQLite creates beside its database.
     "sessions.db",
     "sessions.db-wal",
     "sessions.db-shm",
@@ -567,14 +611,14 @@ pub(crate) const HERMES_HOME_SECRET: &[&str] = &[
     "approvals/**",
     "approvals.json",
     "approvals.json*",
-    // Who holds one of these keeps us from changing what it is about.
+    // Holding one of these locks blocks changes to what it guards.
     "config.yaml.lock",
     "*.lock",
     "cron/*.lock",
     "memories/*.lock",
-    // The variables of a session, with the values that secrets stood for.
+    // Variables of sessions, with the values of secrets.
     "session-state/**",
-    // The homes of other profiles.
+    // Homes of other profiles.
     "profiles/*/.env",
     "profiles/*/auth.json",
     "profiles/*/secrets.json*",
@@ -589,9 +633,9 @@ pub(crate) const HERMES_HOME_SECRET: &[&str] = &[
     "profiles/*/logs/audit/**",
 ];
 
-/// Among these: what comes and goes while we run. It is hidden beforehand, so
-/// that a child which lives on is held as the next one will be.
-pub(crate) const HERMES_HOME_TRANSIENT: &[&str] = &[
+/// Among these: files that come and go at run time. The sandbox hides them in
+/// advance, so a long-lived child has the same limits as the next one.
+pub const HERMES_HOME_TRANSIENT: &[&str] = &[
     "sessions.db",
     "sessions.db-wal",
     "sessions.db-shm",
@@ -599,3 +643,28 @@ pub(crate) const HERMES_HOME_TRANSIENT: &[&str] = &[
     "approvals.json.lock",
     "config.yaml.lock",
 ];
+
+/// All lists, with what the policy does about each; for the reference.
+pub const PLACE_LISTS: &[PlaceList] = &[
+    PlaceList { base: "~", rule: "never read or written", places: HOME_CREDENTIALS },
+    PlaceList { base: "", rule: "never read or written", places: SECRET_FILES },
+    PlaceList { base: "$HERMES_HOME", rule: "never read or written", places: HERMES_HOME_SECRET },
+    PlaceList { base: "", rule: "never written", places: SYSTEM_SETUP },
+    PlaceList { base: "", rule: "read or written with approval", places: DOTENV_FILES },
+    PlaceList { base: "~", rule: "written with approval", places: HOME_SHELL_STARTUP },
+    PlaceList { base: "~", rule: "written with approval", places: HOME_AUTOSTART },
+    PlaceList { base: "~", rule: "written with approval", places: HOME_PROGRAM_SETTINGS },
+    PlaceList { base: "", rule: "written with approval", places: AUTO_RUN_FILES },
+];
+
+/// One list of protected places.
+#[derive(Debug, Clone, Copy)]
+pub struct PlaceList {
+    /// The directory that the places are below; empty for patterns that match
+    /// anywhere.
+    pub base: &'static str,
+    /// What the policy does about them.
+    pub rule: &'static str,
+    /// The places.
+    pub places: &'static [&'static str],
+}
